@@ -1,0 +1,91 @@
+#define _GNU_SOURCE
+#include "clinux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sqlite3.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
+  int result = 0;
+  return sqlite3_db_config(db, op, on, &result);
+}
+
+int clinux_openat_beneath(int directory, const char *path, int flags, unsigned mode) {
+  struct open_how how;
+  memset(&how, 0, sizeof how);
+  how.flags = (uint64_t)(flags | O_CLOEXEC);
+  how.mode = (flags & (O_CREAT | O_TMPFILE)) ? mode : 0;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  return (int)syscall(SYS_openat2, directory, path, &how, sizeof how);
+}
+
+int clinux_renameat2(int fromDirectory, const char *from, int toDirectory, const char *to, unsigned flags) {
+  return renameat2(fromDirectory, from, toDirectory, to, flags);
+}
+
+int clinux_o_path(void) { return O_PATH; }
+
+ssize_t clinux_copy_file_range(int from, int to, size_t length) {
+  return copy_file_range(from, NULL, to, NULL, length, 0);
+}
+
+int clinux_probe_exclusive_lease(int descriptor) {
+  if (fcntl(descriptor, F_SETLEASE, F_WRLCK) != 0) return -1;
+  return fcntl(descriptor, F_SETLEASE, F_UNLCK);
+}
+
+ssize_t clinux_flistxattr(int descriptor, char *list, size_t size) { return flistxattr(descriptor, list, size); }
+
+ssize_t clinux_fgetxattr(int descriptor, const char *name, void *value, size_t size) {
+  return fgetxattr(descriptor, name, value, size);
+}
+
+int clinux_fsetxattr(int descriptor, const char *name, const void *value, size_t size) {
+  return fsetxattr(descriptor, name, value, size, 0);
+}
+
+ssize_t clinux_llistxattr(const char *path, char *list, size_t size) { return llistxattr(path, list, size); }
+
+ssize_t clinux_lgetxattr(const char *path, const char *name, void *value, size_t size) {
+  return lgetxattr(path, name, value, size);
+}
+
+int clinux_fremovexattr(int descriptor, const char *name) { return fremovexattr(descriptor, name); }
+
+int clinux_status_at(int directory, const char *name, struct clinux_file_status *status) {
+  struct statx found;
+  if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &found) != 0) return -1;
+  status->device = makedev(found.stx_dev_major, found.stx_dev_minor);
+  status->inode = found.stx_ino;
+  status->size = (int64_t)found.stx_size;
+  status->links = found.stx_nlink;
+  status->owner = found.stx_uid;
+  status->group = found.stx_gid;
+  status->mode = found.stx_mode;
+  status->modified_seconds = found.stx_mtime.tv_sec;
+  status->modified_nanoseconds = found.stx_mtime.tv_nsec;
+  status->is_mount_root = (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+  return 0;
+}
+
+int64_t clinux_peak_resident_bytes(void) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return -1;
+  return (int64_t)usage.ru_maxrss * 1024;
+}
+
+const char *clinux_error_name(int code) {
+  const char *name = strerrorname_np(code);
+  return name ? name : "errno";
+}
+
+int clinux_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }

@@ -1,0 +1,73 @@
+// CLinux: Linux calls and SQLite entry points that Swift cannot reach by itself.
+//
+// Each function is here for one of two reasons, named beside it: the C function is variadic (Swift does not import
+// those), or glibc declares it only under _GNU_SOURCE (Swift's Glibc module is built without it).
+#ifndef CLINUX_H
+#define CLINUX_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+struct sqlite3;
+
+/// sqlite3_db_config(db, op, onoff, &result) is variadic.
+int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
+
+/// openat2(2) has no glibc wrapper: opens `path` below `directory` without following symbolic links and without
+/// leaving the directory. Returns a descriptor or -1 with errno.
+int clinux_openat_beneath(int directory, const char *path, int flags, unsigned mode);
+
+/// renameat2(2) is _GNU_SOURCE only. `flags` may be CLINUX_RENAME_NOREPLACE or CLINUX_RENAME_EXCHANGE.
+int clinux_renameat2(int fromDirectory, const char *from, int toDirectory, const char *to, unsigned flags);
+enum { CLINUX_RENAME_NOREPLACE = 1, CLINUX_RENAME_EXCHANGE = 2 };
+
+/// O_PATH is _GNU_SOURCE only: a descriptor that names a file and does not open it.
+int clinux_o_path(void);
+
+/// copy_file_range(2) is _GNU_SOURCE only.
+ssize_t clinux_copy_file_range(int from, int to, size_t length);
+
+/// F_SETLEASE is _GNU_SOURCE only: 0 when nobody else has the file open, else -1 with errno (EAGAIN: in use).
+/// The lease is given back at once; the descriptor must be open for writing or reading by its owner.
+int clinux_probe_exclusive_lease(int descriptor);
+
+/// Extended attributes are not in Swift's Glibc module.
+ssize_t clinux_flistxattr(int descriptor, char *list, size_t size);
+ssize_t clinux_fgetxattr(int descriptor, const char *name, void *value, size_t size);
+int clinux_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
+
+/// The same two by path, without opening the file (llistxattr, lgetxattr): closing any descriptor of a database would
+/// drop this process's locks on it. The last component is not followed if it is a symbolic link.
+ssize_t clinux_llistxattr(const char *path, char *list, size_t size);
+ssize_t clinux_lgetxattr(const char *path, const char *name, void *value, size_t size);
+int clinux_fremovexattr(int descriptor, const char *name);
+
+/// What statx(2) says of a file; statx and its STATX_ATTR_MOUNT_ROOT are _GNU_SOURCE only.
+struct clinux_file_status {
+  uint64_t device;
+  uint64_t inode;
+  int64_t size;
+  uint64_t links;
+  uint32_t owner;
+  uint32_t group;
+  /// Type and permission bits as in st_mode.
+  uint32_t mode;
+  int64_t modified_seconds;
+  uint32_t modified_nanoseconds;
+  int is_mount_root;
+};
+/// Status of `name` below `directory`, symbolic links not followed. 0, or -1 with errno.
+int clinux_status_at(int directory, const char *name, struct clinux_file_status *status);
+
+/// sysconf and /proc reading free: peak resident set of this process in bytes.
+int64_t clinux_peak_resident_bytes(void);
+
+/// errno after a call made through this shim is read by Swift directly; this one only names it.
+const char *clinux_error_name(int code);
+
+/// <sys/eventfd.h> is not in Swift's Glibc module: a nonblocking, close-on-exec event descriptor, or -1 with errno.
+int clinux_eventfd(void);
+
+#endif
