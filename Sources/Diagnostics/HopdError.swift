@@ -1,0 +1,101 @@
+// The one error value of the project. Every stage throws it with a code to branch on, a message for people, the place,
+// the cause and the next thing to type; the two programs print it and derive exit status and retry from its code.
+// Values of users' attributes never go in here: an error may be printed anywhere.
+
+/// What went wrong, where, why, and what to do next.
+package struct HopdError: Error, Sendable {
+  /// What kind of failure it is; programs branch on this and never on the text.
+  package var code: Code
+  /// What happened, in one sentence without the place.
+  package var message: String
+  /// Store, file, hop, entity, property and row the message speaks of, as far as known.
+  package var place: Place
+  /// The error below this one, if another part reported it.
+  package var cause: (any Error)?
+  /// What the reader should do or type next.
+  package var hint: String?
+  /// The single findings, where one refusal has several reasons: all of them, not only the first.
+  package var reasons: [HopdError]
+
+  /// Makes an error; `place`, `cause`, `hint` and `reasons` are left out where there is nothing to say.
+  package init(
+    _ code: Code, _ message: String, at place: Place = Place(), cause: (any Error)? = nil, hint: String? = nil,
+    reasons: [HopdError] = []
+  ) {
+    self.code = code
+    self.message = message
+    self.place = place
+    self.cause = cause
+    self.hint = hint
+    self.reasons = reasons
+  }
+
+  /// The same error with what is still unknown of its place taken from `place`.
+  package func located(_ place: Place) -> HopdError {
+    var copy = self
+    copy.place = self.place.filled(from: place)
+    copy.reasons = reasons.map { $0.located(place) }
+    return copy
+  }
+}
+
+extension HopdError {
+  /// A kind of failure: a stable name, the exit status it leads to, and whether trying again can help.
+  ///
+  /// Each target declares its own codes as static members in an extension.
+  package struct Code: Hashable, Sendable, CustomStringConvertible {
+    /// Stable, lower case with hyphens, as it appears in JSON and in the journal: "store-busy".
+    package let name: String
+    /// Exit status of a program that ends because of it.
+    package let exit: ExitStatus
+    /// Can a later attempt succeed without anybody changing anything here?
+    package let isRetryable: Bool
+
+    /// Declares a code.
+    package init(_ name: String, exit: ExitStatus, isRetryable: Bool = false) {
+      self.name = name
+      self.exit = exit
+      self.isRetryable = isRetryable
+    }
+
+    package var description: String { name }
+
+    /// A bug of ours: an assumption did not hold. The store is untouched.
+    package static let internalError = Code("internal-error", exit: .software)
+    /// Stopped on request before the end; the next run goes on.
+    package static let interrupted = Code("interrupted", exit: .temporaryFailure, isRetryable: true)
+    /// The disk or the file system refused: no space.
+    package static let noSpace = Code("no-space", exit: .temporaryFailure, isRetryable: true)
+    /// Missing rights on a file or directory.
+    package static let noPermission = Code("no-permission", exit: .noPermission)
+    /// A read, write or sync failed.
+    package static let inputOutput = Code("io-error", exit: .inputOutput, isRetryable: true)
+    /// A file or directory that was named does not exist.
+    package static let notFound = Code("not-found", exit: .noInput)
+    /// The command line asks for something that cannot be, or is not there yet.
+    package static let usage = Code("usage", exit: .usage)
+  }
+}
+
+extension HopdError: CustomStringConvertible {
+  /// Several lines: message and place, each reason, the cause, the hint. Fit for a terminal and for MESSAGE=.
+  package var description: String {
+    var lines = [place.isEmpty ? message : "\(place): \(message)"]
+    for reason in reasons {
+      lines.append("  - " + reason.description.replacingNewlines(with: "\n    "))
+    }
+    if let cause {
+      lines.append("  because: \(cause)")
+    }
+    if let hint {
+      lines.append("  hint: \(hint)")
+    }
+    return lines.joined(separator: "\n")
+  }
+}
+
+extension String {
+  fileprivate func replacingNewlines(with replacement: String) -> String {
+    split(separator: "\n", omittingEmptySubsequences: false).joined(separator: replacement)
+  }
+}

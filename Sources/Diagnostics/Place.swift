@@ -1,0 +1,113 @@
+import SystemPackage
+
+/// Where something was found: as much as is known, printed from the outside in.
+package struct Place: Hashable, Sendable, CustomStringConvertible {
+  /// The store's database file.
+  package var store: FilePath?
+  /// Another file: a model, a configuration file, a mapping.
+  package var file: FilePath?
+  /// Line in `file`, from 1.
+  package var line: Int?
+  /// Column in `line`, from 1.
+  package var column: Int?
+  /// Configuration key, as `watch.library.settle`.
+  package var key: String?
+  /// Hop, as "Model 2 → Model 3".
+  package var hop: String?
+  /// Entity name.
+  package var entity: String?
+  /// Property name of `entity`.
+  package var property: String?
+  /// Primary key (Z_PK) of the row, in `entity`'s table.
+  package var row: Int64?
+
+  /// Makes a place from what is known.
+  package init(
+    store: FilePath? = nil, file: FilePath? = nil, line: Int? = nil, column: Int? = nil, key: String? = nil,
+    hop: String? = nil, entity: String? = nil, property: String? = nil, row: Int64? = nil
+  ) {
+    self.store = store
+    self.file = file
+    self.line = line
+    self.column = column
+    self.key = key
+    self.hop = hop
+    self.entity = entity
+    self.property = property
+    self.row = row
+  }
+
+  /// Is nothing known?
+  package var isEmpty: Bool { self == Place() }
+
+  /// This place with its gaps filled from `other`.
+  package func filled(from other: Place) -> Place {
+    Place(
+      store: store ?? other.store, file: file ?? other.file, line: line ?? other.line, column: column ?? other.column,
+      key: key ?? other.key, hop: hop ?? other.hop, entity: entity ?? other.entity,
+      property: property ?? other.property, row: row ?? other.row)
+  }
+
+  package var description: String {
+    var parts: [String] = []
+    if let store { parts.append(store.printable) }
+    if let file {
+      var text = file.printable
+      if let line { text += ":\(line)" }
+      if let column { text += ":\(column)" }
+      parts.append(text)
+    }
+    if let key { parts.append(key) }
+    if let hop { parts.append("hop \(hop)") }
+    if let entity {
+      parts.append(property.map { "\(entity).\($0)" } ?? entity)
+    } else if let property {
+      parts.append(property)
+    }
+    if let row { parts.append("row \(row)") }
+    return parts.joined(separator: ", ")
+  }
+}
+
+extension FilePath {
+  /// The path as text that is safe in a log line or on a terminal: bytes that are not printable are shown as `\xNN`.
+  ///
+  /// File names come from strangers; a newline in one must not forge a journal entry.
+  package var printable: String {
+    withPlatformString { pointer in
+      var text = ""
+      var bytes: [UInt8] = []
+      var cursor = pointer
+      while cursor.pointee != 0 {
+        bytes.append(UInt8(bitPattern: cursor.pointee))
+        cursor += 1
+      }
+      if let whole = String(validating: bytes, as: UTF8.self) {
+        for scalar in whole.unicodeScalars {
+          if scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
+            || scalar.properties.generalCategory == .lineSeparator
+            || scalar.properties.generalCategory == .paragraphSeparator
+          {
+            text += scalar.value < 0x100 ? "\\x" + hex(UInt8(scalar.value)) : "\\u{\(String(scalar.value, radix: 16))}"
+          } else {
+            text.unicodeScalars.append(scalar)
+          }
+        }
+      } else {
+        for byte in bytes {
+          if byte >= 0x20 && byte < 0x7f {
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+          } else {
+            text += "\\x" + hex(byte)
+          }
+        }
+      }
+      return text
+    }
+  }
+}
+
+private func hex(_ byte: UInt8) -> String {
+  let digits = String(byte, radix: 16)
+  return digits.count == 1 ? "0" + digits : digits
+}
