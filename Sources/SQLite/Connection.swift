@@ -1,0 +1,318 @@
+// A connection to one database file (and what is attached to it). It belongs to the task that opened it and never
+// leaves it: the class is deliberately not Sendable.
+
+import CLinux
+import CSQLite
+import SystemPackage
+
+/// A SQLite connection, hardened for files from strangers.
+package final class Connection {
+  let handle: OpaquePointer
+  private var progress: ProgressBox?
+  private var functions: [FunctionBox] = []
+
+  /// How a database is opened.
+  package enum Access: Sendable, Hashable {
+    /// Read only, through SQLite's locks. Makes `-shm` and `-wal` beside a WAL store.
+    case readOnly
+    /// Read and write; the file must be there.
+    case readWrite
+    /// Read and write; the file is made if it is missing.
+    case create
+    /// Read and write with `locking_mode = EXCLUSIVE`: once a lock is got it stays, and nobody else may have a WAL store
+    /// open. With `keepsLog` closing leaves a `-wal` as it is, from the first moment on. With `indexInMemory` the mode is
+    /// set before the first access and no `-shm` is made (sqlite.org/wal.html §8); a `-shm` that is there already is
+    /// only taken away by SQLite when it was used, so such a store is opened without.
+    case exclusive(keepsLog: Bool, indexInMemory: Bool)
+    /// Read only, without locks and without any side file: only right when there is no `-wal` with content.
+    case immutable
+    /// Read only, without locks; a `-wal` is read into memory. Nothing in the folder changes, but a writer at work
+    /// is not noticed: the caller compares the files before and after.
+    case unlocked
+    /// A private database in memory.
+    case memory
+  }
+
+  /// Opens `path`.
+  ///
+  /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, and DEFENSIVE set: the
+  /// schema of a store from elsewhere runs nothing of ours (faults.md §5).
+  package init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
+    var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
+    var parameters = ""
+    switch access {
+    case .readOnly: flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+    case .readWrite, .exclusive: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW
+    case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW
+    case .immutable:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      parameters = "?immutable=1"
+    case .unlocked:
+      flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
+      // The VFS without locks, not `nolock=1`: SQLite refuses a log under that one.
+      parameters = "?vfs=unix-none"
+    case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
+    }
+    var opened: OpaquePointer?
+    let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
+    let code = sqlite3_open_v2(name, &opened, flags, nil)
+    guard code == SQLITE_OK, let opened else {
+      let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+      sqlite3_close_v2(opened)
+      throw SQLiteError(extendedCode: code, message: message)
+    }
+    handle = opened
+    sqlite3_busy_timeout(handle, Int32(clamping: busyTimeout.components.seconds * 1000))
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DQS_DML, 0)
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
+    if access == .unlocked {
+      // Closing must not fold the -wal in: nothing in the folder may change.
+      _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+      // With exclusive locking the WAL index lives in memory and no -shm is made (sqlite.org/wal.html §8).
+      try execute("PRAGMA locking_mode = EXCLUSIVE")
+    }
+    if case .exclusive(let keepsLog, let indexInMemory) = access {
+      if keepsLog { keepWriteAheadLogOnClose() }
+      if !indexInMemory { _ = try integer("SELECT count(*) FROM sqlite_schema") }
+      try execute("PRAGMA locking_mode = EXCLUSIVE")
+    }
+    try execute("PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA cache_size = -2048")
+  }
+
+  deinit { sqlite3_close_v2(handle) }
+
+  /// Closing the last connection leaves a `-wal` where it is instead of folding it in and removing it; `false` goes
+  /// back to SQLite's usual way.
+  package func keepWriteAheadLogOnClose(_ keep: Bool = true) {
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0)
+  }
+
+  /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name works.
+  package static func uri(_ path: FilePath) -> String {
+    path.withPlatformString { pointer in
+      var text = "file:"
+      var cursor = pointer
+      while cursor.pointee != 0 {
+        let byte = UInt8(bitPattern: cursor.pointee)
+        let isPlain =
+          (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a)
+          || byte == UInt8(ascii: "/") || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+          || byte == UInt8(ascii: "_")
+        if isPlain {
+          text.unicodeScalars.append(Unicode.Scalar(byte))
+        } else {
+          text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+        cursor += 1
+      }
+      return text
+    }
+  }
+
+  // MARK: Statements
+
+  /// Runs one or several statements and ignores their rows.
+  package func execute(_ sql: String) throws(SQLiteError) {
+    let code = sqlite3_exec(handle, sql, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: sql) }
+  }
+
+  /// Prepares one statement.
+  package func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+    var statement: OpaquePointer?
+    let code = sqlite3_prepare_v2(handle, sql, -1, &statement, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: sql) }
+    guard let statement else {
+      throw SQLiteError(extendedCode: SQLITE_MISUSE, message: "no statement in the text", sql: sql)
+    }
+    return Statement(handle: statement, connection: self, sql: sql)
+  }
+
+  /// Runs one statement with its parameters.
+  package func run(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) {
+    try prepare(sql).run(values)
+  }
+
+  /// Every row of a query, mapped by `body`.
+  package func rows<Result>(
+    _ sql: String, _ values: [SQLiteValue] = [], _ body: (Statement) throws(SQLiteError) -> Result
+  ) throws(SQLiteError) -> [Result] {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    var results: [Result] = []
+    while try statement.step() {
+      results.append(try body(statement))
+    }
+    return results
+  }
+
+  /// The first column of the first row, or nil when there is no row.
+  package func value(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> SQLiteValue? {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    return try statement.step() ? statement.value(at: 0) : nil
+  }
+
+  /// The first column of the first row as an integer; 0 for NULL, nil when there is no row.
+  package func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64? {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    return try statement.step() ? statement.integer(at: 0) : nil
+  }
+
+  /// The first column of the first row as text; nil for NULL or no row.
+  package func text(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> String? {
+    let statement = try prepare(sql)
+    try statement.bind(values)
+    return try statement.step() ? statement.text(at: 0) : nil
+  }
+
+  /// Rows inserted, updated or deleted by the last statement.
+  package var changes: Int64 { sqlite3_changes64(handle) }
+  /// Is a transaction open?
+  package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+  /// Runs `body` inside a transaction; any error rolls back.
+  package func transaction<Result, Failure: Error>(
+    _ begin: String = "BEGIN", _ body: () throws(Failure) -> Result
+  ) throws -> Result {
+    try execute(begin)
+    do {
+      let result = try body()
+      try execute("COMMIT")
+      return result
+    } catch {
+      // Some errors (full disk, I/O) have rolled back already; a second ROLLBACK would hide the first error.
+      if isInTransaction { try? execute("ROLLBACK") }
+      throw error
+    }
+  }
+
+  // MARK: Attached databases
+
+  /// Attaches a database under a schema name. The file must be there; an empty one becomes a new database.
+  package func attach(_ path: FilePath, as schema: String) throws(SQLiteError) {
+    let name = Connection.uri(path) + "?mode=rw"
+    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+  }
+
+  /// Attaches a database read only and without changing its folder; `access` is `.immutable` or `.unlocked`.
+  package func attachUnchanged(_ path: FilePath, as schema: String, access: Access) throws(SQLiteError) {
+    var name = Connection.uri(path) + "?mode=ro"
+    if access == .unlocked {
+      _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+      // Without a schema name the mode also holds for what is attached from now on.
+      try execute("PRAGMA locking_mode = EXCLUSIVE")
+      name += "&vfs=unix-none"
+    } else {
+      name += "&immutable=1"
+    }
+    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+  }
+
+  /// Detaches a schema.
+  package func detach(_ schema: String) throws(SQLiteError) {
+    try execute("DETACH DATABASE \(SQLiteIdentifier.quoted(schema))")
+  }
+
+  // MARK: Interruption and functions
+
+  /// Calls `body` about every `interval` steps of SQLite's virtual machine; an answer of false interrupts the statement.
+  package func setProgressHandler(every interval: Int32 = 20_000, _ body: (() -> Bool)?) {
+    guard let body else {
+      sqlite3_progress_handler(handle, 0, nil, nil)
+      progress = nil
+      return
+    }
+    let box = ProgressBox(body)
+    progress = box
+    sqlite3_progress_handler(
+      handle, interval,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<ProgressBox>.fromOpaque(context).takeUnretainedValue().body() ? 0 : 1
+      }, Unmanaged.passUnretained(box).toOpaque())
+  }
+
+  /// Registers a function of `argumentCount` arguments that answers NULL whatever it is given.
+  ///
+  /// Core Data's triggers for derived attributes call functions that only Apple's process knows (store-layout §9).
+  package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil, { context, _, _ in sqlite3_result_null(context) },
+      nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a deterministic function from values to a value.
+  package func registerFunction(
+    _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = FunctionBox(body)
+    functions.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+      Unmanaged.passUnretained(box).toOpaque(),
+      { context, count, arguments in
+        guard let context, let data = sqlite3_user_data(context) else { return }
+        let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
+        FunctionBox.answer(Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue().body(values), to: context)
+      }, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// The error of the last call on this connection.
+  func error(_ code: Int32, sql: String?) -> SQLiteError {
+    let extended = sqlite3_extended_errcode(handle)
+    let matches = extended & 0xff == code & 0xff
+    return SQLiteError(
+      extendedCode: matches ? extended : code,
+      message: matches ? String(cString: sqlite3_errmsg(handle)) : String(cString: sqlite3_errstr(code)), sql: sql)
+  }
+
+  /// Version of the SQLite library at run time, as "3.40.1".
+  package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+}
+
+private final class ProgressBox {
+  let body: () -> Bool
+  init(_ body: @escaping () -> Bool) { self.body = body }
+}
+
+private final class FunctionBox {
+  let body: ([SQLiteValue]) -> SQLiteValue
+  init(_ body: @escaping ([SQLiteValue]) -> SQLiteValue) { self.body = body }
+
+  static func value(of argument: OpaquePointer?) -> SQLiteValue {
+    guard let argument else { return .null }
+    let count = Int(sqlite3_value_bytes(argument))
+    switch sqlite3_value_type(argument) {
+    case SQLITE_INTEGER: return .integer(sqlite3_value_int64(argument))
+    case SQLITE_FLOAT: return .real(sqlite3_value_double(argument))
+    case SQLITE_TEXT:
+      guard let pointer = sqlite3_value_text(argument) else { return .null }
+      return .text(String(decoding: UnsafeBufferPointer(start: pointer, count: count), as: UTF8.self))
+    case SQLITE_BLOB:
+      guard let pointer = sqlite3_value_blob(argument) else { return .blob([]) }
+      return .blob(Array(UnsafeRawBufferPointer(start: pointer, count: count)))
+    default: return .null
+    }
+  }
+
+  static func answer(_ value: SQLiteValue, to context: OpaquePointer) {
+    switch value {
+    case .null: sqlite3_result_null(context)
+    case .integer(let value): sqlite3_result_int64(context, value)
+    case .real(let value): sqlite3_result_double(context, value)
+    case .text(let value):
+      sqlite3_result_text(context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+    case .blob(let bytes):
+      bytes.withUnsafeBytes {
+        sqlite3_result_blob(
+          context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+      }
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import CSQLite
+
+/// What SQLite answered: code, message and the statement. Bound values are never part of it.
+package struct SQLiteError: Error, Sendable, Hashable {
+  /// The extended result code, as SQLITE_BUSY_SNAPSHOT (517).
+  package let extendedCode: Int32
+  /// SQLite's message for it.
+  package let message: String
+  /// The statement's text, if one was running.
+  package let sql: String?
+
+  /// Makes an error from a result code.
+  package init(extendedCode: Int32, message: String, sql: String? = nil) {
+    self.extendedCode = extendedCode
+    self.message = message
+    self.sql = sql
+  }
+
+  /// The primary result code: the low 8 bits.
+  package var code: Int32 { extendedCode & 0xff }
+
+  /// Is somebody else holding a lock?
+  package var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
+  /// Is the file not a database, or damaged?
+  package var isDamage: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
+  /// Did `interrupt` or a progress handler stop it?
+  package var isInterrupt: Bool { code == SQLITE_INTERRUPT }
+  /// Is the disk full?
+  package var isFull: Bool { code == SQLITE_FULL }
+  /// Does a row break a constraint?
+  package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
+  /// Does a row break a uniqueness constraint? SQLITE_CONSTRAINT_UNIQUE is a computed macro that Swift does not import.
+  package var isUniqueness: Bool { extendedCode == SQLITE_CONSTRAINT | (8 << 8) }
+  /// Did a read, write or sync fail?
+  package var isInputOutput: Bool { code == SQLITE_IOERR }
+}
+
+extension SQLiteError: CustomStringConvertible {
+  package var description: String {
+    let statement = sql.map { " in: \($0.prefix(500))" } ?? ""
+    return "SQLite \(extendedCode): \(message)\(statement)"
+  }
+}
