@@ -1,0 +1,208 @@
+// Reads XML property lists: Xcode's settings such as `.xccurrentversion`. Built on XMLReader, which refuses what a
+// hostile document could do; the DOCTYPE that Apple writes is allowed, because nothing outside is ever fetched for it.
+
+import Diagnostics
+
+/// Builds the value of one XML property list from its events.
+final class XMLPropertyListReader: XMLEventHandler {
+  private enum Container {
+    case plist(PropertyListValue?)
+    case array([PropertyListValue])
+    case dictionary([String: PropertyListValue], key: String?)
+    /// An element that holds text only, with its name.
+    case scalar(String, text: String)
+  }
+
+  private let limits: PropertyListLimits
+  private let place: Place
+  private var stack: [Container] = []
+  private var result: PropertyListValue?
+  private var values = 0
+
+  private init(limits: PropertyListLimits, place: Place) {
+    self.limits = limits
+    self.place = place
+  }
+
+  /// The value inside `<plist>`.
+  static func decode(
+    _ bytes: [UInt8], limits: PropertyListLimits, at place: Place
+  ) throws(HopdError) -> PropertyListValue {
+    let reader = XMLPropertyListReader(limits: limits, place: place)
+    // Xcode's XML lists take kilobytes, and large values are kept in binary ones: 4 MiB keep a flood of attributes small.
+    // One level more for `<plist>` and one for the scalar inside the deepest container.
+    let size = min(limits.maximumBytes, 4 << 20)
+    let xml = XMLLimits(
+      maximumBytes: size, maximumDepth: limits.maximumDepth + 2, maximumAttributes: 16, maximumTextBytes: size)
+    try XMLReader.read(bytes, limits: xml, at: place, to: reader)
+    guard let result = reader.result else {
+      throw HopdError(.damagedPropertyList, "the property list is empty", at: place)
+    }
+    return result
+  }
+
+  func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
+    if case .scalar(let outer, _)? = stack.last {
+      throw damaged("<\(outer)> holds an element; it may hold text only", position)
+    }
+    if stack.isEmpty {
+      guard name == "plist" else {
+        throw damaged("the document is no property list; it begins with <\(name)>", position)
+      }
+      stack.append(.plist(nil))
+      return
+    }
+    values += 1
+    guard values <= limits.maximumValues else {
+      throw HopdError(
+        .propertyListTooLarge, "the property list has more than \(limits.maximumValues) values", at: place)
+    }
+    switch name {
+    case "dict": stack.append(.dictionary([:], key: nil))
+    case "array": stack.append(.array([]))
+    case "key", "string", "integer", "real", "true", "false", "date", "data": stack.append(.scalar(name, text: ""))
+    default: throw damaged("<\(name)> is no element of property lists", position)
+    }
+  }
+
+  func text(_ text: String, at position: XMLPosition) throws(HopdError) {
+    if case .scalar(let name, _)? = stack.last {
+      // Text comes whole, but a comment inside it makes two pieces.
+      guard case .scalar(_, let before)? = stack.popLast() else { return }
+      stack.append(.scalar(name, text: before + text))
+    } else if !text.allSatisfy(\.isWhitespace) {
+      throw damaged("text outside of a value", position)
+    }
+  }
+
+  func endElement(_ name: String, at position: XMLPosition) throws(HopdError) {
+    switch stack.popLast() {
+    case .plist(let value)?:
+      result = value
+    case .array(let elements)?:
+      try add(.array(elements), position)
+    case .dictionary(let entries, let key)?:
+      guard key == nil else { throw damaged("the last key of a dictionary has no value", position) }
+      if entries.count == 1, let number = entries["CF$UID"]?.integer, number >= 0 {
+        try add(.uid(UInt64(number)), position)
+      } else {
+        try add(.dictionary(entries), position)
+      }
+    case .scalar("key", let text)?:
+      guard case .dictionary(let entries, nil)? = stack.popLast() else {
+        throw damaged("a key outside of a dictionary, or two keys in a row", position)
+      }
+      guard entries[text] == nil else { throw damaged("a dictionary has the same key twice", position) }
+      stack.append(.dictionary(entries, key: text))
+    case .scalar(let kind, let text)?:
+      try add(try scalar(kind, text, position), position)
+    case nil:
+      break
+    }
+  }
+
+  private func add(_ value: PropertyListValue, _ position: XMLPosition) throws(HopdError) {
+    // The container is taken out, changed and put back, so that it is never copied.
+    switch stack.popLast() {
+    case .plist(nil)?:
+      stack.append(.plist(value))
+    case .plist?:
+      throw damaged("a property list has one value on top", position)
+    case .array(var elements)?:
+      elements.append(value)
+      stack.append(.array(elements))
+    case .dictionary(var entries, let key?)?:
+      entries[key] = value
+      stack.append(.dictionary(entries, key: nil))
+    case .dictionary?:
+      throw damaged("a value in a dictionary has no key", position)
+    case .scalar?, nil:
+      throw damaged("a value in the wrong place", position)
+    }
+  }
+
+  private func scalar(_ kind: String, _ text: String, _ position: XMLPosition) throws(HopdError) -> PropertyListValue {
+    if kind == "string" {
+      guard text.utf8.count <= limits.maximumValueBytes else { throw tooLong(position) }
+      return .string(text)
+    }
+    let trimmed = text.trimmingXMLSpace
+    switch kind {
+    case "true": return .boolean(true)
+    case "false": return .boolean(false)
+    case "integer":
+      guard let number = Self.integer(trimmed) else { throw damaged("<integer> holds no 64-bit integer", position) }
+      return .integer(number)
+    case "real":
+      guard let number = Double(trimmed) else { throw damaged("<real> holds no number", position) }
+      return .real(number)
+    case "date":
+      guard let seconds = Self.date(trimmed) else { throw damaged("<date> holds no date", position) }
+      return .date(seconds)
+    default:
+      guard let content = Base64.decode(text.utf8) else { throw damaged("<data> holds no base64", position) }
+      guard content.count <= limits.maximumValueBytes else { throw tooLong(position) }
+      return .data(content)
+    }
+  }
+
+  /// Decimal, or hexadecimal after 0x, with a sign.
+  private static func integer(_ text: String) -> Int64? {
+    let negative = text.hasPrefix("-")
+    let digits = negative || text.hasPrefix("+") ? text.dropFirst() : text[...]
+    guard let first = digits.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+") else { return nil }
+    if digits.hasPrefix("0x") || digits.hasPrefix("0X") {
+      return Int64((negative ? "-" : "") + digits.dropFirst(2), radix: 16)
+    }
+    return Int64((negative ? "-" : "") + digits)
+  }
+
+  /// `YYYY-MM-DDTHH:MM:SSZ` as seconds since 2001-01-01 00:00 UTC.
+  static func date(_ text: String) -> Double? {
+    guard text.hasSuffix("Z") else { return nil }
+    let negative = text.hasPrefix("-")
+    let halves = text.dropLast().drop { $0 == "-" }.split(separator: "T", omittingEmptySubsequences: false)
+    guard halves.count == 2 else { return nil }
+    let day = halves[0].split(separator: "-", omittingEmptySubsequences: false).map { number($0) }
+    let time = halves[1].split(separator: ":", omittingEmptySubsequences: false).map { number($0) }
+    guard day.count == 3, time.count == 3, let year = day[0], let month = day[1], let date = day[2],
+      let hour = time[0], let minute = time[1], let second = time[2],
+      (1...12).contains(month), (1...31).contains(date), hour <= 24, minute <= 59, second <= 60
+    else { return nil }
+    // Days since 1970 of the proleptic Gregorian calendar, with the year beginning in March.
+    let shifted = (negative ? -year : year) - (month <= 2 ? 1 : 0)
+    let era = (shifted >= 0 ? shifted : shifted - 399) / 400
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + date - 1
+    let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    return Double(days * 86_400 + hour * 3_600 + minute * 60 + second) - 978_307_200
+  }
+
+  /// Up to seven digits: no sum of them overflows.
+  private static func number(_ text: Substring) -> Int? {
+    guard (1...7).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int(text)
+  }
+
+  private func damaged(_ what: String, _ position: XMLPosition) -> HopdError {
+    var place = place
+    place.line = position.line
+    place.column = position.column
+    return HopdError(.damagedPropertyList, "the XML property list is damaged: \(what)", at: place)
+  }
+
+  private func tooLong(_ position: XMLPosition) -> HopdError {
+    var place = place
+    place.line = position.line
+    return HopdError(
+      .propertyListTooLarge, "a value of the property list has more than \(limits.maximumValueBytes) bytes", at: place)
+  }
+}
+
+extension String {
+  /// The text without spaces, tabs and line ends on both sides.
+  fileprivate var trimmingXMLSpace: String {
+    let space: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
+    return String(drop(while: space).reversed().drop(while: space).reversed())
+  }
+}
