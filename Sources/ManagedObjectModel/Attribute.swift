@@ -1,0 +1,123 @@
+/// The type of an attribute, with Core Data's own numbers (model-files §3.3).
+package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
+  /// No type at all: legal for transient attributes.
+  case undefined = 0
+  case integer16 = 100
+  case integer32 = 200
+  case integer64 = 300
+  case decimal = 400
+  case double = 500
+  case float = 600
+  case string = 700
+  case boolean = 800
+  case date = 900
+  case binary = 1000
+  case uuid = 1100
+  case uri = 1200
+  case transformable = 1800
+  case objectID = 2000
+  case composite = 2100
+
+  /// The name in `.xcdatamodel` XML; nil for undefined, which is written by leaving the XML attribute out.
+  package var xmlName: String? {
+    switch self {
+    case .undefined: nil
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binary: "Binary"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "Object ID"
+    case .composite: "Composite"
+    }
+  }
+}
+
+/// The default value of an attribute, already of the attribute's type (model-files §2.4).
+package enum AttributeDefault: Sendable, Hashable {
+  /// Integer 16/32/64.
+  case integer(Int64)
+  /// Boolean.
+  case boolean(Bool)
+  /// Double and Float.
+  case double(Double)
+  /// Decimal, as the text of the model: the scale is kept.
+  case decimal(String)
+  /// String and URI.
+  case string(String)
+  /// Date: seconds since 2001-01-01 00:00 UTC.
+  case date(Double)
+  /// UUID, 16 bytes.
+  case uuid([UInt8])
+}
+
+/// An attribute as its entity declares it.
+package struct Attribute: Sendable, Hashable {
+  package var name: String
+  package var type: AttributeType
+  /// XML without `optional="YES"` means required.
+  package var isOptional: Bool
+  /// Transient attributes have no column and no place in the hash.
+  package var isTransient: Bool
+  package var defaultValue: AttributeDefault?
+  /// `elementID`, else the own name.
+  package var renamingIdentifier: String
+  package var versionHashModifier: String?
+  /// Old-style `indexed="YES"`.
+  package var isIndexed: Bool
+  /// allowsExternalBinaryDataStorage: values carry a prefix byte and may lie in files of their own.
+  package var allowsExternalStorage: Bool
+  /// preserveAfterDeletion: kept in history tombstones.
+  package var preservesAfterDeletion: Bool
+  /// Text of the derivation expression as the model writes it; nil for ordinary attributes.
+  package var derivationExpression: String?
+  /// Name of the composite type, for type `composite`.
+  package var compositeTypeName: String?
+  /// Minimum and maximum as the model writes them (numbers, lengths; seconds for dates).
+  package var minimum: String?
+  package var maximum: String?
+  package var regularExpression: String?
+  package var valueTransformerName: String?
+  package var customClassName: String?
+  package var userInfo: [String: String]
+
+  /// Makes an attribute; what is not given is absent.
+  package init(
+    name: String, type: AttributeType, isOptional: Bool = false, isTransient: Bool = false,
+    defaultValue: AttributeDefault? = nil, renamingIdentifier: String? = nil, versionHashModifier: String? = nil,
+    isIndexed: Bool = false, allowsExternalStorage: Bool = false, preservesAfterDeletion: Bool = false,
+    derivationExpression: String? = nil, compositeTypeName: String? = nil, minimum: String? = nil,
+    maximum: String? = nil, regularExpression: String? = nil, valueTransformerName: String? = nil,
+    customClassName: String? = nil, userInfo: [String: String] = [:]
+  ) {
+    self.name = name
+    self.type = type
+    self.isOptional = isOptional
+    self.isTransient = isTransient
+    self.defaultValue = defaultValue
+    self.renamingIdentifier = renamingIdentifier ?? name
+    self.versionHashModifier = versionHashModifier
+    self.isIndexed = isIndexed
+    self.allowsExternalStorage = allowsExternalStorage
+    self.preservesAfterDeletion = preservesAfterDeletion
+    self.derivationExpression = derivationExpression
+    self.compositeTypeName = compositeTypeName
+    self.minimum = minimum
+    self.maximum = maximum
+    self.regularExpression = regularExpression
+    self.valueTransformerName = valueTransformerName
+    self.customClassName = customClassName
+    self.userInfo = userInfo
+  }
+
+  /// Derived attributes are computed by triggers.
+  package var isDerived: Bool { derivationExpression != nil }
+}

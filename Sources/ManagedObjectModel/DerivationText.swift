@@ -1,0 +1,34 @@
+// A derived attribute enters the hash by the text that NSExpression prints after parsing, not by the text of the model
+// (version-hash §2.1). Only the forms that models hold are rewritten.
+
+/// The printed form of a derivation expression.
+struct DerivationText: Hashable {
+  /// What NSExpression prints.
+  let text: String
+  /// Was this form compared with hashes made by Apple's software? [M: one-key count, canonical, now()]
+  let isProven: Bool
+
+  /// Rewrites the expression of a model.
+  init(_ expression: String) {
+    let keys = expression.split(separator: ".", omittingEmptySubsequences: false)
+    if let position = keys.firstIndex(where: { $0.hasPrefix("@") }), position > 0,
+      let function = Self.functions[String(keys[position])], keys.allSatisfy({ Self.isKey($0.drop { $0 == "@" }) })
+    {
+      let path = keys[..<position] + keys[(position + 1)...]
+      text = "\(function):(\(path.joined(separator: ".")))"
+      isProven = function == "count" && path.count == 1
+      return
+    }
+    text = expression
+    isProven =
+      expression == "now()"
+      || expression.hasPrefix("canonical:(") && expression.hasSuffix(")")
+        && Self.isKey(expression.dropFirst("canonical:(".count).dropLast())
+  }
+
+  private static let functions = ["@count": "count", "@sum": "sum", "@min": "min", "@max": "max", "@avg": "average"]
+
+  private static func isKey(_ text: Substring) -> Bool {
+    !text.isEmpty && text.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+  }
+}

@@ -1,0 +1,69 @@
+/// One entity as the model declares it: its own properties only, inherited ones are found through the model.
+package struct Entity: Sendable, Hashable {
+  /// Name, unique in the model.
+  package var name: String
+  /// Class of its objects; never compared (model-files §4.6).
+  package var className: String?
+  /// Name of the parent entity.
+  package var parentName: String?
+  /// Abstract entities have no rows of their own but take an entity number.
+  package var isAbstract: Bool
+  /// The canonical name by which it is matched between versions: `elementID`, else its own name.
+  package var renamingIdentifier: String
+  /// Text mixed into the version hash; nil where absent or empty.
+  package var versionHashModifier: String?
+  /// Own attributes in declaration order.
+  package var attributes: [Attribute]
+  /// Own relationships in declaration order.
+  package var relationships: [Relationship]
+  /// Own fetched properties in declaration order; they have no column and no hash.
+  package var fetchedProperties: [FetchedProperty]
+  /// Fetch indexes.
+  package var fetchIndexes: [FetchIndex]
+  /// Old-style compound indexes: lists of attribute names.
+  package var compoundIndexes: [[String]]
+  /// Uniqueness constraints: lists of attribute names in declared order.
+  package var uniquenessConstraints: [[String]]
+  /// User info of the entity.
+  package var userInfo: [String: String]
+
+  /// Makes an entity; what is not given is absent.
+  package init(
+    name: String, className: String? = nil, parentName: String? = nil, isAbstract: Bool = false,
+    renamingIdentifier: String? = nil, versionHashModifier: String? = nil, attributes: [Attribute] = [],
+    relationships: [Relationship] = [], fetchedProperties: [FetchedProperty] = [], fetchIndexes: [FetchIndex] = [],
+    compoundIndexes: [[String]] = [], uniquenessConstraints: [[String]] = [], userInfo: [String: String] = [:]
+  ) {
+    self.name = name
+    self.className = className
+    self.parentName = parentName
+    self.isAbstract = isAbstract
+    self.renamingIdentifier = renamingIdentifier ?? name
+    self.versionHashModifier = versionHashModifier
+    self.attributes = attributes
+    self.relationships = relationships
+    self.fetchedProperties = fetchedProperties
+    self.fetchIndexes = fetchIndexes
+    self.compoundIndexes = compoundIndexes
+    self.uniquenessConstraints = uniquenessConstraints
+    self.userInfo = userInfo
+  }
+
+  /// Does the entity itself declare an attribute, relationship or fetched property of that name?
+  package func hasProperty(named name: String) -> Bool {
+    attributes.contains { $0.name == name } || relationships.contains { $0.name == name }
+      || fetchedProperties.contains { $0.name == name }
+  }
+
+  /// Case-insensitive by name, ties by the raw name: the order in which Core Data numbers entities [M 131/131 stores].
+  package static func numberingOrder(_ left: Entity, _ right: Entity) -> Bool {
+    caseInsensitiveOrder(left.name, right.name)
+  }
+
+  /// Case-insensitive order of two names, ties by the raw bytes.
+  package static func caseInsensitiveOrder(_ left: String, _ right: String) -> Bool {
+    let (lowLeft, lowRight) = (left.lowercased(), right.lowercased())
+    if lowLeft != lowRight { return lowLeft.utf8.lexicographicallyPrecedes(lowRight.utf8) }
+    return left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}

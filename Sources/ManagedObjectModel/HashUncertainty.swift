@@ -1,0 +1,73 @@
+// Some rules of the version hash are known, but were never compared with a hash made by Apple's software
+// (version-hash §9). Where a model uses one, plans say so: a wrong hash would make a store that its app refuses.
+
+/// A place in a model whose hash rests on a rule that is not proven.
+package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
+  /// The unproven rules, with the numbers of version-hash §9.
+  package enum Corner: Int, Sendable, Hashable, CaseIterable {
+    /// A version hash modifier on an entity.
+    case entityModifier = 1
+    /// A relationship that is its own inverse.
+    case ownInverse = 3
+    /// A composite attribute.
+    case composite = 4
+    /// A derivation expression other than a count, `canonical:` or `now()`.
+    case derivation = 5
+    /// An attribute of type Undefined or Object ID.
+    case untyped = 7
+  }
+
+  /// Which rule.
+  package let corner: Corner
+  /// Entity that uses it.
+  package let entity: String
+  /// Property that uses it; nil where it is the entity.
+  package let property: String?
+
+  package var description: String {
+    let subject = property.map { "\(entity).\($0)" } ?? entity
+    let rule =
+      switch corner {
+      case .entityModifier: "has a version hash modifier on an entity"
+      case .ownInverse: "is its own inverse"
+      case .composite: "is a composite attribute"
+      case .derivation: "is derived by an expression other than a count, canonical: or now()"
+      case .untyped: "is a stored attribute without a plain type"
+      }
+    return "\(subject) \(rule); how this enters the version hash has not been compared with Apple's software"
+  }
+}
+
+extension ManagedObjectModel {
+  /// Every place whose hash rests on an unproven rule, in order of entity and declaration; empty for most models.
+  ///
+  /// Subentities of such an entity depend on its hash too and are not listed again.
+  package var uncertainHashes: [HashUncertainty] {
+    entities.flatMap { entity in
+      var found: [HashUncertainty] = []
+      if entity.versionHashModifier != nil {
+        found.append(HashUncertainty(corner: .entityModifier, entity: entity.name, property: nil))
+      }
+      for attribute in entity.attributes where !attribute.isTransient {
+        let corner: HashUncertainty.Corner?
+        if let expression = attribute.derivationExpression {
+          corner = DerivationText(expression).isProven ? nil : .derivation
+        } else {
+          switch attribute.type {
+          case .composite: corner = .composite
+          case .undefined, .objectID: corner = .untyped
+          default: corner = nil
+          }
+        }
+        if let corner {
+          found.append(HashUncertainty(corner: corner, entity: entity.name, property: attribute.name))
+        }
+      }
+      for relationship in entity.relationships where !relationship.isTransient && relationship.isOwnInverse(in: entity)
+      {
+        found.append(HashUncertainty(corner: .ownInverse, entity: entity.name, property: relationship.name))
+      }
+      return found
+    }
+  }
+}

@@ -1,0 +1,104 @@
+// A managed object model: one version of an app's model, as immutable values. Readers build it; hashing, planning and
+// the store layout only read it. It holds what the formats say, not what Core Data would make of it at run time.
+
+/// One version of a model: entities with their properties, and the named configurations.
+package struct ManagedObjectModel: Sendable, Hashable {
+  /// The version's name: the folder name without `.xcdatamodel`, "Model 2".
+  package let name: String
+  /// userDefinedModelVersionIdentifier as a set of texts; `[""]` where the model has none, as the compiler writes it.
+  package let versionIdentifiers: [String]
+  /// Entities by name, in ascending order of the name's UTF-8 bytes.
+  package let entities: [Entity]
+  /// Named configurations: name to entity names.
+  package let configurations: [String: [String]]
+  /// Composite types of the model: name to elements.
+  package let composites: [String: [Attribute]]
+
+  private let indexByName: [String: Int]
+  private let childrenByName: [String: [Int]]
+
+  /// Makes a model from entities whose names, parents and destinations have been checked (`ModelValidation`).
+  package init(
+    name: String, versionIdentifiers: [String] = [""], entities: [Entity], configurations: [String: [String]] = [:],
+    composites: [String: [Attribute]] = [:]
+  ) {
+    self.name = name
+    self.versionIdentifiers = versionIdentifiers
+    self.entities = entities.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    self.configurations = configurations
+    self.composites = composites
+    indexByName = Dictionary(
+      self.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.
+    childrenByName = self.entities.enumerated()
+      .sorted { Entity.numberingOrder($0.element, $1.element) }
+      .reduce(into: [:]) { children, entity in
+        if let parent = entity.element.parentName { children[parent, default: []].append(entity.offset) }
+      }
+  }
+
+  /// The entity of that name.
+  package func entity(named name: String) -> Entity? { indexByName[name].map { entities[$0] } }
+
+  /// The parent entity, or nil for a root.
+  package func parent(of entity: Entity) -> Entity? { entity.parentName.flatMap { self.entity(named: $0) } }
+
+  /// The entity and its ancestors, root first.
+  package func lineage(of entity: Entity) -> [Entity] {
+    var line = [entity]
+    var current = entity
+    // The reader refuses cycles; the bound keeps a model that was built by hand from hanging us.
+    while let parent = parent(of: current), line.count <= entities.count {
+      line.append(parent)
+      current = parent
+    }
+    return line.reversed()
+  }
+
+  /// The topmost ancestor: the entity that owns the table.
+  package func root(of entity: Entity) -> Entity { lineage(of: entity).first ?? entity }
+
+  /// Direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers (store-layout §2.1).
+  package func subentities(of entity: Entity) -> [Entity] {
+    (childrenByName[entity.name] ?? []).map { entities[$0] }
+  }
+
+  /// The entity and all below it, depth first.
+  package func subtree(of entity: Entity) -> [Entity] {
+    [entity] + subentities(of: entity).flatMap { subtree(of: $0) }
+  }
+
+  /// Entities without a parent, in numbering order.
+  package var rootEntities: [Entity] { entities.filter { $0.parentName == nil }.sorted(by: Entity.numberingOrder) }
+
+  /// Own and inherited attributes by name; a subentity's own one wins over an inherited one of the same name.
+  package func allAttributes(of entity: Entity) -> [String: Attribute] {
+    lineage(of: entity).reduce(into: [:]) { result, ancestor in
+      for attribute in ancestor.attributes { result[attribute.name] = attribute }
+    }
+  }
+
+  /// Own and inherited relationships by name; a subentity's own one wins.
+  package func allRelationships(of entity: Entity) -> [String: Relationship] {
+    lineage(of: entity).reduce(into: [:]) { result, ancestor in
+      for relationship in ancestor.relationships { result[relationship.name] = relationship }
+    }
+  }
+
+  /// The entity that declares the property which `entity` has under that name, own or inherited (the lowest wins).
+  package func declaringEntity(of property: String, in entity: Entity) -> Entity? {
+    lineage(of: entity).last { $0.hasProperty(named: property) }
+  }
+
+  /// The inverse of a relationship, with the entity that declares it; nil for one-way relationships.
+  package func inverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
+    guard let inverseName = relationship.inverseName,
+      let destination = entity(named: relationship.destinationEntityName),
+      let owner = lineage(of: destination).last(where: { entity in
+        entity.relationships.contains { $0.name == inverseName }
+      }),
+      let inverse = owner.relationships.first(where: { $0.name == inverseName })
+    else { return nil }
+    return (owner, inverse)
+  }
+}

@@ -1,0 +1,352 @@
+// Reads the `contents` file of an `.xcdatamodel`: XML elements in, an unchecked ModelSource out (model-files §2).
+// It follows the file only; whether names lead anywhere is for ModelValidation, so that all faults are told together.
+
+import Diagnostics
+import PropertyLists
+
+/// How large a model may be; a hostile one ends in an error in less than a second.
+package enum ModelLimits {
+  /// Entities of one version.
+  package static let entities = 5_000
+  /// Own properties of all entities of one version.
+  package static let properties = 50_000
+  /// Own and inherited properties of all entities: what hashing and the store layout really walk.
+  package static let inheritedProperties = 200_000
+  /// Entities above each other.
+  package static let inheritanceDepth = 64
+  /// User info entries, index elements, constraints and configuration members of one version.
+  package static let details = 100_000
+  /// Versions of one bundle.
+  package static let versions = 500
+  /// Findings told of one version; the rest is counted.
+  package static let findings = 100
+}
+
+/// Builds the source of one model version from XML events.
+final class ModelContentsReader: XMLEventHandler {
+  /// What an open element is, which decides what its children mean.
+  private enum Node {
+    case model, entity, attribute, relationship, fetchedProperty, fetchRequest, fetchIndex, fetchIndexElement
+    case uniquenessConstraints, uniquenessConstraint, compoundIndexes, compoundIndex, configuration, composite
+    case userInfo
+    /// An element whose attributes say all, or one that does not matter with all below it.
+    case closed
+  }
+
+  private let place: Place
+  private var source: ModelSource
+  private var stack: [Node] = []
+  private var warned: Set<String> = []
+  private var propertyCount = 0
+  private var detailCount = 0
+
+  private var entity: Entity?
+  private var entityLine = 0
+  private var lines: [String: [Int]] = [:]
+  private var attribute: Attribute?
+  private var relationship: Relationship?
+  private var fetchedProperty: FetchedProperty?
+  private var fetchIndex: FetchIndex?
+  private var names: [String] = []
+  private var configuration: ModelSource.Configuration?
+  private var composite: ModelSource.Composite?
+
+  private init(name: String, place: Place) {
+    self.place = place
+    source = ModelSource(name: name)
+  }
+
+  /// The source in `bytes`; throws where they are no model or too large, and records all other faults in the source.
+  static func read(_ bytes: [UInt8], name: String, at place: Place) throws(HopdError) -> ModelSource {
+    let reader = ModelContentsReader(name: name, place: place)
+    try XMLReader.read(bytes, at: place, to: reader)
+    return reader.source
+  }
+
+  func text(_ text: String, at position: XMLPosition) {}
+
+  func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
+    let element = ModelElement(name: name, attributes: attributes, line: position.line)
+    let node = try open(element)
+    stack.append(node)
+    if node != .closed || element.isKnown {
+      for unknown in element.unknownAttributes {
+        warn(once: "\(name) \(unknown)", "unknown attribute “\(unknown)” of <\(name)>, ignoring it", element)
+      }
+    }
+  }
+
+  private func open(_ element: ModelElement) throws(HopdError) -> Node {
+    guard let parent = stack.last else { return try openModel(element) }
+    switch (parent, element.name) {
+    case (.model, "entity"): return try openEntity(element)
+    case (.model, "configuration"):
+      configuration = ModelSource.Configuration(name: element["name"] ?? "", line: element.line)
+      try countDetail(element)
+      return .configuration
+    case (.model, "composite"):
+      composite = ModelSource.Composite(name: element["name"] ?? "", line: element.line)
+      try countDetail(element)
+      return .composite
+    case (.model, "elements"), (.model, "fetchRequest"): return .closed
+    case (.configuration, "memberEntity"):
+      try countDetail(element)
+      configuration?.members.append(element["name"] ?? "")
+      return .closed
+    case (.entity, "attribute"), (.composite, "attribute"):
+      try countProperty(element)
+      attribute = attribute(from: element)
+      return .attribute
+    case (.entity, "relationship"):
+      try countProperty(element)
+      relationship = relationship(from: element)
+      return .relationship
+    case (.entity, "fetchedProperty"):
+      try countProperty(element)
+      fetchedProperty = FetchedProperty(
+        name: element["name"] ?? "", isOptional: element.isTrue("optional"),
+        renamingIdentifier: element.text("elementID"))
+      return .fetchedProperty
+    case (.fetchedProperty, "fetchRequest"):
+      fetchedProperty?.fetchEntityName = element.text("entity")
+      fetchedProperty?.predicate = element.text("predicateString")
+      return .fetchRequest
+    case (.entity, "fetchIndex"):
+      try countDetail(element)
+      fetchIndex = FetchIndex(
+        name: element["name"] ?? "", elements: [], partialPredicate: element.text("partialIndexPredicate"))
+      return .fetchIndex
+    case (.fetchIndex, "fetchIndexElement"):
+      try countDetail(element)
+      fetchIndex?.elements.append(indexElement(from: element))
+      return .fetchIndexElement
+    case (.entity, "uniquenessConstraints"): return .uniquenessConstraints
+    case (.uniquenessConstraints, "uniquenessConstraint"):
+      names = []
+      return .uniquenessConstraint
+    case (.uniquenessConstraint, "constraint"):
+      try countDetail(element)
+      names.append(element["value"] ?? "")
+      return .closed
+    case (.entity, "compoundIndexes"): return .compoundIndexes
+    case (.compoundIndexes, "compoundIndex"):
+      names = []
+      return .compoundIndex
+    case (.compoundIndex, "index"):
+      try countDetail(element)
+      // A value may hold several names.
+      names += (element["value"] ?? "").split(separator: ",").map { $0.trimmingSpaces }
+      return .closed
+    case (.entity, "userInfo"), (.attribute, "userInfo"), (.relationship, "userInfo"), (.fetchedProperty, "userInfo"):
+      return .userInfo
+    case (.model, "userInfo"), (.fetchIndex, "userInfo"), (.composite, "userInfo"): return .closed
+    case (.userInfo, "entry"):
+      try countDetail(element)
+      addUserInfo(element)
+      return .closed
+    case (.closed, _): return .closed
+    default:
+      warn(once: element.name, "unknown element <\(element.name)>, ignoring it and what it holds", element)
+      return .closed
+    }
+  }
+
+  func endElement(_ name: String, at position: XMLPosition) {
+    switch stack.popLast() {
+    case .entity?:
+      if let entity {
+        source.entities.append(entity)
+        source.entityLines.append(entityLine)
+        source.propertyLines.append(lines)
+      }
+      entity = nil
+    case .attribute?:
+      guard let finished = attribute else { return }
+      attribute = nil
+      if composite != nil {
+        composite?.elements.append(finished)
+      } else {
+        entity?.attributes.append(finished)
+      }
+    case .relationship?:
+      if let relationship { entity?.relationships.append(relationship) }
+      relationship = nil
+    case .fetchedProperty?:
+      if let fetchedProperty { entity?.fetchedProperties.append(fetchedProperty) }
+      fetchedProperty = nil
+    case .fetchIndex?:
+      if let fetchIndex { entity?.fetchIndexes.append(fetchIndex) }
+      fetchIndex = nil
+    case .uniquenessConstraint?:
+      if !names.isEmpty { entity?.uniquenessConstraints.append(names) }
+    case .compoundIndex?:
+      if !names.isEmpty { entity?.compoundIndexes.append(names) }
+    case .configuration?:
+      if let configuration { source.configurations.append(configuration) }
+      configuration = nil
+    case .composite?:
+      if let composite { source.composites.append(composite) }
+      composite = nil
+    default: break
+    }
+  }
+
+  // MARK: Elements
+
+  private func openModel(_ element: ModelElement) throws(HopdError) -> Node {
+    guard element.name == "model" else {
+      throw HopdError(
+        .invalidModel, "this is no Core Data model: it begins with <\(element.name)>, not with <model>",
+        at: at(element.line))
+    }
+    source.versionIdentifiers = [element["userDefinedModelVersionIdentifier"] ?? ""]
+    if let version = element["documentVersion"], version != "1.0" {
+      warn(
+        once: "documentVersion", "the model has document version “\(version)”; 1.0 is known, reading it alike", element)
+    }
+    return .model
+  }
+
+  private func openEntity(_ element: ModelElement) throws(HopdError) -> Node {
+    guard source.entities.count < ModelLimits.entities else {
+      throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.entities) entities", at: at(element.line))
+    }
+    entityLine = element.line
+    lines = [:]
+    entity = Entity(
+      name: element["name"] ?? "", className: element.text("representedClassName"),
+      parentName: element.text("parentEntity"), isAbstract: element.isTrue("isAbstract"),
+      renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"))
+    warnOfRenamingIdentifier(element)
+    return .entity
+  }
+
+  private func attribute(from element: ModelElement) -> Attribute {
+    let name = element["name"] ?? ""
+    let typeName = element.text("attributeType")
+    let type = typeName.map { AttributeType(xmlName: $0) } ?? .undefined
+    if type == nil {
+      fault("the attribute type “\(typeName ?? "")” is unknown", element, property: name)
+    }
+    let isDerived = element.isTrue("derived")
+    let derivation = element.text("derivationExpression")
+    if isDerived && derivation == nil {
+      fault("the attribute is derived but has no derivation expression", element, property: name)
+    }
+    warnOfRenamingIdentifier(element)
+    let isDate = type == .date
+    return Attribute(
+      name: name, type: type ?? .undefined, isOptional: element.isTrue("optional"),
+      isTransient: element.isTrue("transient"),
+      defaultValue: AttributeDefault(
+        text: element["defaultValueString"], interval: element["defaultDateTimeInterval"], type: type ?? .undefined),
+      renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"),
+      isIndexed: element.isTrue("indexed"), allowsExternalStorage: element.isTrue("allowsExternalBinaryDataStorage"),
+      preservesAfterDeletion: element.isTrue("preserveAfterDeletion"),
+      derivationExpression: isDerived ? derivation : nil,
+      compositeTypeName: element.text("composite"),
+      minimum: element.text(isDate ? "minDateTimeInterval" : "minValueString"),
+      maximum: element.text(isDate ? "maxDateTimeInterval" : "maxValueString"),
+      regularExpression: element.text("regularExpressionString"),
+      valueTransformerName: element.text("valueTransformerName"), customClassName: element.text("customClassName"))
+  }
+
+  private func relationship(from element: ModelElement) -> Relationship {
+    let name = element["name"] ?? ""
+    let isToMany = element.isTrue("toMany")
+    var rule = Relationship.DeleteRule.nullify
+    if let text = element.text("deletionRule") {
+      if let known = Relationship.DeleteRule(xmlName: text) {
+        rule = known
+      } else {
+        warn(once: "deletionRule \(text)", "unknown deletion rule “\(text)”, taking Nullify", element)
+      }
+    }
+    warnOfRenamingIdentifier(element)
+    return Relationship(
+      name: name, destinationEntityName: element["destinationEntity"] ?? "", inverseName: element.text("inverseName"),
+      isOptional: element.isTrue("optional"), isTransient: element.isTrue("transient"), isToMany: isToMany,
+      isOrdered: element.isTrue("ordered"), maxCount: count("maxCount", element, property: name),
+      minCount: count("minCount", element, property: name) ?? 0, deleteRule: rule,
+      renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"))
+  }
+
+  private func indexElement(from element: ModelElement) -> FetchIndex.Element {
+    let kind = element["type"] ?? "Binary"
+    if kind.lowercased() != "binary" && kind.lowercased() != "rtree" {
+      fault("the index element type “\(kind)” is unknown", element, property: element["property"])
+    }
+    return FetchIndex.Element(
+      propertyName: element.text("property"), expression: element.text("expression"),
+      expressionType: element.text("expressionType"), kind: kind.lowercased() == "rtree" ? .rTree : .binary,
+      isAscending: element["order"]?.lowercased() != "descending")
+  }
+
+  private func addUserInfo(_ element: ModelElement) {
+    guard let key = element["key"], stack.count >= 2 else { return }
+    let value = element["value"] ?? ""
+    switch stack[stack.count - 2] {
+    case .attribute: attribute?.userInfo[key] = value
+    case .relationship: relationship?.userInfo[key] = value
+    case .fetchedProperty: fetchedProperty?.userInfo[key] = value
+    default: entity?.userInfo[key] = value
+    }
+  }
+
+  // MARK: Helpers
+
+  private func count(_ name: String, _ element: ModelElement, property: String) -> Int64? {
+    guard let text = element.text(name) else { return nil }
+    guard let number = Int64(text), number >= 0 else {
+      fault("\(name) is “\(text)”; it must be a whole number from 0", element, property: property)
+      return nil
+    }
+    return number
+  }
+
+  private func countProperty(_ element: ModelElement) throws(HopdError) {
+    propertyCount += 1
+    guard propertyCount <= ModelLimits.properties else {
+      throw HopdError(
+        .modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: at(element.line))
+    }
+    lines[element["name"] ?? "", default: []].append(element.line)
+  }
+
+  private func countDetail(_ element: ModelElement) throws(HopdError) {
+    detailCount += 1
+    guard detailCount <= ModelLimits.details else {
+      throw HopdError(
+        .modelTooLarge,
+        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
+        at: at(element.line))
+    }
+  }
+
+  private func warnOfRenamingIdentifier(_ element: ModelElement) {
+    guard element.text("renamingIdentifier") != nil else { return }
+    warn(
+      once: "renamingIdentifier",
+      "“renamingIdentifier” is not what Xcode writes for a renaming identifier and is not honoured; "
+        + "set it in the model editor, which writes elementID", element)
+  }
+
+  private func fault(_ message: String, _ element: ModelElement, property: String?) {
+    guard source.errors.count < ModelLimits.findings else { return }
+    var place = at(element.line)
+    place.entity = entity?.name ?? composite?.name
+    place.property = property
+    source.errors.append(HopdError(.invalidModel, message, at: place))
+  }
+
+  private func warn(once key: String, _ message: String, _ element: ModelElement) {
+    guard warned.count < ModelLimits.findings, warned.insert(key).inserted else { return }
+    source.warnings.append(ModelWarning(message, at: at(element.line)))
+  }
+
+  private func at(_ line: Int) -> Place {
+    var place = place
+    place.line = line
+    return place
+  }
+}

@@ -1,0 +1,105 @@
+// One XML element of a model with the attributes that are known for it (model-files §2; the lists hold what was seen in
+// 989 real files). What is not listed is reported once and ignored.
+
+import PropertyLists
+
+/// An element of a `contents` file.
+struct ModelElement {
+  let name: String
+  let line: Int
+  private let values: [String: String]
+
+  init(name: String, attributes: [XMLAttribute], line: Int) {
+    self.name = name
+    self.line = line
+    values = Dictionary(attributes.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The value of an attribute, also an empty one.
+  subscript(_ attribute: String) -> String? { values[attribute] }
+
+  /// The value of an attribute; nil where it is absent or empty.
+  func text(_ attribute: String) -> String? {
+    guard let value = values[attribute], !value.isEmpty else { return nil }
+    return value
+  }
+
+  /// Xcode writes YES; newer parts of it write true.
+  func isTrue(_ attribute: String) -> Bool {
+    switch values[attribute] {
+    case "YES", "yes", "true", "1": true
+    default: false
+    }
+  }
+
+  /// Is there a list of attributes for this element?
+  var isKnown: Bool { Self.known[name] != nil }
+
+  /// Attributes that are not known for this element, sorted.
+  var unknownAttributes: [String] {
+    guard let known = Self.known[name] else { return [] }
+    return values.keys.filter { !known.contains($0) }.sorted()
+  }
+
+  private static let known: [String: Set<String>] = [
+    "model": [
+      "type", "documentVersion", "userDefinedModelVersionIdentifier", "lastSavedToolsVersion", "systemVersion",
+      "minimumToolsVersion", "sourceLanguage", "macOSVersion", "iOSVersion", "watchOSVersion", "tvOSVersion", "name",
+      "usedWithCloudKit", "usedWithSwiftData",
+    ],
+    "entity": [
+      "name", "representedClassName", "parentEntity", "isAbstract", "elementID", "versionHashModifier", "syncable",
+      "codeGenerationType", "renamingIdentifier", "coreSpotlightDisplayNameExpression",
+    ],
+    "attribute": [
+      "name", "attributeType", "optional", "usesScalarValueType", "defaultValueString", "defaultDateTimeInterval",
+      "valueTransformerName", "customClassName", "indexed", "transient", "minValueString", "maxValueString",
+      "minDateTimeInterval", "maxDateTimeInterval", "regularExpressionString", "elementID", "renamingIdentifier",
+      "allowsExternalBinaryDataStorage", "preserveAfterDeletion", "versionHashModifier", "derived",
+      "derivationExpression", "composite", "spotlightIndexingEnabled", "storedInTruthFile", "syncable",
+      "allowsCloudEncryption",
+    ],
+    "relationship": [
+      "name", "destinationEntity", "deletionRule", "inverseName", "inverseEntity", "optional", "toMany", "maxCount",
+      "minCount", "ordered", "transient", "elementID", "renamingIdentifier", "indexed", "syncable",
+      "versionHashModifier", "spotlightIndexingEnabled", "storedInTruthFile",
+    ],
+    "fetchedProperty": [
+      "name", "optional", "syncable", "elementID", "transient", "versionHashModifier", "spotlightIndexingEnabled",
+      "storedInTruthFile",
+    ],
+    "fetchIndex": ["name", "partialIndexPredicate"],
+    "fetchIndexElement": ["property", "expression", "expressionType", "type", "order"],
+    "constraint": ["value"],
+    "index": ["value"],
+    "configuration": ["name", "usedWithCloudKit"],
+    "memberEntity": ["name"],
+    "composite": ["name", "elementID"],
+  ]
+}
+
+extension AttributeType {
+  /// The type with that name in XML; nil for an unknown name.
+  init?(xmlName: String) {
+    guard let type = AttributeType.allCases.first(where: { $0.xmlName == xmlName }) else { return nil }
+    self = type
+  }
+}
+
+extension Relationship.DeleteRule {
+  /// The rule with that name in XML; nil for an unknown name.
+  init?(xmlName: String) {
+    switch xmlName {
+    case "No Action": self = .noAction
+    case "Nullify": self = .nullify
+    case "Cascade": self = .cascade
+    case "Deny": self = .deny
+    default: return nil
+    }
+  }
+}
+
+extension Substring {
+  /// The text without spaces on both sides.
+  var trimmingSpaces: String { String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+}

@@ -1,0 +1,98 @@
+// The few file calls that reading a model takes: what is at a path, what lies in a folder, and the bytes of one file.
+// Reading only, never blocking on a pipe and never more than the limit.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// Reads files and folders of models.
+enum ModelFiles {
+  /// What a path leads to, links followed.
+  enum Kind: Equatable {
+    /// A folder, with its identity for recognising one that was visited before.
+    case folder(device: UInt64, inode: UInt64)
+    case file
+    /// A pipe, socket or device.
+    case other
+    case missing
+  }
+
+  /// What is at `path`; throws where that cannot be told.
+  static func kind(of path: FilePath) throws(HopdError) -> Kind {
+    var info = stat()
+    guard path.withPlatformString({ stat($0, &info) }) == 0 else {
+      let code = errno
+      if code == ENOENT || code == ENOTDIR { return .missing }
+      throw error(code, "cannot look at it", path)
+    }
+    switch info.st_mode & S_IFMT {
+    case S_IFDIR: return .folder(device: UInt64(info.st_dev), inode: UInt64(info.st_ino))
+    case S_IFREG: return .file
+    default: return .other
+    }
+  }
+
+  /// Names in a folder in the order of their bytes, without `.` and `..`.
+  static func names(in path: FilePath) throws(HopdError) -> [String] {
+    guard let directory = path.withPlatformString({ opendir($0) }) else {
+      throw error(errno, "cannot read the folder", path)
+    }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(directory) else {
+        guard errno == 0 else { throw error(errno, "cannot read the folder", path) }
+        break
+      }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        // A name is at most 255 bytes and ends with NUL. One that is not UTF-8 cannot be a model's.
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+      }
+      guard let name, name != ".", name != ".." else { continue }
+      guard names.count < 100_000 else {
+        throw HopdError(.modelTooLarge, "the folder has more than 100000 entries", at: Place(file: path))
+      }
+      names.append(name)
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The bytes of a regular file, at most `limit`.
+  static func bytes(of path: FilePath, limit: Int) throws(HopdError) -> [UInt8] {
+    // Non-blocking, so that a pipe in the place of the file does not hang us.
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
+    guard descriptor >= 0 else { throw error(errno, "cannot open the file", path) }
+    defer { close(descriptor) }
+    var info = stat()
+    guard fstat(descriptor, &info) == 0 else { throw error(errno, "cannot look at the file", path) }
+    guard info.st_mode & S_IFMT == S_IFREG else {
+      throw HopdError(.invalidModel, "this is not a regular file", at: Place(file: path))
+    }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(min(max(0, Int(info.st_size)), limit) + 1)
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = buffer.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 {
+        if errno == EINTR { continue }
+        throw error(errno, "cannot read the file", path)
+      }
+      if count == 0 { return bytes }
+      guard bytes.count + count <= limit else {
+        throw HopdError(.modelTooLarge, "the file has more than \(limit) bytes", at: Place(file: path))
+      }
+      bytes += buffer[..<count]
+    }
+  }
+
+  private static func error(_ code: Int32, _ what: String, _ path: FilePath) -> HopdError {
+    let kind: HopdError.Code =
+      switch code {
+      case ENOENT, ENOTDIR: .notFound
+      case EACCES, EPERM: .noPermission
+      default: .inputOutput
+      }
+    return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code))
+  }
+}

@@ -1,0 +1,257 @@
+// From a path to the versions of a model: which files make a bundle, in which order its versions stand, and which one is
+// current (model-files §1). What stands in a `contents` file is ModelContentsReader's, whether it holds together is
+// ModelValidation's.
+
+import Diagnostics
+import PropertyLists
+import SystemPackage
+
+extension HopdError.Code {
+  /// A model breaks a rule of models.
+  package static let invalidModel = HopdError.Code("model-invalid", exit: .dataError)
+  /// A model is larger than any real one.
+  package static let modelTooLarge = HopdError.Code("model-too-large", exit: .dataError)
+  /// A model is kept in a form that will never be read here.
+  package static let unsupportedModel = HopdError.Code("model-unsupported", exit: .dataError)
+  /// Something that exists, but that this version cannot do yet.
+  package static let notSupportedYet = HopdError.Code("not-supported-yet", exit: .usage)
+  /// The declared order of versions does not fit the model.
+  package static let versionOrder = HopdError.Code("version-order", exit: .configuration)
+}
+
+/// Reads models from disk.
+package enum ModelReader {
+  /// The versions of the model at `path`, an `.xcdatamodeld` bundle or an `.xcdatamodel` folder.
+  ///
+  /// `declaredOrder` names all versions, oldest first; empty means the natural order of their names. Throws one error
+  /// that holds the faults of all versions.
+  package static func read(at path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
+    let place = Place(file: path)
+    switch (Form(of: path), try ModelFiles.kind(of: path)) {
+    case (_, .missing):
+      throw HopdError(.notFound, "there is no model here", at: place)
+    case (.bundle, .folder):
+      return try readBundle(at: path, declaredOrder: declaredOrder)
+    case (.version, .folder):
+      let source = try source(ofVersionAt: path)
+      let model = try ModelValidation.validated(source, at: Place(file: path.appending("contents")))
+      try check(declaredOrder, against: [model.name], at: path)
+      return ModelBundle(
+        name: model.name, path: path, versions: [model], isOrderDeclared: !declaredOrder.isEmpty,
+        currentVersionName: model.name, warnings: source.warnings)
+    case (.compiled, _):
+      throw compiledModel(at: path)
+    case (_, .folder):
+      throw HopdError(
+        .invalidModel, "this folder is not a model", at: place,
+        hint: "Name the .xcdatamodeld bundle, or an .xcdatamodel folder inside it.")
+    default:
+      throw HopdError(
+        .invalidModel, "this file is not a model", at: place,
+        hint: "A model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder.")
+    }
+  }
+
+  /// One version from the bytes of its `contents` file.
+  package static func read(
+    contents bytes: [UInt8], name: String, at place: Place = Place()
+  ) throws(HopdError) -> (model: ManagedObjectModel, warnings: [ModelWarning]) {
+    let source = try ModelContentsReader.read(bytes, name: name, at: place)
+    return (try ModelValidation.validated(source, at: place), source.warnings)
+  }
+
+  /// The models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
+  ///
+  /// Versions inside a bundle are not listed by themselves. Throws where only compiled models are there.
+  package static func findBundles(in path: FilePath) throws(HopdError) -> [FilePath] {
+    switch (Form(of: path), try ModelFiles.kind(of: path)) {
+    case (_, .missing): throw HopdError(.notFound, "there is no such folder", at: Place(file: path))
+    case (.bundle, .folder), (.version, .folder): return [path]
+    case (.compiled, _): throw compiledModel(at: path)
+    case (_, .folder): break
+    default: throw HopdError(.invalidModel, "this is neither a model nor a folder of models", at: Place(file: path))
+    }
+    var search = BundleSearch()
+    try search.visit(path, depth: 0)
+    if search.found.isEmpty, let compiled = search.compiled { throw compiledModel(at: compiled) }
+    return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  // MARK: Bundles
+
+  private static func readBundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
+    let place = Place(file: path)
+    var paths: [String: FilePath] = [:]
+    for name in try ModelFiles.names(in: path) {
+      let version = path.appending(name)
+      guard Form(of: version) == .version, case .folder = try ModelFiles.kind(of: version) else { continue }
+      paths[version.stem ?? name] = version
+    }
+    guard !paths.isEmpty else {
+      throw HopdError(
+        .invalidModel, "the bundle has no versions", at: place,
+        hint: "An .xcdatamodeld holds one .xcdatamodel folder per version; was it copied completely?")
+    }
+    guard paths.count <= ModelLimits.versions else {
+      throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
+    }
+    let name = path.stem ?? path.string
+    let natural = NaturalOrder.sorted(Array(paths.keys), first: name)
+    try check(declaredOrder, against: natural, at: path)
+
+    var versions: [ManagedObjectModel] = []
+    var warnings: [ModelWarning] = []
+    var failures: [HopdError] = []
+    for versionName in declaredOrder.isEmpty ? natural : declaredOrder {
+      guard let version = paths[versionName] else { continue }
+      do {
+        let source = try source(ofVersionAt: version)
+        warnings += source.warnings
+        versions.append(try ModelValidation.validated(source, at: Place(file: version.appending("contents"))))
+      } catch {
+        failures.append(error)
+      }
+    }
+    if failures.count == 1, let failure = failures.first { throw failure }
+    if let first = failures.first {
+      throw HopdError(
+        first.code, "\(failures.count) versions of the model “\(name)” cannot be used", at: place, hint: first.hint,
+        reasons: failures)
+    }
+    let current = try currentVersion(ofBundleAt: path, among: versions.map(\.name), warnings: &warnings)
+    return ModelBundle(
+      name: name, path: path, versions: versions, isOrderDeclared: !declaredOrder.isEmpty, currentVersionName: current,
+      warnings: warnings)
+  }
+
+  private static func source(ofVersionAt path: FilePath) throws(HopdError) -> ModelSource {
+    let contents = path.appending("contents")
+    guard try ModelFiles.kind(of: contents) != .missing else {
+      if try ModelFiles.kind(of: path.appending("elements")) != .missing {
+        throw HopdError(
+          .unsupportedModel,
+          "this version was saved by an Xcode before 4 (it has “elements” in place of “contents”), "
+            + "a private format that is not read",
+          at: Place(file: path),
+          hint: "Open and save the model with a current Xcode, or give the compiled .mom of this version once "
+            + "compiled models are read.")
+      }
+      throw HopdError(.invalidModel, "the version has no file “contents”", at: Place(file: path))
+    }
+    let bytes = try ModelFiles.bytes(of: contents, limit: XMLLimits.standard.maximumBytes)
+    return try ModelContentsReader.read(bytes, name: path.stem ?? path.string, at: Place(file: contents))
+  }
+
+  /// `_XCCurrentVersionName` of `.xccurrentversion` (148 seen); the file may be missing where there is one version.
+  private static func currentVersion(
+    ofBundleAt path: FilePath, among versions: [String], warnings: inout [ModelWarning]
+  ) throws(HopdError) -> String? {
+    let file = path.appending(".xccurrentversion")
+    let place = Place(file: file)
+    guard try ModelFiles.kind(of: file) != .missing else {
+      if versions.count > 1 {
+        warnings.append(
+          ModelWarning("the bundle has several versions and does not say which is current", at: Place(file: path)))
+      }
+      return versions.count == 1 ? versions.first : nil
+    }
+    let fallback = versions.count == 1 ? versions.first : nil
+    let list: PropertyListValue
+    do {
+      list = try PropertyList.decode(try ModelFiles.bytes(of: file, limit: 64 << 10), at: place)
+    } catch {
+      warnings.append(ModelWarning("the current version is unknown: \(error.message)", at: place))
+      return fallback
+    }
+    guard let entry = list.dictionary?["_XCCurrentVersionName"]?.string, !entry.isEmpty else {
+      warnings.append(ModelWarning("the file does not name the current version, ignoring it", at: place))
+      return fallback
+    }
+    // Written with the extension; taken off as text, because the name itself may hold dots: "1.8.xcdatamodel".
+    let name = entry.hasSuffix(".xcdatamodel") ? String(entry.dropLast(".xcdatamodel".count)) : entry
+    guard versions.contains(name) else {
+      warnings.append(ModelWarning("the current version “\(name)” is not in the bundle, ignoring it", at: place))
+      return fallback
+    }
+    return name
+  }
+
+  private static func check(_ declared: [String], against versions: [String], at path: FilePath) throws(HopdError) {
+    guard !declared.isEmpty else { return }
+    var reasons: [HopdError] = []
+    var seen: Set<String> = []
+    for name in declared {
+      if !seen.insert(name).inserted {
+        reasons.append(HopdError(.versionOrder, "the declared order names “\(name)” twice"))
+      } else if !versions.contains(name) {
+        reasons.append(
+          HopdError(.versionOrder, "the declared order names “\(name)”, but the model has no version of that name"))
+      }
+    }
+    for name in versions where !seen.contains(name) {
+      reasons.append(HopdError(.versionOrder, "the model has a version “\(name)”, which the declared order leaves out"))
+    }
+    guard !reasons.isEmpty else { return }
+    throw HopdError(
+      .versionOrder, "the declared order of versions does not fit the model", at: Place(file: path),
+      hint: "Declare every version once, oldest first: "
+        + versions.map { "\"\($0)\"" }.joined(separator: ", ") + ". Or declare none, to take the order of the names.",
+      reasons: reasons)
+  }
+
+  private static func compiledModel(at path: FilePath) -> HopdError {
+    HopdError(
+      .notSupportedYet, "compiled models (.momd, .mom) are not read yet", at: Place(file: path),
+      hint: "Give the source form of the model, its .xcdatamodeld bundle.")
+  }
+
+  /// What a path's extension says.
+  private enum Form {
+    case bundle, version, compiled, none
+
+    init(of path: FilePath) {
+      switch path.extension {
+      case "xcdatamodeld": self = .bundle
+      case "xcdatamodel": self = .version
+      case "momd", "mom", "omo": self = .compiled
+      default: self = .none
+      }
+    }
+  }
+
+  /// Walks folders in search of models.
+  private struct BundleSearch {
+    var found: [FilePath] = []
+    /// The first compiled model on the way, for the message if there is nothing else.
+    var compiled: FilePath?
+    private var visited: Set<[UInt64]> = []
+    private var entries = 0
+
+    mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
+      // Links are followed, so folders can go in a circle: each is visited once.
+      guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
+        visited.insert([device, inode]).inserted
+      else { return }
+      for name in try ModelFiles.names(in: folder) {
+        entries += 1
+        guard entries <= 200_000 else {
+          throw HopdError(
+            .modelTooLarge, "more than 200000 files lie in this folder of models", at: Place(file: folder),
+            hint: "Name the folder that holds the models, not one above it.")
+        }
+        let path = folder.appending(name)
+        switch Form(of: path) {
+        case .bundle, .version:
+          if case .folder = try ModelFiles.kind(of: path) { found.append(path) }
+        case .compiled:
+          compiled = compiled ?? path
+        case .none:
+          // Hidden folders hold no models; a repository's own can be huge.
+          if !name.hasPrefix("."), case .folder = try ModelFiles.kind(of: path) {
+            try visit(path, depth: depth + 1)
+          }
+        }
+      }
+    }
+  }
+}

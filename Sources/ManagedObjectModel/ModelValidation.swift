@@ -1,0 +1,381 @@
+// Judges a model before anybody relies on it: hashing, planning and the store layout take names that lead somewhere,
+// inheritance without circles and bounded sizes for granted. Every fault is reported, not only the first, because a
+// model is mended in an editor far from here. What real models contain (one-way relationships, inherited properties
+// declared again) is no fault.
+
+import Diagnostics
+
+/// The checks of one model version.
+package enum ModelValidation {
+  /// Composite types inside each other.
+  static let maximumCompositeDepth = 8
+  /// Elements of one composite type with nested ones opened.
+  static let maximumCompositeElements = 1_000
+
+  /// The model of `source`; throws one error with all faults as reasons.
+  package static func validated(_ source: ModelSource, at place: Place = Place()) throws(HopdError)
+    -> ManagedObjectModel
+  {
+    var check = ModelCheck(source: source)
+    check.run()
+    guard check.count > 0 else { return source.model }
+    var reasons = check.faults.map { $0.located(place) }
+    if check.count > reasons.count {
+      reasons.append(HopdError(.invalidModel, "and \(check.count - reasons.count) more"))
+    }
+    throw HopdError(
+      .invalidModel,
+      "the model version “\(source.name)” has \(check.count == 1 ? "a fault" : "\(check.count) faults")",
+      at: place, hint: "Correct the model in Xcode's model editor and copy it here again.", reasons: reasons)
+  }
+
+  /// What is wrong with `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
+  package static func faults(in source: ModelSource) -> [HopdError] {
+    var check = ModelCheck(source: source)
+    check.run()
+    return check.faults
+  }
+}
+
+/// One run of all checks over one source.
+private struct ModelCheck {
+  private let source: ModelSource
+  /// Index of the first entity of each name.
+  private let indexByName: [String: Int]
+  /// Names of own properties per entity, and relationships by name for the inverse check.
+  private let ownNames: [Set<String>]
+  private let ownRelationships: [[String: Relationship]]
+  /// The first faults: a hostile model has so many that they would fill the memory.
+  private(set) var faults: [HopdError] = []
+  /// All faults.
+  private(set) var count = 0
+
+  init(source: ModelSource) {
+    self.source = source
+    indexByName = Dictionary(
+      source.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    ownNames = source.entities.map { entity in
+      Set(entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name))
+    }
+    ownRelationships = source.entities.map { entity in
+      Dictionary(entity.relationships.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+  }
+
+  mutating func run() {
+    faults = source.errors
+    count = faults.count
+    if source.entities.isEmpty { fault("the model has no entities") }
+    checkNames()
+    let sound = checkInheritance()
+    checkSizes(inheritanceIsSound: sound)
+    // Properties are looked up along the line of parents: only where that line ends.
+    if sound {
+      checkRelationships()
+      checkReferences()
+    }
+    checkComposites()
+    checkConfigurations()
+  }
+
+  // MARK: Names
+
+  private mutating func checkNames() {
+    for (index, entity) in source.entities.enumerated() {
+      let line = source.line(ofEntity: index)
+      checkName(entity.name, "an entity", line: line, entity: entity.name, property: nil)
+      if let first = indexByName[entity.name], first != index {
+        let other = source.line(ofEntity: first).map { " (first in line \($0))" } ?? ""
+        fault("there is a second entity of this name\(other)", line: line, entity: entity.name)
+      }
+      var seen: [String: Int] = [:]
+      let names =
+        entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name)
+      for name in names {
+        let occurrence = seen[name, default: 0]
+        seen[name] = occurrence + 1
+        let line = source.line(ofProperty: name, occurrence: occurrence, entity: index)
+        checkName(name, "a property", line: line, entity: entity.name, property: name)
+        if occurrence > 0 {
+          fault("the entity has a second property of this name", line: line, entity: entity.name, property: name)
+        }
+      }
+    }
+  }
+
+  private mutating func checkName(_ name: String, _ what: String, line: Int?, entity: String, property: String?) {
+    if name.isEmpty {
+      fault("\(what) has no name", line: line, entity: entity, property: property)
+    } else if name.unicodeScalars.contains("\0") {
+      fault("the name of \(what) contains a NUL character", line: line, entity: entity, property: property)
+    }
+  }
+
+  // MARK: Inheritance
+
+  /// Are all parents there, and does every line of parents end in time?
+  private mutating func checkInheritance() -> Bool {
+    var isSound = true
+    /// Depth of entities whose line is known to end.
+    var depths: [Int: Int] = [:]
+    /// Entities on or below a circle or a line that is too deep: told once.
+    var told: Set<Int> = []
+    for (index, entity) in source.entities.enumerated() {
+      let line = source.line(ofEntity: index)
+      if let parent = entity.parentName, indexByName[parent] == nil {
+        fault("the parent entity “\(parent)” is not in the model", line: line, entity: entity.name)
+      }
+      var path: [Int] = []
+      var onPath: Set<Int> = []
+      var next: Int? = index
+      var base = 0
+      while let current = next {
+        if let depth = depths[current] {
+          base = depth
+          break
+        }
+        if told.contains(current) {
+          base = -1
+          break
+        }
+        if !onPath.insert(current).inserted {
+          isSound = false
+          let circle = path.drop { $0 != current }.map { source.entities[$0].name } + [source.entities[current].name]
+          fault(
+            "its inheritance goes in a circle: \(circle.prefix(20).joined(separator: " → "))",
+            line: source.line(ofEntity: current), entity: source.entities[current].name)
+          base = -1
+          break
+        }
+        path.append(current)
+        next = source.entities[current].parentName.flatMap { indexByName[$0] }
+      }
+      if base < 0 {
+        told.formUnion(path)
+        continue
+      }
+      for member in path.reversed() {
+        base += 1
+        depths[member] = base
+        if base == ModelLimits.inheritanceDepth + 1 {
+          isSound = false
+          fault(
+            "it has more than \(ModelLimits.inheritanceDepth) entities above it", line: source.line(ofEntity: member),
+            entity: source.entities[member].name)
+        }
+      }
+    }
+    return isSound
+  }
+
+  /// Indexes of an entity and its ancestors, itself first.
+  private func line(of index: Int) -> [Int] {
+    var line = [index]
+    var next = source.entities[index].parentName.flatMap { indexByName[$0] }
+    while let current = next, line.count <= ModelLimits.inheritanceDepth {
+      line.append(current)
+      next = source.entities[current].parentName.flatMap { indexByName[$0] }
+    }
+    return line
+  }
+
+  private mutating func checkSizes(inheritanceIsSound: Bool) {
+    if source.entities.count > ModelLimits.entities {
+      fault("the model has more than \(ModelLimits.entities) entities", code: .modelTooLarge)
+    }
+    guard inheritanceIsSound else { return }
+    var total = 0
+    for index in source.entities.indices {
+      for member in line(of: index) { total += ownNames[member].count }
+      guard total <= ModelLimits.inheritedProperties else {
+        fault(
+          "the entities have more than \(ModelLimits.inheritedProperties) properties, inherited ones counted",
+          code: .modelTooLarge)
+        return
+      }
+    }
+  }
+
+  // MARK: Relationships
+
+  private mutating func checkRelationships() {
+    for (index, entity) in source.entities.enumerated() {
+      for relationship in entity.relationships {
+        let line = source.line(ofProperty: relationship.name, entity: index)
+        let told = { (check: inout ModelCheck, message: String) in
+          check.fault(message, line: line, entity: entity.name, property: relationship.name)
+        }
+        let destination = relationship.destinationEntityName
+        guard let target = indexByName[destination] else {
+          told(
+            &self,
+            destination.isEmpty
+              ? "it has no destination entity" : "its destination entity “\(destination)” is not in the model")
+          continue
+        }
+        // One-way relationships are legal (1,430 of 33,750 seen).
+        guard let inverseName = relationship.inverseName else { continue }
+        guard let owner = self.line(of: target).first(where: { ownRelationships[$0][inverseName] != nil }),
+          let inverse = ownRelationships[owner][inverseName]
+        else {
+          told(&self, "its inverse “\(inverseName)” is no relationship of “\(destination)”")
+          continue
+        }
+        if inverse.inverseName != relationship.name {
+          let actual = inverse.inverseName.map { "“\($0)”" } ?? "none"
+          told(&self, "its inverse “\(destination).\(inverseName)” names another inverse: \(actual)")
+        } else if !isRelated(index, to: inverse.destinationEntityName) {
+          told(
+            &self, "its inverse “\(destination).\(inverseName)” leads to “\(inverse.destinationEntityName)”, not back")
+        }
+      }
+    }
+  }
+
+  /// Is the entity of that name the given one, above it or below it?
+  private func isRelated(_ index: Int, to name: String) -> Bool {
+    guard let other = indexByName[name] else { return false }
+    return line(of: index).contains(other) || line(of: other).contains(index)
+  }
+
+  // MARK: Constraints, indexes, configurations
+
+  private mutating func checkReferences() {
+    for (index, entity) in source.entities.enumerated() {
+      let line = source.line(ofEntity: index)
+      let lineage = self.line(of: index)
+      func missing(_ name: String) -> Bool {
+        // A key path leads into a composite; its first key is the attribute.
+        let first = name.split(separator: ".", omittingEmptySubsequences: false).first.map(String.init) ?? name
+        return !lineage.contains { ownNames[$0].contains(name) || ownNames[$0].contains(first) }
+      }
+      for name in entity.uniquenessConstraints.joined() where missing(name) {
+        fault("a uniqueness constraint names “\(name)”, which the entity has not", line: line, entity: entity.name)
+      }
+      for name in entity.compoundIndexes.joined() where missing(name) {
+        fault("a compound index names “\(name)”, which the entity has not", line: line, entity: entity.name)
+      }
+      var indexNames: Set<String> = []
+      for fetchIndex in entity.fetchIndexes {
+        if !indexNames.insert(fetchIndex.name).inserted {
+          fault("there is a second fetch index “\(fetchIndex.name)”", line: line, entity: entity.name)
+        }
+        for element in fetchIndex.elements {
+          if let name = element.propertyName {
+            guard missing(name) else { continue }
+            fault(
+              "the fetch index “\(fetchIndex.name)” names “\(name)”, which the entity has not", line: line,
+              entity: entity.name)
+          } else if element.expression == nil {
+            fault(
+              "the fetch index “\(fetchIndex.name)” has an element without property and expression", line: line,
+              entity: entity.name)
+          }
+        }
+      }
+    }
+  }
+
+  private mutating func checkConfigurations() {
+    for configuration in source.configurations {
+      for member in configuration.members where indexByName[member] == nil {
+        fault(
+          "the configuration “\(configuration.name)” names the entity “\(member)”, which is not in the model",
+          line: configuration.line)
+      }
+    }
+  }
+
+  // MARK: Composites
+
+  private mutating func checkComposites() {
+    let byName = Dictionary(
+      source.composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    if byName.count < source.composites.count {
+      var seen: Set<String> = []
+      for composite in source.composites where !seen.insert(composite.name).inserted {
+        fault("there is a second composite type “\(composite.name)”", line: composite.line)
+      }
+    }
+    var opened: [String: Opened] = [:]
+    for composite in source.composites where opened[composite.name] == nil {
+      _ = open(composite, among: byName, opened: &opened, depth: 0)
+    }
+    for (index, entity) in source.entities.enumerated() {
+      for attribute in entity.attributes where attribute.type == .composite {
+        guard byName[attribute.compositeTypeName ?? ""] == nil else { continue }
+        fault(
+          "its composite type “\(attribute.compositeTypeName ?? "")” is not in the model",
+          line: source.line(ofProperty: attribute.name, entity: index), entity: entity.name, property: attribute.name)
+      }
+    }
+  }
+
+  /// A composite type with the ones inside it opened.
+  private struct Opened {
+    var elements = 0
+    var height = 0
+    var isComplete = false
+  }
+
+  private mutating func open(
+    _ composite: ModelSource.Composite, among byName: [String: ModelSource.Composite], opened: inout [String: Opened],
+    depth: Int
+  ) -> Opened {
+    if let known = opened[composite.name] {
+      if !known.isComplete {
+        fault("the composite type “\(composite.name)” contains itself", line: composite.line)
+      }
+      return known
+    }
+    var result = Opened()
+    opened[composite.name] = result
+    for element in composite.elements {
+      guard element.type == .composite else {
+        result.elements += 1
+        continue
+      }
+      guard let nested = byName[element.compositeTypeName ?? ""] else {
+        fault(
+          "its composite type “\(element.compositeTypeName ?? "")” is not in the model", line: composite.line,
+          entity: composite.name, property: element.name)
+        continue
+      }
+      // The depth bounds the recursion, the height catches types that were opened before.
+      let inner =
+        depth < ModelValidation.maximumCompositeDepth
+        ? open(nested, among: byName, opened: &opened, depth: depth + 1)
+        : Opened(height: ModelValidation.maximumCompositeDepth)
+      result.elements += inner.elements
+      result.height = max(result.height, inner.height + 1)
+      if result.elements > ModelValidation.maximumCompositeElements { break }
+    }
+    if result.elements > ModelValidation.maximumCompositeElements {
+      fault(
+        "the composite type “\(composite.name)” has more than \(ModelValidation.maximumCompositeElements) elements",
+        line: composite.line, code: .modelTooLarge)
+      result.elements = 0
+    }
+    if result.height > ModelValidation.maximumCompositeDepth {
+      fault(
+        "composite types are nested deeper than \(ModelValidation.maximumCompositeDepth) in “\(composite.name)”",
+        line: composite.line, code: .modelTooLarge)
+      result.height = 0
+    }
+    result.isComplete = true
+    opened[composite.name] = result
+    return result
+  }
+
+  private mutating func fault(
+    _ message: String, line: Int? = nil, entity: String? = nil, property: String? = nil,
+    code: HopdError.Code = .invalidModel
+  ) {
+    count += 1
+    guard faults.count < ModelLimits.findings else { return }
+    let place = Place(
+      line: line, entity: entity.flatMap { $0.isEmpty ? nil : $0 }, property: property.flatMap { $0.isEmpty ? nil : $0 }
+    )
+    faults.append(HopdError(code, message, at: place))
+  }
+}

@@ -1,0 +1,115 @@
+/// A relationship as its entity declares it.
+package struct Relationship: Sendable, Hashable {
+  /// What happens to the destination when the source is deleted; does not count for hashes.
+  package enum DeleteRule: Int, Sendable, Hashable {
+    case noAction = 0
+    case nullify = 1
+    case cascade = 2
+    case deny = 3
+  }
+
+  package var name: String
+  /// Name of the entity named in the model, not of a subentity.
+  package var destinationEntityName: String
+  /// Name of the inverse; nil for one-way relationships.
+  package var inverseName: String?
+  package var isOptional: Bool
+  package var isTransient: Bool
+  /// `toMany="YES"` decides, also where maxCount is 1 (model-files §2.5).
+  package var isToMany: Bool
+  package var isOrdered: Bool
+  /// To-one 1; to-many the bound of the model, 0 for unbounded. Counts for the hash.
+  package var maxCount: Int64
+  /// As the model writes it, 0 if absent. Counts for the hash.
+  package var minCount: Int64
+  package var deleteRule: DeleteRule
+  package var renamingIdentifier: String
+  package var versionHashModifier: String?
+  package var userInfo: [String: String]
+
+  /// Makes a relationship; what is not given is absent.
+  package init(
+    name: String, destinationEntityName: String, inverseName: String? = nil, isOptional: Bool = true,
+    isTransient: Bool = false, isToMany: Bool = false, isOrdered: Bool = false, maxCount: Int64? = nil,
+    minCount: Int64 = 0, deleteRule: DeleteRule = .nullify, renamingIdentifier: String? = nil,
+    versionHashModifier: String? = nil, userInfo: [String: String] = [:]
+  ) {
+    self.name = name
+    self.destinationEntityName = destinationEntityName
+    self.inverseName = inverseName
+    self.isOptional = isOptional
+    self.isTransient = isTransient
+    self.isToMany = isToMany
+    self.isOrdered = isOrdered
+    self.maxCount = maxCount ?? (isToMany ? 0 : 1)
+    self.minCount = minCount
+    self.deleteRule = deleteRule
+    self.renamingIdentifier = renamingIdentifier ?? name
+    self.versionHashModifier = versionHashModifier
+    self.userInfo = userInfo
+  }
+}
+
+/// A fetched property: a stored query, without column and without hash.
+package struct FetchedProperty: Sendable, Hashable {
+  package var name: String
+  package var isOptional: Bool
+  /// Entity that the query fetches.
+  package var fetchEntityName: String?
+  package var predicate: String?
+  package var renamingIdentifier: String
+  package var userInfo: [String: String]
+
+  /// Makes a fetched property.
+  package init(
+    name: String, isOptional: Bool = true, fetchEntityName: String? = nil, predicate: String? = nil,
+    renamingIdentifier: String? = nil, userInfo: [String: String] = [:]
+  ) {
+    self.name = name
+    self.isOptional = isOptional
+    self.fetchEntityName = fetchEntityName
+    self.predicate = predicate
+    self.renamingIdentifier = renamingIdentifier ?? name
+    self.userInfo = userInfo
+  }
+}
+
+/// A fetch index of an entity.
+package struct FetchIndex: Sendable, Hashable {
+  /// One element: a property or an expression, with type and direction.
+  package struct Element: Sendable, Hashable {
+    /// Kind of index the element asks for.
+    package enum Kind: Sendable, Hashable { case binary, rTree }
+
+    /// Property name; nil where the element is an expression.
+    package var propertyName: String?
+    package var expression: String?
+    /// Type of the expression's value, as the model writes it.
+    package var expressionType: String?
+    package var kind: Kind
+    package var isAscending: Bool
+
+    /// Makes an element.
+    package init(
+      propertyName: String?, expression: String? = nil, expressionType: String? = nil, kind: Kind = .binary,
+      isAscending: Bool = true
+    ) {
+      self.propertyName = propertyName
+      self.expression = expression
+      self.expressionType = expressionType
+      self.kind = kind
+      self.isAscending = isAscending
+    }
+  }
+
+  package var name: String
+  package var elements: [Element]
+  package var partialPredicate: String?
+
+  /// Makes a fetch index.
+  package init(name: String, elements: [Element], partialPredicate: String? = nil) {
+    self.name = name
+    self.elements = elements
+    self.partialPredicate = partialPredicate
+  }
+}

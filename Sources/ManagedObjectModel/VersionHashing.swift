@@ -1,0 +1,169 @@
+// Computes the hashes by which Core Data names the versions of entities, and the two store-level values built on them
+// (version-hash.md). A store's version is found by nothing else, so every rule here cites its section; the rules were
+// measured on 694 pairs of entity and hash made by Apple's software.
+
+import Crypto
+import PropertyLists
+
+extension ManagedObjectModel {
+  /// Hash of every entity by name. Computed at each call: keep the result.
+  package var versionHashes: [String: VersionHash] {
+    var hashing = VersionHashing(model: self)
+    return entities.reduce(into: [:]) { $0[$1.name] = hashing.hash(of: $1) }
+  }
+
+  /// Hashes of the entities of a named configuration, which is all that a store made for it holds; nil for an unknown
+  /// name.
+  package func versionHashes(ofConfiguration name: String) -> [String: VersionHash]? {
+    guard let members = configurations[name] else { return nil }
+    let names = Set(members)
+    return versionHashes.filter { names.contains($0.key) }
+  }
+
+  /// NSStoreModelVersionHashesDigest of a store with all entities.
+  package var versionHashesDigest: String { VersionHash.digest(of: versionHashes) }
+
+  /// NSStoreModelVersionChecksumKey of a store with all entities, `NSManagedObjectModel.versionChecksum`.
+  package var versionChecksum: String { VersionHash.checksum(of: versionHashes) }
+}
+
+extension VersionHash {
+  /// SHA-512 over names and hashes in case-sensitive name order, base64 (§5) [M 59/59 stores].
+  package static func digest(of hashes: [String: VersionHash]) -> String {
+    var hasher = SHA512()
+    for (name, hash) in inOrder(hashes) {
+      hasher.add(name)
+      hasher.add(hash.bytes)
+    }
+    return Base64.encode(hasher.finalize())
+  }
+
+  /// SHA-256 over the hashes alone in case-sensitive name order, base64 (§5) [M 21/21].
+  package static func checksum(of hashes: [String: VersionHash]) -> String {
+    var hasher = SHA256()
+    for (_, hash) in inOrder(hashes) { hasher.add(hash.bytes) }
+    return Base64.encode(hasher.finalize())
+  }
+
+  private static func inOrder(_ hashes: [String: VersionHash]) -> [(String, VersionHash)] {
+    hashes.map { ($0.key, $0.value) }.sorted { $0.0.utf16.lexicographicallyPrecedes($1.0.utf16) }
+  }
+}
+
+/// One pass over a model; an entity's hash is made once, because its subentities mix it into theirs.
+struct VersionHashing {
+  private let model: ManagedObjectModel
+  private var known: [String: VersionHash] = [:]
+
+  init(model: ManagedObjectModel) {
+    self.model = model
+  }
+
+  /// Entity hash E (§4).
+  mutating func hash(of entity: Entity) -> VersionHash? {
+    // Root first, so that no recursion is needed; `lineage` is bounded even if parents go in a circle.
+    var parent: VersionHash?
+    var properties: [String: [UInt8]] = [:]
+    for ancestor in model.lineage(of: entity) {
+      for attribute in ancestor.attributes {
+        properties[attribute.name] = attribute.isTransient ? nil : digest(of: attribute)
+      }
+      for relationship in ancestor.relationships {
+        properties[relationship.name] = relationship.isTransient ? nil : digest(of: relationship, in: ancestor)
+      }
+      // Fetched properties have no part in the hash; one that hides an inherited property takes it out.
+      for fetched in ancestor.fetchedProperties { properties[fetched.name] = nil }
+      parent = known[ancestor.name] ?? combine(ancestor, parent: parent, properties: properties)
+      known[ancestor.name] = parent
+    }
+    return known[entity.name]
+  }
+
+  private func combine(_ entity: Entity, parent: VersionHash?, properties: [String: [UInt8]]) -> VersionHash? {
+    var hasher = SHA256()
+    hasher.add(entity.name)
+    hasher.add([entity.isAbstract ? 1 : 0])
+    if let parent { hasher.add(parent.bytes) }
+    for (_, digest) in properties.sorted(by: { $0.key.utf16.lexicographicallyPrecedes($1.key.utf16) }) {
+      hasher.add(digest)
+    }
+    if let modifier = entity.versionHashModifier { hasher.add(modifier) }
+    // The order inside a constraint is as declared, the constraints are sorted; parents' constraints do not count.
+    let constraints = entity.uniquenessConstraints.map { $0.joined(separator: ".") }
+    for constraint in constraints.sorted(by: { $0.utf16.lexicographicallyPrecedes($1.utf16) }) {
+      hasher.add(constraint)
+    }
+    return VersionHash(bytes: Array(hasher.finalize()))
+  }
+
+  /// Property digest P (§1). Transient properties never come here, so the flags are 0 or 1.
+  private static func property(name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
+    var hasher = SHA256()
+    hasher.add(name)
+    hasher.add([isOptional ? 1 : 0, 0])
+    if let modifier { hasher.add(modifier) }
+    return Array(hasher.finalize())
+  }
+
+  /// Attribute digest A (§2).
+  private func digest(of attribute: Attribute) -> [UInt8] {
+    var hasher = SHA256()
+    if let expression = attribute.derivationExpression {
+      // Only the text: neither name nor type (§2.1) [M 7].
+      hasher.add(DerivationText(expression).text)
+    } else if attribute.type == .composite {
+      // The elements alone, flattened and by name (§2.2) [F].
+      for element in elements(of: attribute, depth: 0).sorted(by: {
+        $0.name.utf16.lexicographicallyPrecedes($1.name.utf16)
+      }) {
+        hasher.add(digest(of: element))
+      }
+    } else {
+      hasher.add(
+        Self.property(
+          name: attribute.name, isOptional: attribute.isOptional, modifier: attribute.versionHashModifier))
+      hasher.add(littleEndian: UInt32(truncatingIfNeeded: attribute.type.rawValue))
+      if attribute.allowsExternalStorage { hasher.add([1]) }
+      if attribute.preservesAfterDeletion { hasher.add([1]) }
+    }
+    return Array(hasher.finalize())
+  }
+
+  /// Elements of a composite attribute with nested composites opened; validation bounds the nesting.
+  private func elements(of attribute: Attribute, depth: Int) -> [Attribute] {
+    guard depth <= ModelValidation.maximumCompositeDepth,
+      let elements = attribute.compositeTypeName.flatMap({ model.composites[$0] })
+    else { return [] }
+    return elements.filter { !$0.isTransient }.flatMap {
+      $0.type == .composite ? self.elements(of: $0, depth: depth + 1) : [$0]
+    }
+  }
+
+  /// Relationship digest R (§3).
+  private func digest(of relationship: Relationship, in entity: Entity) -> [UInt8] {
+    var hasher = SHA256()
+    hasher.add(
+      Self.property(
+        name: relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier))
+    hasher.add(relationship.destinationEntityName)
+    if let inverse = relationship.inverseName, !relationship.isOwnInverse(in: entity) { hasher.add(inverse) }
+    // 64-bit counts are cut to 32 bits [M]; the order is maximum, then minimum.
+    hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.maxCount))
+    hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.minCount))
+    if relationship.isOrdered { hasher.add([1, 0]) }
+    return Array(hasher.finalize())
+  }
+}
+
+extension Relationship {
+  /// Is the relationship, declared by `entity`, its own inverse?
+  func isOwnInverse(in entity: Entity) -> Bool { destinationEntityName == entity.name && inverseName == name }
+}
+
+extension HashFunction {
+  fileprivate mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update(bufferPointer: $0) } }
+  fileprivate mutating func add(_ text: String) { add(Array(text.utf8)) }
+  fileprivate mutating func add(littleEndian number: UInt32) {
+    withUnsafeBytes(of: number.littleEndian) { update(bufferPointer: $0) }
+  }
+}

@@ -1,0 +1,59 @@
+// Where the real models and stores are: the folder named by HOPD_FIXTURES, else `../shared/fixtures` beside the package.
+// Tests that need them are skipped, and say so, where the folder is absent. Nothing is ever written there.
+
+import FoundationEssentials
+import Glibc
+import SystemPackage
+import Testing
+
+/// The folder of fixtures.
+enum Fixtures {
+  /// The folder; nil where it is absent.
+  static let root: FilePath? = {
+    let folder: FilePath
+    if let named = getenv("HOPD_FIXTURES").map({ String(cString: $0) }), !named.isEmpty {
+      folder = FilePath(named)
+    } else {
+      // This file is Tests/RealStoreTests/Fixtures.swift of the package.
+      folder = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+        .removingLastComponent().appending("shared/fixtures")
+    }
+    return FileManager.default.fileExists(atPath: folder.string) ? folder : nil
+  }()
+
+  /// Is the folder there?
+  static var isAvailable: Bool { root != nil }
+
+  /// Why tests are skipped.
+  static let absence: Comment = "no fixtures: set HOPD_FIXTURES to their folder"
+
+  /// The folders directly in a part of the fixtures, sorted: `cases(in: "stores")`.
+  static func cases(in part: String) -> [FilePath] {
+    guard let folder = root?.appending(part) else { return [] }
+    return names(in: folder).map { folder.appending($0) }.filter { isFolder($0) }
+  }
+
+  /// Names in a folder, sorted.
+  static func names(in folder: FilePath) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []).sorted()
+  }
+
+  /// Is there a folder?
+  static func isFolder(_ path: FilePath) -> Bool {
+    var isFolder = false
+    return FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder) && isFolder
+  }
+
+  /// Is there anything?
+  static func exists(_ path: FilePath) -> Bool { FileManager.default.fileExists(atPath: path.string) }
+
+  /// The bytes of a file.
+  static func bytes(of path: FilePath) throws -> [UInt8] {
+    Array(try Data(contentsOf: URL(filePath: path.string)))
+  }
+
+  /// A JSON file as a value.
+  static func json<Value: Decodable>(_ type: Value.Type, at path: FilePath) throws -> Value {
+    try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: path.string)))
+  }
+}
