@@ -1,0 +1,77 @@
+// One stored value as JSON, by the type that the model gives it (store-layout §7). A value of another storage class
+// than the type asks for is shown as what it is, never dropped: dumps are also for stores that are not in order.
+
+import ManagedObjectModel
+import PropertyLists
+import SQLite
+
+/// Values of attributes as JSON.
+enum AttributeText {
+  /// Bytes up to this count are shown; longer ones are counted and digested.
+  static let shownBytes = 64
+
+  static func write(_ value: SQLiteValue, of attribute: Attribute, into lines: inout JSONLines) throws {
+    switch (attribute.type, value) {
+    case (_, .null): try lines.raw("null")
+    case (.boolean, .integer(0)): try lines.raw("false")
+    case (.boolean, .integer(1)): try lines.raw("true")
+    case (.date, .integer(let seconds)): try write(date: Double(seconds), into: &lines)
+    case (.date, .real(let seconds)): try write(date: seconds, into: &lines)
+    // As text, so that readers do not squeeze it through a double of theirs.
+    case (.decimal, .integer(let number)): try lines.string(String(number))
+    case (.decimal, .real(let number)): try lines.string(decimal(number))
+    case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(uuid(bytes))
+    case (.binary, .blob(let bytes)) where attribute.allowsExternalStorage:
+      try write(external: bytes, into: &lines)
+    case (_, .blob(let bytes)): try write(bytes: bytes[...], into: &lines)
+    case (_, .integer(let number)): try lines.raw(String(number))
+    case (_, .real(let number)): try lines.number(number)
+    case (_, .text(let text)): try lines.string(text)
+    }
+  }
+
+  /// Seconds stay a number where RFC 3339 cannot write the year.
+  private static func write(date seconds: Double, into lines: inout JSONLines) throws {
+    guard let text = DateText.rfc3339(secondsSince2001: seconds) else { return try lines.number(seconds) }
+    try lines.string(text)
+  }
+
+  /// Base64 for few bytes, else `{"bytes":N,"digest":"…"}` with SHA-256 in hexadecimal.
+  private static func write(bytes: ArraySlice<UInt8>, into lines: inout JSONLines) throws {
+    if bytes.count <= shownBytes {
+      try lines.string(Base64.encode(bytes))
+    } else {
+      try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
+    }
+  }
+
+  /// With external storage the first byte tells: 01 the value follows, 02 the name of a file (store-layout §7).
+  private static func write(external bytes: [UInt8], into lines: inout JSONLines) throws {
+    switch bytes.first {
+    case 1: try write(bytes: bytes.dropFirst(), into: &lines)
+    case 2:
+      try lines.raw("{\"external\":")
+      try lines.string(String(decoding: bytes.dropFirst().prefix { $0 != 0 }, as: UTF8.self))
+      try lines.raw("}")
+    default: try write(bytes: bytes[...], into: &lines)
+    }
+  }
+
+  private static func decimal(_ number: Double) -> String {
+    if number.isNaN { return "NaN" }
+    if number.isInfinite { return number < 0 ? "-Infinity" : "Infinity" }
+    let text = String(number)
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+
+  private static func uuid(_ bytes: [UInt8]) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var text: [UInt8] = []
+    for (index, byte) in bytes.enumerated() {
+      if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+}

@@ -1,0 +1,52 @@
+// Core Data's dates as text: seconds since 2001-01-01 00:00 UTC become RFC 3339. Done by hand because calendars of the
+// platform bring time zones and locales, which must never matter.
+
+/// Dates of stores as RFC 3339 UTC.
+package enum DateText {
+  /// `2026-11-21T13:48:35.5Z` with as many digits of the second as it has, at most nine; nil outside the years 0…9999,
+  /// which RFC 3339 cannot write.
+  package static func rfc3339(secondsSince2001 seconds: Double) -> String? {
+    // Year 0 begins 63 145 526 400 s before 2001, year 10000 begins 252 423 993 600 s after.
+    guard seconds >= -63_145_526_400, seconds < 252_423_993_600 else { return nil }
+    var whole = Int64(seconds.rounded(.down))
+    var nanoseconds = Int64(((seconds - seconds.rounded(.down)) * 1e9).rounded())
+    if nanoseconds >= 1_000_000_000 {
+      nanoseconds = 0
+      whole += 1
+    }
+    // Days since 1970-01-01, floored.
+    let unix = whole + 978_307_200
+    let day = unix >= 0 ? unix / 86_400 : -((86_399 - unix) / 86_400)
+    let second = unix - day * 86_400
+    let (year, month, date) = civil(day)
+    guard (0...9999).contains(year) else { return nil }
+    let fraction = nanoseconds == 0 ? "0" : trimmed(padded(nanoseconds, 9))
+    return "\(padded(year, 4))-\(padded(month, 2))-\(padded(date, 2))T\(padded(second / 3600, 2)):"
+      + "\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2)).\(fraction)Z"
+  }
+
+  /// Year, month and day of a day number, in the proleptic Gregorian calendar (Hinnant, "chrono-compatible low-level
+  /// date algorithms": eras of 400 years that begin in March).
+  private static func civil(_ day: Int64) -> (Int64, Int64, Int64) {
+    let shifted = day + 719_468
+    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    let date = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, date)
+  }
+
+  private static func padded(_ number: Int64, _ count: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
+  }
+
+  private static func trimmed(_ digits: String) -> String {
+    var text = Substring(digits)
+    while text.hasSuffix("0") { text.removeLast() }
+    return String(text)
+  }
+}

@@ -1,0 +1,87 @@
+// Which target a row's to-one has in a filled store. Both ends of a one-to-one must agree although they are written
+// apart, so those pairs are computed; everything else is drawn.
+
+import ManagedObjectModel
+
+/// The rule by which the rows of an entity get their target in one relationship.
+struct Link {
+  private enum Rule {
+    /// Any object; `isSpread` takes them in turn, where the other side has a limit or must not stay empty.
+    case any(isSpread: Bool)
+    /// Object k has object k: one-to-one between two entities.
+    case same
+    /// Object k has object k + 1 (or k - 1): one-to-one within an entity; a ring where nobody may be without.
+    case neighbour(Int64, isRing: Bool)
+    /// 0 and 1, 2 and 3 …: a one-to-one that is its own inverse.
+    case couple
+  }
+
+  private let rule: Rule
+  private let isOptional: Bool
+  private let sources: FillPlan.Population
+  private let targets: FillPlan.Population
+
+  /// The rule of a to-one; nil where there is nothing to point at.
+  init?(relationship name: String, of entity: String, schema: StoreSchema, plan: FillPlan) {
+    guard let relationship = schema.model.entity(named: entity)?.relationships.first(where: { $0.name == name }) else {
+      return nil
+    }
+    sources = plan.population(of: entity)
+    targets = plan.population(of: relationship.destinationEntityName)
+    guard targets.count > 0 else { return nil }
+    isOptional = relationship.isOptional
+    guard let inverse = schema.model.inverse(of: relationship) else {
+      rule = .any(isSpread: false)
+      return
+    }
+    if inverse.relationship.isToMany {
+      rule = .any(isSpread: Link.isBounded(inverse.relationship))
+    } else if inverse.entity.name != relationship.destinationEntityName
+      || inverse.relationship.destinationEntityName != entity
+    {
+      // The ends reach different entities, so that no rule gives both of them the same pairs.
+      return nil
+    } else if inverse.entity.name != entity || relationship.destinationEntityName != entity {
+      rule = .same
+    } else if inverse.relationship.name == name {
+      rule = .couple
+    } else {
+      let isFirst = Entity.caseInsensitiveOrder(name, inverse.relationship.name)
+      rule = .neighbour(isFirst ? 1 : -1, isRing: !relationship.isOptional || !inverse.relationship.isOptional)
+    }
+  }
+
+  /// Must an owner of this to-many have some, or not too many?
+  static func isBounded(_ relationship: Relationship) -> Bool {
+    !relationship.isOptional || relationship.minCount > 0 || (1...1000).contains(relationship.maxCount)
+  }
+
+  /// The rule of a column that names the owner of a to-many without inverse; nil where there are no owners.
+  init?(ownersOf entity: String, plan: FillPlan) {
+    targets = plan.population(of: entity)
+    guard targets.count > 0 else { return nil }
+    sources = targets
+    isOptional = true
+    rule = .any(isSpread: false)
+  }
+
+  /// The target of a row, by the place of its entity in the table and its number among that entity's rows.
+  func target(position: Int, ordinal: Int64, random: inout SplitMix64) -> (key: Int64, number: Int64)? {
+    switch rule {
+    case .any(let isSpread):
+      if isOptional, random.below(10) == 0 { return nil }
+      guard isSpread, let index = sources.index(position: position, ordinal: ordinal) else {
+        return targets.object(random.below(targets.count))
+      }
+      return targets.object(index % targets.count)
+    case .same:
+      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0) }
+    case .neighbour(let step, let isRing):
+      guard let index = sources.index(position: position, ordinal: ordinal) else { return nil }
+      let other = index + step
+      return targets.object(isRing ? (other + targets.count) % targets.count : other)
+    case .couple:
+      return sources.index(position: position, ordinal: ordinal).flatMap { targets.object($0 ^ 1) }
+    }
+  }
+}

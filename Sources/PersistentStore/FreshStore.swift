@@ -1,0 +1,63 @@
+// A store made from nothing, as Core Data of a framework version makes it (store-layout §10). The engine makes its
+// stores by copying another one's settings instead.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+import SystemPackage
+
+/// Makes stores.
+package struct FreshStore {
+  /// Layout of the store.
+  package let schema: StoreSchema
+  /// Z_UUID.
+  package let uuid: String
+
+  /// A store of the model that `schema` lays out; throws what the layout does not know, all of it at once.
+  package init(schema: StoreSchema, uuid: String) throws(HopdError) {
+    let missing = schema.unsupported.filter { $0.code == .layoutUnsupported }
+    if let first = missing.first {
+      throw missing.count == 1
+        ? first
+        : HopdError(
+          .layoutUnsupported, "\(missing.count) parts of the model have no known layout", hint: first.hint,
+          reasons: missing)
+    }
+    self.schema = schema
+    self.uuid = uuid
+  }
+
+  /// A store UUID that follows from a seed alone: the same seed gives the same file again.
+  package static func uuid(seed: UInt64) -> String {
+    var random = SplitMix64(seed: seed ^ 0x5eed_0f_1d)
+    let high = random.next() & 0xffff_ffff_ffff_0fff | 0x4000
+    let low = random.next() & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
+    func hex(_ value: UInt64) -> String {
+      let digits = String(value, radix: 16, uppercase: true)
+      return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+    let digits = Array(hex(high) + hex(low))
+    return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
+  }
+
+  /// Makes the file at `path`, which must not be there, with `rows` sample objects.
+  ///
+  /// It is written without syncs: whoever wants it durable syncs the file when it is complete.
+  package func make(
+    at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, progress: (Int64) -> Bool = { _ in true }
+  ) throws {
+    let connection = try Connection(path: path, access: .create)
+    try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
+    let writer = StoreWriter(connection: connection, schema: "main")
+    try writer.prepareFile(pageSize: 4096)
+    try writer.createTables(schema)
+    var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed)
+    try filler.fill(progress: progress)
+    for index in schema.indexes { try writer.createIndex(index) }
+    try writer.createBookkeeping(
+      schema, highWaterMarks: filler.highWaterMarks,
+      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: schema.frameworkVersion))
+    // Write-ahead log in nearly every store from fw 519 on, a rollback journal before [M, store-layout §1].
+    try connection.execute("PRAGMA journal_mode = \(schema.frameworkVersion >= 519 ? "WAL" : "DELETE")")
+  }
+}

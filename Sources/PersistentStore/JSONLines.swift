@@ -1,0 +1,66 @@
+// JSON written piece by piece: an object with a million members on one line must not be held in memory, so a line goes
+// out in portions. Only what a dump needs; everything else in the project encodes whole values.
+
+import PropertyLists
+
+/// Writes JSON text into a buffer that is handed on whenever it is full.
+struct JSONLines {
+  private var buffer: [UInt8] = []
+  private let emit: ([UInt8]) throws -> Void
+  private static let portion = 64 << 10
+
+  /// `emit` gets portions of text; a line may span several.
+  init(emit: @escaping ([UInt8]) throws -> Void) {
+    self.emit = emit
+    buffer.reserveCapacity(JSONLines.portion + 4096)
+  }
+
+  /// Hands on what is left.
+  mutating func flush() throws {
+    if !buffer.isEmpty { try emit(buffer) }
+    buffer.removeAll(keepingCapacity: true)
+  }
+
+  /// Punctuation, and text that is JSON already.
+  mutating func raw(_ text: String) throws {
+    buffer.append(contentsOf: text.utf8)
+    if buffer.count >= JSONLines.portion { try flush() }
+  }
+
+  /// A string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259 §7); so are U+2028 and
+  /// U+2029, which some readers take for the end of a line.
+  mutating func string(_ text: String) throws {
+    buffer.append(UInt8(ascii: "\""))
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0x22: buffer.append(contentsOf: [0x5c, 0x22])
+      case 0x5c: buffer.append(contentsOf: [0x5c, 0x5c])
+      case 0x08: buffer.append(contentsOf: "\\b".utf8)
+      case 0x09: buffer.append(contentsOf: "\\t".utf8)
+      case 0x0a: buffer.append(contentsOf: "\\n".utf8)
+      case 0x0c: buffer.append(contentsOf: "\\f".utf8)
+      case 0x0d: buffer.append(contentsOf: "\\r".utf8)
+      case 0..<0x20, 0x7f, 0x2028, 0x2029:
+        let digits = String(scalar.value, radix: 16)
+        buffer.append(contentsOf: "\\u".utf8)
+        buffer.append(contentsOf: String(repeating: "0", count: 4 - digits.utf8.count).utf8)
+        buffer.append(contentsOf: digits.utf8)
+      case 0..<0x80: buffer.append(UInt8(truncatingIfNeeded: scalar.value))
+      default: buffer.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+      }
+      if buffer.count >= JSONLines.portion { try flush() }
+    }
+    buffer.append(UInt8(ascii: "\""))
+  }
+
+  /// A number; what JSON cannot write as one becomes a string: "NaN", "Infinity", "-Infinity".
+  mutating func number(_ value: Double) throws {
+    if value.isNaN {
+      try string("NaN")
+    } else if value.isInfinite {
+      try string(value < 0 ? "-Infinity" : "Infinity")
+    } else {
+      try raw(String(value))
+    }
+  }
+}

@@ -1,0 +1,227 @@
+// Values for filled stores: what apps hold mostly, and what breaks programs sometimes. The same seed gives the same
+// values on every machine.
+
+import ManagedObjectModel
+import PropertyLists
+import SQLite
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and the same everywhere, which the system's generator is not.
+struct SplitMix64: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  /// A number in 0..<bound; 0 where there is none. The bias of the remainder does not matter for samples.
+  mutating func below(_ bound: Int64) -> Int64 { bound > 0 ? Int64(next() % UInt64(bound)) : 0 }
+}
+
+/// Makes values of attributes.
+struct SampleValues {
+  var random: SplitMix64
+  private let archives: [[UInt8]]
+
+  init(seed: UInt64) {
+    random = SplitMix64(seed: seed)
+    archives = SampleValues.words.prefix(8).map(SampleValues.archive)
+  }
+
+  /// The value of row `ordinal` of an entity. The first rows go through the limits one by one, so that even a small
+  /// store has them all; later ones meet a limit now and then.
+  mutating func value(of attribute: Attribute, ordinal: Int64, shift: Int64) -> SQLiteValue {
+    // The type's limits are five; null is the sixth case.
+    let turn = ordinal &+ shift
+    let special: Int64? =
+      ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
+    if let special {
+      if special == 0, attribute.isOptional { return .null }
+      if let value = limit(Int(special), of: attribute) { return value }
+    }
+    return plausible(attribute)
+  }
+
+  // MARK: Usual values
+
+  private mutating func plausible(_ attribute: Attribute) -> SQLiteValue {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64:
+      let range = integers(attribute)
+      let low = max(range.lowerBound, min(range.upperBound, 0))
+      let width = range.upperBound.subtractingReportingOverflow(low)
+      return .integer(low &+ random.below(min(999, width.overflow ? 999 : width.partialValue) + 1))
+    case .boolean: return .integer(random.below(2))
+    case .double: return .real(bounded(Double(random.below(1_000_000)) / 64, attribute))
+    case .float: return .real(bounded(Double(Float(random.below(100_000)) / 8), attribute))
+    case .decimal:
+      let cents = bounded(Double(random.below(100_000)) / 100, attribute)
+      return .real((cents * 100).rounded() / 100)
+    case .date: return .real(bounded(Double(random.below(800_000_000)) + Double(random.below(1000)) / 1000, attribute))
+    case .string: return .text(fitted(sentence(Int(1 + random.below(4))), attribute))
+    case .uri: return .text("https://example.org/\(word())/\(random.below(100_000))?q=\(word())")
+    case .uuid: return .blob(uuid())
+    case .binary: return .blob(stored(bytes(Int(1 + random.below(48))), attribute))
+    case .transformable: return .blob(archives[Int(random.below(Int64(archives.count)))])
+    case .undefined, .objectID, .composite: return .null
+    }
+  }
+
+  // MARK: Limits
+
+  /// Limit number 1…6 of a type; nil where it has no such one.
+  private mutating func limit(_ index: Int, of attribute: Attribute) -> SQLiteValue? {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64:
+      let range = integers(attribute)
+      return switch index {
+      case 1: .integer(range.lowerBound)
+      case 2: .integer(range.upperBound)
+      case 3: .integer(max(range.lowerBound, min(range.upperBound, 0)))
+      case 4: .integer(max(range.lowerBound, min(range.upperBound, -1)))
+      default: nil
+      }
+    case .boolean: return .integer(Int64(index & 1))
+    case .double:
+      let numbers = [
+        -Double.greatestFiniteMagnitude, Double.greatestFiniteMagnitude, 0, Double.leastNonzeroMagnitude, 0.1 + 0.2,
+        9_007_199_254_740_992,
+      ]
+      return .real(bounded(numbers[(index + 5) % 6], attribute))
+    case .float:
+      let numbers: [Float] = [
+        -.greatestFiniteMagnitude, .greatestFiniteMagnitude, 0, .leastNonzeroMagnitude, 0.1, -1.5,
+      ]
+      return .real(bounded(Double(numbers[(index + 5) % 6]), attribute))
+    case .decimal:
+      return .real(bounded([-99_999_999.99, 99_999_999.99, 0, 0.01, 0.1, 1e15][(index + 5) % 6], attribute))
+    case .date:
+      // distantPast and distantFuture of Foundation, the two epochs, and instants that are no whole second.
+      let dates: [Double] = [-63_114_076_800, 64_092_211_200, 0, -978_307_200, -0.25, 86_399.999]
+      return .real(bounded(dates[(index + 5) % 6], attribute))
+    case .string:
+      return .text(fitted(SampleValues.strings[(index + 5) % SampleValues.strings.count], attribute))
+    case .uri: return .text(index == 1 ? "urn:isbn:9780000000000" : "file:///tmp/%C3%BCber%20uns/#\(index)")
+    case .uuid: return .blob([UInt8](repeating: index & 1 == 0 ? 0xff : 0, count: 16))
+    case .binary:
+      return .blob(stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6], attribute))
+    case .transformable: return .blob(archives[index % archives.count])
+    case .undefined, .objectID, .composite: return nil
+    }
+  }
+
+  // MARK: Values that differ in every row
+
+  /// A value that no other row `key` of the table has; nil where the type has too few.
+  mutating func unique(_ attribute: Attribute, key: Int64) -> SQLiteValue? {
+    switch attribute.type {
+    case .integer16: return key <= 65_535 ? .integer(key - 32_768) : nil
+    case .integer32: return key <= Int64(Int32.max) ? .integer(key) : nil
+    case .integer64: return .integer(key)
+    case .double, .date, .decimal: return .real(Double(key))
+    case .float: return key <= 1 << 24 ? .real(Double(key)) : nil
+    case .string:
+      // Length limits are kept where they leave room for a number of a dozen digits.
+      return .text(key == 3 ? "é🧪-\(key)" : "\(word())-\(key)")
+    case .uri: return .text("https://example.org/\(word())/\(key)")
+    case .uuid:
+      var bytes = uuid()
+      for place in 0..<6 { bytes[10 + place] = UInt8(truncatingIfNeeded: key >> (8 * (5 - place))) }
+      return .blob(bytes)
+    case .binary:
+      let digits = (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * (7 - $0))) }
+      return .blob(stored(digits, attribute))
+    case .boolean, .transformable, .undefined, .objectID, .composite: return nil
+    }
+  }
+
+  // MARK: Parts
+
+  /// The values that type and model allow.
+  private func integers(_ attribute: Attribute) -> ClosedRange<Int64> {
+    let type: ClosedRange<Int64> =
+      switch attribute.type {
+      case .integer16: -32_768...32_767
+      case .integer32: Int64(Int32.min)...Int64(Int32.max)
+      default: Int64.min...Int64.max
+      }
+    let low = max(type.lowerBound, min(type.upperBound, attribute.minimum.flatMap { Int64($0) } ?? type.lowerBound))
+    let high = max(type.lowerBound, min(type.upperBound, attribute.maximum.flatMap { Int64($0) } ?? type.upperBound))
+    return low <= high ? low...high : type
+  }
+
+  private func bounded(_ number: Double, _ attribute: Attribute) -> Double {
+    let low = attribute.minimum.flatMap { Double($0) } ?? -.infinity
+    let high = attribute.maximum.flatMap { Double($0) } ?? .infinity
+    return low <= high ? max(low, min(high, number)) : number
+  }
+
+  /// The text with a length that the model allows.
+  private func fitted(_ text: String, _ attribute: Attribute) -> String {
+    // 1 MiB is far more than any text here; a larger limit of a model changes nothing.
+    let low = min(1 << 20, attribute.minimum.flatMap { Int($0) } ?? 0)
+    let high = min(1 << 20, attribute.maximum.flatMap { Int($0) } ?? (1 << 20))
+    guard low <= high, low > 0 || high < 1 << 20 else { return text }
+    var characters = Array(text.utf16.count > high ? text.prefix(max(0, high / 12)) : text[...])
+    while characters.count < low { characters.append("x") }
+    return String(characters)
+  }
+
+  /// With external storage the value follows a byte 01: inline (store-layout §7).
+  private func stored(_ bytes: [UInt8], _ attribute: Attribute) -> [UInt8] {
+    attribute.allowsExternalStorage ? [1] + bytes : bytes
+  }
+
+  private mutating func word() -> String {
+    SampleValues.words[Int(random.below(Int64(SampleValues.words.count)))]
+  }
+
+  private mutating func sentence(_ count: Int) -> String {
+    var text = word()
+    for _ in 1..<max(1, count) { text += " " + word() }
+    return text
+  }
+
+  private mutating func bytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 8)
+    while bytes.count < count {
+      let word = random.next()
+      for shift in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: word >> (8 * UInt64(shift)))) }
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  private mutating func uuid() -> [UInt8] {
+    var value = bytes(16)
+    value[6] = value[6] & 0x0f | 0x40
+    value[8] = value[8] & 0x3f | 0x80
+    return value
+  }
+
+  private static let words = [
+    "harbour", "Übung", "copper", "lantern", "北京", "meadow", "naïve", "quartz", "river", "Ωmega", "saffron", "timber",
+    "umbrella", "velvet", "walnut", "zephyr",
+  ]
+
+  /// Texts that programs get wrong: nothing, combining marks, emoji of several scalars, right to left, characters of
+  /// SQL and JSON, and long text.
+  private static let strings: [String] = [
+    "", "e\u{301}a\u{30a}\u{323} combined", "👩‍👩‍👧‍👦 🏳️‍🌈 \u{1f1e9}\u{1f1ea}", "שלום עליכם — مرحبا",
+    "it's \"quoted\" \\ %s ; --\nsecond line\ttab\u{7f}\u{1}", String(repeating: "long text with Wörter, ", count: 200),
+  ]
+
+  /// A keyed archive of a string, as Core Data's default transformer writes one.
+  private static func archive(_ text: String) -> [UInt8] {
+    PropertyList.encodeBinary(
+      .dictionary([
+        "$version": .integer(100_000), "$archiver": .string("NSKeyedArchiver"),
+        "$top": .dictionary(["root": .uid(1)]), "$objects": .array([.string("$null"), .string(text)]),
+      ]))
+  }
+}

@@ -1,0 +1,148 @@
+// The indexes of a store by framework generation (store-layout §5). Missing or extra indexes do not make a store
+// incompatible [M], so an index whose form is not certain is left out and listed, never invented.
+
+import Diagnostics
+import ManagedObjectModel
+
+struct SchemaIndexBuilder {
+  let builder: StoreSchemaBuilder
+  private var indexes: [SchemaIndex] = []
+  private var names: Set<String> = []
+  private var unsupported: [HopdError] = []
+
+  init(builder: StoreSchemaBuilder) { self.builder = builder }
+
+  /// From fw 836 on, attribute indexes are named after entity and attribute and spell out the collation.
+  private var isModern: Bool { builder.frameworkVersion > 754 }
+
+  func build() -> (indexes: [SchemaIndex], unsupported: [HopdError]) {
+    var copy = self
+    copy.run()
+    return (copy.indexes, copy.unsupported)
+  }
+
+  private mutating func run() {
+    for table in builder.tables {
+      for name in table.entities {
+        guard let entity = builder.model.entity(named: name) else { continue }
+        addPlainIndexes(of: entity, in: table)
+        if name == table.rootEntity, table.entities.count > 1 {
+          add("\(table.name)_Z_ENT_INDEX", on: table.name, [("Z_ENT", "")])
+        }
+        addJoinIndexes(of: entity)
+        addAttributeIndexes(of: entity, in: table)
+        addCompoundAndFetchIndexes(of: entity, in: table)
+        addUniqueIndexes(of: entity, in: table)
+      }
+    }
+  }
+
+  private mutating func add(_ name: String, on table: String, _ columns: [(String, String)], unique: Bool = false) {
+    guard names.insert(name).inserted else { return }
+    indexes.append(
+      SchemaIndex(
+        name: name, table: table, isUnique: unique,
+        columns: columns.map { SchemaIndex.Column(name: $0.0, suffix: $0.1) }))
+  }
+
+  /// To-one and owner columns: `T_C_INDEX` in every generation.
+  private mutating func addPlainIndexes(of entity: Entity, in table: EntityTable) {
+    for column in table.columns {
+      switch column.role {
+      case .toOne(let owner, _) where owner == entity.name:
+        add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
+      case .owner(let owner, let relationship):
+        let destination = builder.model.entity(named: owner)?.relationships.first { $0.name == relationship }
+        if destination?.destinationEntityName == entity.name {
+          add("\(table.name)_\(column.name)_INDEX", on: table.name, [(column.name, "")])
+        }
+      default: break
+      }
+    }
+  }
+
+  /// Join tables have an index over the second column from fw 637 on.
+  private mutating func addJoinIndexes(of entity: Entity) {
+    guard builder.frameworkVersion >= 637 else { return }
+    for join in builder.joinTables where join.entity == entity.name {
+      add(
+        "\(join.name)_\(join.targetColumn)_INDEX", on: join.name, [(join.targetColumn, ""), (join.ownerColumn, "")])
+    }
+  }
+
+  private mutating func addAttributeIndexes(of entity: Entity, in table: EntityTable) {
+    // A fetch index with one ascending binary attribute also sets the attribute's old flag [M: fw ≥ 977].
+    let implied =
+      builder.frameworkVersion >= 836
+      ? Set(
+        entity.fetchIndexes.compactMap { index -> String? in
+          guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
+            element.isAscending, index.partialPredicate == nil
+          else { return nil }
+          return element.propertyName
+        }) : []
+    for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
+    where !attribute.isTransient && (attribute.isIndexed || implied.contains(attribute.name)) {
+      guard let column = builder.columnName(entity, attribute.name) else { continue }
+      if isModern {
+        add("Z_\(entity.name)_\(attribute.name)", on: table.name, [(column, " COLLATE BINARY ASC")])
+      } else {
+        add("\(table.name)_\(column)_INDEX", on: table.name, [(column, "")])
+      }
+    }
+  }
+
+  private mutating func addCompoundAndFetchIndexes(of entity: Entity, in table: EntityTable) {
+    for compound in entity.compoundIndexes {
+      let columns = compound.compactMap { builder.inheritedColumn($0, in: entity) }
+      guard columns.count == compound.count, !columns.isEmpty else {
+        leaveOut("the compound index \(compound.joined(separator: ", ")) names a property without a column", entity)
+        continue
+      }
+      if isModern {
+        add(
+          "Z_\(entity.name)_\(compound.joined(separator: "_"))", on: table.name,
+          columns.map { ($0, " COLLATE BINARY ASC") })
+      } else {
+        add("\(table.name)_\(columns.joined(separator: "_"))", on: table.name, columns.map { ($0, "") })
+      }
+    }
+    guard isModern else { return }
+    for index in entity.fetchIndexes {
+      let columns = index.elements.compactMap { element -> (String, String)? in
+        guard element.kind == .binary, let name = element.propertyName,
+          let column = builder.inheritedColumn(name, in: entity)
+        else { return nil }
+        return (column, " COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")")
+      }
+      guard columns.count == index.elements.count, !columns.isEmpty, index.partialPredicate == nil else {
+        leaveOut(
+          "the form of the fetch index \(index.name) in a store is not known (R-Tree, partial or computed)", entity)
+        continue
+      }
+      // At fw 836 a single-attribute fetch index only made the attribute's own index [M].
+      if builder.frameworkVersion == 836, columns.count == 1, index.elements.first?.isAscending == true { continue }
+      add("Z_\(entity.name)_\(index.name)", on: table.name, columns)
+    }
+  }
+
+  private mutating func addUniqueIndexes(of entity: Entity, in table: EntityTable) {
+    guard isModern else { return }
+    for constraint in entity.uniquenessConstraints {
+      let columns = constraint.compactMap { builder.inheritedColumn($0, in: entity) }
+      guard columns.count == constraint.count, !columns.isEmpty else { continue }
+      add(
+        "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", on: table.name,
+        columns.map { ($0, " COLLATE BINARY ASC") }, unique: true)
+    }
+  }
+
+  private mutating func leaveOut(_ message: String, _ entity: Entity) {
+    unsupported.append(HopdError(.indexLeftOut, message, at: Place(entity: entity.name)))
+  }
+}
+
+extension HopdError.Code {
+  /// An index of the model is not made, because its form in a store is not known; a store works without it.
+  package static let indexLeftOut = HopdError.Code("index-left-out", exit: .success)
+}

@@ -1,0 +1,206 @@
+// A store as text, for people, for tests and for comparing two stores: one JSON object per line, in an order that
+// depends on nothing but the content. It streams: memory stays flat however large the store or one relationship is.
+
+import ManagedObjectModel
+import SQLite
+
+/// Writes the objects of a store as NDJSON: `{"entity","id","attributes":{…},"relationships":{…}}`.
+package struct StoreDump {
+  private let reader: StoreReader
+  private let schema: StoreSchema
+  private let entityByNumber: [Int64: String]
+
+  /// Dumps the store that `reader` has open, laid out as `schema`.
+  package init(reader: StoreReader, schema: StoreSchema) {
+    self.reader = reader
+    self.schema = schema
+    entityByNumber = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Writes every object by entity number and Z_PK; `emit` gets portions of text, of which one line may span several.
+  ///
+  /// Answers the number of objects.
+  @discardableResult
+  package func write(_ emit: @escaping ([UInt8]) throws -> Void) throws -> Int64 {
+    var lines = JSONLines(emit: emit)
+    var count: Int64 = 0
+    for (number, entity) in entityByNumber.sorted(by: { $0.key < $1.key }) {
+      guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity)
+      else { continue }
+      count &+= try write(value, number: number, table: table, into: &lines)
+    }
+    try lines.flush()
+    return count
+  }
+
+  // MARK: One entity
+
+  /// An attribute with a column, and where it stands in the row.
+  private struct AttributeColumn {
+    let name: String
+    let attribute: Attribute
+    let index: Int32
+  }
+
+  /// A relationship of the entity: a column of the row, or a cursor over the pairs of all rows.
+  private enum RelationshipSource {
+    case toOne(index: Int32, discriminator: Int32?, destination: String)
+    case toMany(PairCursor, destination: String)
+  }
+
+  private func write(
+    _ entity: Entity, number: Int64, table: EntityTable, into lines: inout JSONLines
+  ) throws -> Int64 {
+    var columns = ["Z_PK"]
+    func index(of column: String) -> Int32 {
+      columns.append(column)
+      return Int32(clamping: columns.count - 1)
+    }
+    var attributes: [AttributeColumn] = []
+    for (name, attribute) in schema.model.allAttributes(of: entity).sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
+      guard let column = schema.column(ofAttribute: name, in: entity.name) else { continue }
+      attributes.append(AttributeColumn(name: name, attribute: attribute, index: index(of: column)))
+    }
+    var relationships: [(name: String, source: RelationshipSource)] = []
+    let declared = schema.model.allRelationships(of: entity)
+    for (name, relationship) in declared.sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
+      guard let storage = schema.storage(ofRelationship: name, in: entity.name) else { continue }
+      let destination = relationship.destinationEntityName
+      if case .toOne(_, let column, let discriminator, _) = storage {
+        let key = index(of: column)
+        relationships.append(
+          (name, .toOne(index: key, discriminator: discriminator.map { index(of: $0) }, destination: destination)))
+      } else if let cursor = try pairs(storage, destination: destination) {
+        relationships.append((name, .toMany(cursor, destination: destination)))
+      }
+    }
+    let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
+    let rows = try reader.connection.prepare(
+      "SELECT \(list) FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number) ORDER BY Z_PK")
+    let start = "{\"entity\":\(try StoreDump.quoted(entity.name)),\"id\":\(try StoreDump.quoted(entity.name + "/p"))"
+    let opening = String(start.dropLast())
+    var count: Int64 = 0
+    while try rows.step() {
+      let key = rows.integer(at: 0)
+      try lines.raw("\(opening)\(key)\",\"attributes\":{")
+      for (offset, column) in attributes.enumerated() {
+        if offset > 0 { try lines.raw(",") }
+        try lines.string(column.name)
+        try lines.raw(":")
+        try AttributeText.write(rows.value(at: column.index), of: column.attribute, into: &lines)
+      }
+      try lines.raw("},\"relationships\":{")
+      for (offset, relationship) in relationships.enumerated() {
+        if offset > 0 { try lines.raw(",") }
+        try lines.string(relationship.name)
+        try lines.raw(":")
+        try write(relationship.source, of: key, row: rows, into: &lines)
+      }
+      try lines.raw("}}\n")
+      count &+= 1
+    }
+    return count
+  }
+
+  private func write(
+    _ source: RelationshipSource, of owner: Int64, row: Statement, into lines: inout JSONLines
+  ) throws {
+    switch source {
+    case .toOne(let index, let discriminator, let destination):
+      if row.isNull(at: index) { return try lines.raw("null") }
+      let number = discriminator.flatMap { row.isNull(at: $0) ? nil : row.integer(at: $0) }
+      try write(target: row.integer(at: index), number: number, destination: destination, into: &lines)
+    case .toMany(let cursor, let destination):
+      try lines.raw("[")
+      var isFirst = true
+      while let pair = try cursor.next(of: owner) {
+        if !isFirst { try lines.raw(",") }
+        isFirst = false
+        try write(target: pair.target, number: pair.number, destination: destination, into: &lines)
+      }
+      try lines.raw("]")
+    }
+  }
+
+  /// An id with the target's own entity where that is known, else with the one that the relationship names.
+  private func write(
+    target: Int64, number: Int64?, destination: String, into lines: inout JSONLines
+  ) throws {
+    try lines.string("\(number.flatMap { entityByNumber[$0] } ?? destination)/p\(target)")
+  }
+
+  // MARK: To-many relationships
+
+  /// All pairs of a to-many relationship by owner; nil where the storage is none of a to-many.
+  ///
+  /// One cursor runs beside the rows in the same order, so a pair is read once whether or not there is an index; what
+  /// has to be sorted is sorted by SQLite, which spills to its temporary files.
+  private func pairs(_ storage: RelationshipStorage, destination: String) throws(SQLiteError) -> PairCursor? {
+    func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
+    let sql: String
+    switch storage {
+    case .toOne: return nil
+    case .inverseOfToOne(let table, let column, let orderKey):
+      let order = orderKey.map { "\(quoted($0)), " } ?? ""
+      sql =
+        "SELECT \(quoted(column)), Z_PK, Z_ENT FROM \(reader.qualified(table)) WHERE \(quoted(column)) IS NOT NULL"
+        + " ORDER BY \(quoted(column)), \(order)Z_PK"
+    case .ownerColumn(let table, let column):
+      sql =
+        "SELECT \(quoted(column)), Z_PK, Z_ENT FROM \(reader.qualified(table)) WHERE \(quoted(column)) IS NOT NULL"
+        + " ORDER BY \(quoted(column)), Z_PK"
+    case .join(let join, let isOwner):
+      let (owner, target) =
+        isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+      let order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { "j.\(quoted($0)), " } ?? ""
+      guard let table = schema.table(of: destination) else { return nil }
+      sql =
+        "SELECT j.\(quoted(owner)), j.\(quoted(target)), t.Z_ENT FROM \(reader.qualified(join.name)) AS j"
+        + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = j.\(quoted(target))"
+        + " WHERE j.\(quoted(owner)) IS NOT NULL ORDER BY j.\(quoted(owner)), \(order)j.\(quoted(target))"
+    }
+    return PairCursor(try reader.connection.prepare(sql))
+  }
+
+  private static func precedes(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+
+  private static func quoted(_ text: String) throws -> String {
+    var bytes: [UInt8] = []
+    var lines = JSONLines { bytes += $0 }
+    try lines.string(text)
+    try lines.flush()
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// Pairs of one to-many relationship, read once in the order of their owners.
+private final class PairCursor {
+  private let statement: Statement
+  private var waiting: (owner: Int64, target: Int64, number: Int64?)?
+  private var isAtEnd = false
+
+  init(_ statement: Statement) { self.statement = statement }
+
+  /// The next target of `owner`; nil after its last one. Owners are asked for in ascending order; those of other
+  /// entities of the same table are passed over.
+  func next(of owner: Int64) throws(SQLiteError) -> (target: Int64, number: Int64?)? {
+    while true {
+      if waiting == nil {
+        guard !isAtEnd else { return nil }
+        guard try statement.step() else {
+          isAtEnd = true
+          return nil
+        }
+        waiting = (
+          statement.integer(at: 0), statement.integer(at: 1),
+          statement.isNull(at: 2) ? nil : statement.integer(at: 2)
+        )
+      }
+      guard let pair = waiting, pair.owner <= owner else { return nil }
+      waiting = nil
+      if pair.owner == owner { return (pair.target, pair.number) }
+    }
+  }
+}

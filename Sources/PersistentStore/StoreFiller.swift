@@ -1,0 +1,251 @@
+// Fills an empty store with plausible objects: for trying a migration before the first real store is at hand, for
+// tests, and for measuring. Rows go in by key, table by table, and memory stays flat at any number.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+extension HopdError.Code {
+  /// Samples cannot be made for this model.
+  package static let cannotFill = HopdError.Code("cannot-fill", exit: .dataError)
+}
+
+/// Fills a store with rows; the same model, count and seed always give the same rows.
+package struct StoreFiller {
+  private let connection: Connection
+  private let schema: StoreSchema
+  private let plan: FillPlan
+  private var values: SampleValues
+
+  /// Fills the store in `connection`, whose tables are there and empty.
+  package init(connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64) {
+    self.connection = connection
+    self.schema = schema
+    // A bound far beyond any disk keeps the arithmetic on keys from overflowing.
+    plan = FillPlan(schema: schema, rows: max(0, min(rows, 1 << 40)))
+    values = SampleValues(seed: seed)
+  }
+
+  /// Highest key by root entity: Z_MAX.
+  package var highWaterMarks: [String: Int64] {
+    Dictionary(plan.tables.map { ($0.table.rootEntity, $0.rows) }, uniquingKeysWith: max)
+  }
+
+  /// Writes all rows in transactions of `chunk`; `progress` gets the number of objects so far and may stop the work by
+  /// answering false, which throws `interrupted`.
+  package mutating func fill(chunk: Int64 = 20_000, progress: (Int64) -> Bool = { _ in true }) throws {
+    var done: Int64 = 0
+    for table in plan.tables where table.rows > 0 {
+      try fill(table, chunk: max(1, chunk), done: &done, progress: progress)
+    }
+    for join in schema.joinTables { try fill(join, chunk: max(1, chunk), done: done, progress: progress) }
+  }
+
+  // MARK: Objects
+
+  /// How one column of an entity gets its value.
+  private enum Source {
+    case attribute(Attribute, shift: Int64, isUnique: Bool)
+    case toOne(Link)
+    case discriminator(Int)
+    case orderKey(Int)
+    case owner(Link)
+    case null
+  }
+
+  private func sources(of entity: Entity, in table: EntityTable) throws(HopdError) -> [Source] {
+    let attributes = schema.model.allAttributes(of: entity)
+    let unique = try uniqueAttributes(of: entity)
+    var byColumn: [String: Attribute] = [:]
+    for (name, attribute) in attributes {
+      if let column = schema.column(ofAttribute: name, in: entity.name) { byColumn[column] = attribute }
+    }
+    let lineage = Set(schema.model.lineage(of: entity).map(\.name))
+    var sources: [Source] = []
+    var links: [String: Int] = [:]
+    for (offset, column) in table.columns.dropFirst(3).enumerated() {
+      switch column.role {
+      case .attribute:
+        guard let attribute = byColumn[column.name], !attribute.isDerived else {
+          sources.append(.null)
+          continue
+        }
+        sources.append(.attribute(attribute, shift: Int64(offset), isUnique: unique.contains(attribute.name)))
+      case .toOne(let owner, let name) where lineage.contains(owner):
+        let link = Link(relationship: name, of: owner, schema: schema, plan: plan)
+        links[name] = sources.count
+        sources.append(link.map(Source.toOne) ?? .null)
+      case .discriminator(let owner, let name) where lineage.contains(owner):
+        sources.append(links[name].map(Source.discriminator) ?? .null)
+      case .orderKey(let owner, let name) where lineage.contains(owner):
+        sources.append(links[name].map(Source.orderKey) ?? .null)
+      case .owner(let owner, let name):
+        let destination = schema.model.entity(named: owner)?.relationships.first { $0.name == name }
+        let isTarget = destination.map { lineage.contains($0.destinationEntityName) } ?? false
+        sources.append(isTarget ? Link(ownersOf: owner, plan: plan).map(Source.owner) ?? .null : .null)
+      default: sources.append(.null)
+      }
+    }
+    return sources
+  }
+
+  /// One attribute of each uniqueness constraint gets a value of its own in every row.
+  private func uniqueAttributes(of entity: Entity) throws(HopdError) -> Set<String> {
+    var chosen: Set<String> = []
+    let attributes = schema.model.allAttributes(of: entity)
+    for member in schema.model.lineage(of: entity) {
+      for constraint in member.uniquenessConstraints {
+        let candidates = constraint.compactMap { attributes[$0] }
+        let wide: [AttributeType] = [
+          .string, .uri, .uuid, .integer64, .double, .date, .decimal, .integer32, .binary, .float, .integer16,
+        ]
+        let best = wide.lazy.compactMap { type in candidates.first { $0.type == type && !$0.isDerived } }.first
+        if let best {
+          chosen.insert(best.name)
+        } else if !candidates.contains(where: \.isOptional) {
+          throw HopdError(
+            .cannotFill,
+            "the uniqueness constraint \(constraint.joined(separator: ", ")) has no attribute that can differ in every row",
+            at: Place(entity: entity.name), hint: "make an empty store, without --rows")
+        }
+      }
+    }
+    return chosen
+  }
+
+  private mutating func fill(
+    _ table: FillPlan.Table, chunk: Int64, done: inout Int64, progress: (Int64) -> Bool
+  ) throws {
+    var entitySources: [[Source]] = []
+    for entity in table.entities { entitySources.append(try sources(of: entity, in: table.table)) }
+    let names = table.table.columns.map { SQLiteIdentifier.quoted($0.name) }
+    let insert = try connection.prepare(
+      "INSERT INTO \(SQLiteIdentifier.quoted(table.table.name)) (\(names.joined(separator: ", "))) VALUES "
+        + "(\(names.map { _ in "?" }.joined(separator: ", ")))")
+    let rows = table.rows
+    let width = Int64(table.entities.count)
+    var key: Int64 = 1
+    while key <= rows {
+      let last = min(rows, key + chunk - 1)
+      try connection.transaction {
+        while key <= last {
+          let position = Int((key - 1) % width)
+          let row = Row(key: key, position: position, ordinal: (key - 1) / width, rows: rows)
+          guard entitySources.indices.contains(position) else { break }
+          let entity = table.entities[position]
+          try write(row, number: table.numbers[position], entity: entity, entitySources[position], insert: insert)
+          key += 1
+        }
+      }
+      guard progress(done + last) else {
+        throw HopdError(.interrupted, "stopped on request while the store was filled")
+      }
+    }
+    done += rows
+  }
+
+  /// A row on its way into a table.
+  private struct Row {
+    let key: Int64
+    let position: Int
+    let ordinal: Int64
+    let rows: Int64
+  }
+
+  private mutating func write(
+    _ row: Row, number: Int64, entity: Entity, _ sources: [Source], insert: Statement
+  ) throws {
+    try insert.bind(.integer(row.key), at: 1)
+    try insert.bind(.integer(number), at: 2)
+    try insert.bind(.integer(1), at: 3)
+    // Targets by place of the to-one, for the discriminator and order key that follow it.
+    var targets: [Int: (key: Int64, number: Int64)] = [:]
+    for (place, source) in sources.enumerated() {
+      let value: SQLiteValue
+      switch source {
+      case .null: value = .null
+      case .attribute(let attribute, let shift, isUnique: false):
+        value = values.value(of: attribute, ordinal: row.ordinal, shift: shift)
+      case .attribute(let attribute, _, isUnique: true):
+        if let unique = values.unique(attribute, key: row.key) {
+          value = unique
+        } else if attribute.isOptional {
+          value = .null
+        } else {
+          throw HopdError(
+            .cannotFill, "the type has fewer values than the store rows, and the attribute must be unique",
+            at: Place(entity: entity.name, property: attribute.name, row: row.key), hint: "give a smaller --rows")
+        }
+      case .toOne(let link), .owner(let link):
+        let target = link.target(position: row.position, ordinal: row.ordinal, random: &values.random)
+        targets[place] = target
+        value = target.map { .integer($0.key) } ?? .null
+      case .discriminator(let other): value = targets[other].map { .integer($0.number) } ?? .null
+      case .orderKey(let other):
+        value = targets[other].map { .integer(OrderKey.key(row.key, of: row.rows, owner: $0.key)) } ?? .null
+      }
+      try insert.bind(value, at: Int32(clamping: place + 4))
+    }
+    try insert.run()
+  }
+
+  // MARK: Pairs
+
+  private mutating func fill(
+    _ join: JoinTable, chunk: Int64, done: Int64, progress: (Int64) -> Bool
+  ) throws {
+    guard
+      let forward = schema.model.entity(named: join.entity)?.relationships.first(where: { $0.name == join.relationship }
+      ),
+      let inverse = schema.model.inverse(of: forward)?.relationship
+    else { return }
+    let owners = plan.population(of: join.entity)
+    let targets = plan.population(of: join.inverseEntity)
+    guard owners.count > 0, targets.count > 0 else { return }
+    let names = join.columns.map(SQLiteIdentifier.quoted)
+    let insert = try connection.prepare(
+      "INSERT INTO \(SQLiteIdentifier.quoted(join.name)) (\(names.joined(separator: ", "))) VALUES "
+        + "(\(names.map { _ in "?" }.joined(separator: ", ")))")
+    let least = min(1000, max(forward.isOptional ? 0 : 1, forward.minCount))
+    let limit = min(targets.count, forward.maxCount > 0 ? forward.maxCount : .max, max(4, least))
+    let isSpread = Link.isBounded(inverse)
+    var index: Int64 = 0
+    while index < owners.count {
+      let last = min(owners.count, index + chunk)
+      try connection.transaction {
+        while index < last {
+          defer { index += 1 }
+          guard let owner = owners.object(index) else { continue }
+          // With a limit on the other side one target each, in turn: nobody gets more than its share.
+          let count = isSpread ? 1 : max(min(least, limit), values.random.below(limit + 1))
+          let first = isSpread ? index % targets.count : values.random.below(targets.count)
+          for offset in 0..<count {
+            guard let target = targets.object((first + offset) % targets.count) else { continue }
+            var row: [SQLiteValue] = [.integer(owner.key), .integer(target.key)]
+            if join.inverseOrderColumn != nil {
+              row.append(.integer(OrderKey.key(index + 1, of: owners.count, owner: target.key)))
+            }
+            if join.orderColumn != nil {
+              row.append(.integer(OrderKey.key(offset + 1, of: count, owner: owner.key)))
+            }
+            try insert.run(row)
+          }
+        }
+      }
+      guard progress(done) else {
+        throw HopdError(.interrupted, "stopped on request while the store was filled")
+      }
+    }
+  }
+}
+
+/// Keys of ordered relationships: 2048, 3072, 4096 … (store-layout §4.2).
+enum OrderKey {
+  /// The key of member `place` (from 1) of at most `count`, distinct within an owner. Every other owner has its members
+  /// backwards, so that the order is not that of the keys.
+  static func key(_ place: Int64, of count: Int64, owner: Int64) -> Int64 {
+    // Narrower steps where 1024 would leave 32 bits.
+    let step = max(1, min(1024, Int64(Int32.max) / (count + 2)))
+    return step * (owner & 1 == 0 ? place + 1 : count - place + 2)
+  }
+}

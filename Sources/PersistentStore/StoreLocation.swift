@@ -1,0 +1,50 @@
+// Where a store is: its database file with everything that belongs to it. A store is one thing made of several files;
+// no part of the program may move, copy or delete one of them without the others.
+
+import SystemPackage
+
+/// A store on disk: the database, its side files, and its external data.
+package struct StoreLocation: Sendable, Hashable {
+  /// The SQLite database file.
+  package let database: FilePath
+
+  /// Names the store whose database lies at `database`.
+  package init(database: FilePath) { self.database = database.lexicallyNormalized() }
+
+  /// File name of the database, as "Library.sqlite".
+  package var fileName: String { database.lastComponent?.string ?? "" }
+  /// The directory that holds the store.
+  package var directory: FilePath {
+    let parent = database.removingLastComponent()
+    return parent.isEmpty ? "." : parent
+  }
+  /// The write-ahead log, where there is one.
+  package var writeAheadLog: FilePath { appending("-wal") }
+  /// The log's shared-memory index.
+  package var sharedMemory: FilePath { appending("-shm") }
+  /// The rollback journal.
+  package var rollbackJournal: FilePath { appending("-journal") }
+  /// Side files in the order -wal, -shm, -journal. They never count as stores.
+  package var sideFiles: [FilePath] { [writeAheadLog, sharedMemory, rollbackJournal] }
+  /// `.<name without extension>_SUPPORT` beside the store [D, store-layout §7].
+  package var supportDirectory: FilePath { directory.appending(".\(database.stem ?? fileName)_SUPPORT") }
+  /// `_EXTERNAL_DATA` in the support directory: binary values kept as files.
+  package var externalDataDirectory: FilePath { supportDirectory.appending("_EXTERNAL_DATA") }
+
+  private func appending(_ suffix: String) -> FilePath {
+    var path = database
+    guard let name = path.lastComponent else { return path }
+    path.removeLastComponent()
+    path.append(name.string + suffix)
+    return path
+  }
+
+  /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of ours, or the
+  /// temporary store of Apple's own migration (migration-semantics §3.4)?
+  package static func isBelongings(fileName: String) -> Bool {
+    fileName.hasSuffix("-wal") || fileName.hasSuffix("-shm") || fileName.hasSuffix("-journal")
+      || (fileName.hasPrefix(".") && fileName.contains(".hop-"))
+      || fileName.contains(".migrationdestination_")
+      || fileName.contains(".hopd-backup")
+  }
+}

@@ -1,0 +1,277 @@
+// The layout that Core Data gives a store of a model: entity numbers, tables, columns, join tables, indexes. Everything
+// that reads or writes rows asks here for names; nothing else in the project knows how a table is called.
+// The rules are those of store-layout §2–§5; each has its evidence beside it in `StoreSchemaBuilder`.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+/// The SQLite layout of one model version, as Core Data of one framework version makes it.
+package struct StoreSchema: Sendable {
+  /// The model that is laid out.
+  package let model: ManagedObjectModel
+  /// NSPersistenceFrameworkVersion whose habits are followed (indexes, constraints, bookkeeping tables).
+  package let frameworkVersion: Int64
+  /// Entity numbers by entity name, 1, 2, 3 … (store-layout §2.1).
+  package let numbers: [String: Int64]
+  /// One table per root entity, by entity number.
+  package let tables: [EntityTable]
+  /// Join tables of many-to-many relationships.
+  package let joinTables: [JoinTable]
+  /// Indexes in the order Core Data makes them.
+  package let indexes: [SchemaIndex]
+  /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
+  package let unsupported: [HopdError]
+  /// Self many-to-many tables whose name was guessed (store-layout §4.4).
+  package let uncertainJoinTables: [UncertainJoinTable]
+
+  let tableByRoot: [String: Int]
+  let columnByProperty: [PropertyKey: String]
+  let storageByRelationship: [PropertyKey: RelationshipStorage]
+
+  struct PropertyKey: Hashable {
+    let entity: String
+    let property: String
+  }
+
+  /// The entity's number, Z_ENT.
+  package func number(of entity: String) -> Int64? { numbers[entity] }
+
+  /// The entity of a number.
+  package func entityName(of number: Int64) -> String? { numbers.first { $0.value == number }?.key }
+
+  /// The table that holds the entity's rows: that of its root.
+  package func table(of entity: String) -> EntityTable? {
+    guard let value = model.entity(named: entity) else { return nil }
+    return tableByRoot[model.root(of: value).name].map { tables[$0] }
+  }
+
+  /// The column of an attribute, own or inherited; nil for transient ones.
+  package func column(ofAttribute attribute: String, in entity: String) -> String? {
+    guard let value = model.entity(named: entity) else { return nil }
+    for ancestor in model.lineage(of: value).reversed() {
+      if let column = columnByProperty[PropertyKey(entity: ancestor.name, property: attribute)] { return column }
+    }
+    return nil
+  }
+
+  /// How a relationship, own or inherited, is stored; nil for transient and for unsupported ones.
+  package func storage(ofRelationship relationship: String, in entity: String) -> RelationshipStorage? {
+    guard let value = model.entity(named: entity) else { return nil }
+    for ancestor in model.lineage(of: value).reversed() {
+      let key = PropertyKey(entity: ancestor.name, property: relationship)
+      if let storage = storageByRelationship[key] { return storage }
+    }
+    return nil
+  }
+
+  /// Numbers of the entity and of everything below it.
+  package func numbersOfSubtree(of entity: String) -> [Int64] {
+    guard let value = model.entity(named: entity) else { return [] }
+    return model.subtree(of: value).compactMap { numbers[$0.name] }.sorted()
+  }
+
+  /// Does the framework keep a Z_MODELCACHE table? [M: fw ≥ 637 only]
+  package var hasModelCache: Bool { frameworkVersion >= 637 }
+
+  /// The join tables that follow a root entity's table: those named by an entity of its tree.
+  package func joinTables(after table: EntityTable) -> [JoinTable] {
+    joinTables.filter { table.entities.contains($0.entity) }
+  }
+
+  /// Statements of Core Data's own bookkeeping tables, with their exact texts [M, store-layout §2].
+  package func bookkeepingStatements(in schema: String? = nil) -> [String] {
+    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
+    let tables =
+      [
+        "Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
+        "Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
+      ] + (hasModelCache ? ["Z_MODELCACHE (Z_CONTENT BLOB)"] : [])
+    return tables.map { start + $0 }
+  }
+
+  /// Every statement that makes an empty store, in Core Data's order: tables each with its join tables, indexes,
+  /// bookkeeping [M, store-layout §2].
+  package var createStatements: [String] {
+    tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
+      + indexes.map(\.createStatement) + bookkeepingStatements()
+  }
+
+  /// Z_PRIMARYKEY's rows for an empty store, in number order.
+  package var primaryKeyEntries: [PrimaryKeyEntry] {
+    model.entities.compactMap { entity in
+      numbers[entity.name].map { number in
+        PrimaryKeyEntry(
+          number: number, name: entity.name, parent: entity.parentName.flatMap { numbers[$0] } ?? 0, highWaterMark: 0)
+      }
+    }.sorted { $0.number < $1.number }
+  }
+}
+
+/// The table of a root entity and of all that descend from it.
+package struct EntityTable: Sendable, Hashable {
+  /// Table name, as ZCAR.
+  package let name: String
+  /// The root entity.
+  package let rootEntity: String
+  /// The root and its descendants by number.
+  package let entities: [String]
+  /// Columns in Core Data's order, Z_PK, Z_ENT and Z_OPT first.
+  package let columns: [SchemaColumn]
+  /// Uniqueness constraints that stand inside CREATE TABLE (fw ≤ 754).
+  package let uniqueConstraints: [[String]]
+
+  /// The statement text that Core Data would run.
+  package var createStatement: String { createStatement(in: nil) }
+
+  /// The statement for an attached schema; SQLite stores it without the schema name.
+  package func createStatement(in schema: String?) -> String {
+    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
+    let parts = columns.map { "\(SQLiteIdentifier.bareIfPossible($0.name)) \($0.declaredType)" }.joined(separator: ", ")
+    guard !uniqueConstraints.isEmpty else {
+      return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(parts) )"
+    }
+    // With a constraint the text ends without the space before the parenthesis [M at fw 637: moody].
+    let constraints = uniqueConstraints.map { columns in
+      let names = columns.map(SQLiteIdentifier.bareIfPossible)
+      return "CONSTRAINT \(SQLiteIdentifier.bareIfPossible(columns.joined(separator: "_")))"
+        + " UNIQUE (\(names.joined(separator: ", ")))"
+    }
+    return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(parts), \(constraints.joined(separator: ", ")))"
+  }
+}
+
+/// One column of an entity table.
+package struct SchemaColumn: Sendable, Hashable {
+  /// What a column holds.
+  package enum Role: Sendable, Hashable {
+    /// Z_PK.
+    case primaryKey
+    /// Z_ENT: the number of the row's concrete entity.
+    case entityNumber
+    /// Z_OPT: the count of saves.
+    case saveCount
+    /// An attribute, named by the entity that declares it.
+    case attribute(entity: String, name: String)
+    /// Z_PK of a to-one's target.
+    case toOne(entity: String, relationship: String)
+    /// Z_ENT of a to-one's target, where the declared destination has subentities.
+    case discriminator(entity: String, relationship: String)
+    /// Order key of an ordered to-many, kept on the to-one side; entity and relationship are the to-one's.
+    case orderKey(entity: String, relationship: String)
+    /// Z_PK of the owner of a to-many without inverse; entity and relationship are the owner's.
+    case owner(entity: String, relationship: String)
+  }
+
+  /// Column name.
+  package let name: String
+  /// Declared SQL type.
+  package let declaredType: String
+  /// What it holds.
+  package let role: Role
+}
+
+/// The table of a many-to-many relationship.
+package struct JoinTable: Sendable, Hashable {
+  /// Table name, as Z_1BOOKS.
+  package let name: String
+  /// Entity that declares the relationship after which the table is named.
+  package let entity: String
+  /// The relationship after which the table is named.
+  package let relationship: String
+  /// Its inverse, declared by `inverseEntity`.
+  package let inverseEntity: String
+  package let inverseRelationship: String
+  /// Column 1: Z_PK of the object that owns `relationship`.
+  package let ownerColumn: String
+  /// Column 2: Z_PK of the object that `relationship` points to.
+  package let targetColumn: String
+  /// Order key of `relationship`, where it is ordered.
+  package let orderColumn: String?
+  /// Order key of the inverse, where that is ordered.
+  package let inverseOrderColumn: String?
+
+  /// Columns in the table's order: the two keys, then the order keys, the inverse's first (store-layout §4.3).
+  package var columns: [String] {
+    [ownerColumn, targetColumn] + [inverseOrderColumn, orderColumn].compactMap { $0 }
+  }
+
+  /// The statement text that Core Data would run.
+  package var createStatement: String { createStatement(in: nil) }
+
+  /// The statement for an attached schema; SQLite stores it without the schema name.
+  package func createStatement(in schema: String?) -> String {
+    let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
+    let columns = columns.map { "\(SQLiteIdentifier.bareIfPossible($0)) INTEGER" }.joined(separator: ", ")
+    let keys = [ownerColumn, targetColumn].map(SQLiteIdentifier.bareIfPossible).joined(separator: ", ")
+    return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(columns), PRIMARY KEY (\(keys)) )"
+  }
+}
+
+/// How a relationship is stored, seen from the entity that declares it.
+package enum RelationshipStorage: Sendable, Hashable {
+  /// To-one: a column in the own table, perhaps with the target's entity number beside it, and with an order key where
+  /// the inverse is ordered.
+  case toOne(table: String, column: String, discriminator: String?, orderKey: String?)
+  /// To-many with a to-one inverse: the column stands in the destination's table.
+  case inverseOfToOne(table: String, column: String, orderKey: String?)
+  /// Many-to-many; `isOwner` when the table is named after this relationship.
+  case join(JoinTable, isOwner: Bool)
+  /// To-many without inverse: a column with the owner's Z_PK in the destination's table (store-layout §4.6).
+  case ownerColumn(table: String, column: String)
+}
+
+/// An index of the schema.
+package struct SchemaIndex: Sendable, Hashable {
+  /// Index name.
+  package let name: String
+  /// Table it stands on.
+  package let table: String
+  /// Is it a uniqueness constraint?
+  package let isUnique: Bool
+  /// Column with its suffix, as (ZNAME, " COLLATE BINARY ASC").
+  package let columns: [Column]
+
+  /// One indexed column.
+  package struct Column: Sendable, Hashable {
+    package let name: String
+    package let suffix: String
+  }
+
+  /// The statement text that Core Data would run.
+  package var createStatement: String { createStatement(in: nil) }
+
+  /// The statement for an attached schema; SQLite stores it without the schema name.
+  package func createStatement(in schema: String?) -> String {
+    let columns = columns.map { SQLiteIdentifier.bareIfPossible($0.name) + $0.suffix }.joined(separator: ", ")
+    let prefix = schema.map { SQLiteIdentifier.quoted($0) + "." } ?? ""
+    return "CREATE \(isUnique ? "UNIQUE " : "")INDEX \(prefix)\(SQLiteIdentifier.bareIfPossible(name))"
+      + " ON \(SQLiteIdentifier.bareIfPossible(table)) (\(columns))"
+  }
+}
+
+/// A self many-to-many whose table name had to be guessed.
+package struct UncertainJoinTable: Sendable, Hashable {
+  package let entity: String
+  /// The relationship that names the table by the guess.
+  package let guessed: String
+  /// The other end, which may name it instead.
+  package let alternative: String
+}
+
+/// Which end of a self many-to-many names its join table, where that is known from elsewhere: the configuration, the
+/// command line, the source store, or a reference store.
+package struct JoinTableNaming: Sendable, Hashable {
+  /// "Entity.relationship" of each naming end.
+  package var namingRelationships: Set<String>
+
+  /// Takes "Entity.relationship" texts.
+  package init(_ names: Set<String> = []) { namingRelationships = names }
+
+  /// Is the pair's naming end known, and which is it?
+  func choice(entity: String, _ first: String, _ second: String) -> String? {
+    if namingRelationships.contains("\(entity).\(first)") { return first }
+    if namingRelationships.contains("\(entity).\(second)") { return second }
+    return nil
+  }
+}

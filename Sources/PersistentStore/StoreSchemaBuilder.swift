@@ -1,0 +1,335 @@
+// From a model to its tables and columns, rule by rule as store-layout §2–§4 measured them.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+extension HopdError.Code {
+  /// The model uses something whose layout in a store is not known, or that is not built yet.
+  package static let layoutUnsupported = HopdError.Code("layout-unsupported", exit: .dataError)
+}
+
+extension StoreSchema {
+  /// Lays out a model as Core Data of `frameworkVersion` does.
+  ///
+  /// `naming` settles self many-to-many tables. What cannot be laid out is left out and listed in `unsupported`.
+  package init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming()) {
+    var builder = StoreSchemaBuilder(model: model, frameworkVersion: frameworkVersion, naming: naming)
+    builder.build()
+    self.model = model
+    self.frameworkVersion = frameworkVersion
+    numbers = builder.numbers
+    tables = builder.tables
+    joinTables = builder.joinTables
+    tableByRoot = Dictionary(
+      tables.enumerated().map { ($0.element.rootEntity, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    columnByProperty = builder.columnByProperty
+    storageByRelationship = builder.storageByRelationship
+    uncertainJoinTables = builder.uncertainJoinTables
+    let indexes = SchemaIndexBuilder(builder: builder).build()
+    self.indexes = indexes.indexes
+    unsupported = builder.unsupported + indexes.unsupported
+  }
+}
+
+struct StoreSchemaBuilder {
+  typealias PropertyKey = StoreSchema.PropertyKey
+
+  let model: ManagedObjectModel
+  let frameworkVersion: Int64
+  let naming: JoinTableNaming
+
+  var numbers: [String: Int64] = [:]
+  var tables: [EntityTable] = []
+  var joinTables: [JoinTable] = []
+  var columnByProperty: [PropertyKey: String] = [:]
+  var storageByRelationship: [PropertyKey: RelationshipStorage] = [:]
+  var unsupported: [HopdError] = []
+  var uncertainJoinTables: [UncertainJoinTable] = []
+  /// Join table names that are taken, so that two pairs never share one.
+  private var takenJoinTables: Set<String> = []
+
+  init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming) {
+    self.model = model
+    self.frameworkVersion = frameworkVersion
+    self.naming = naming
+  }
+
+  mutating func build() {
+    var next: Int64 = 1
+    for root in model.rootEntities {
+      for entity in model.subtree(of: root) {
+        numbers[entity.name] = next
+        next += 1
+      }
+    }
+    for root in model.rootEntities { nameColumns(of: root) }
+    buildJoinTables()
+    for root in model.rootEntities { buildTable(of: root) }
+    var seen: [String: String] = [:]
+    for table in tables {
+      if let other = seen[table.name] {
+        refuse("the entities \(other) and \(table.rootEntity) would share the table \(table.name)", table.rootEntity)
+      }
+      seen[table.name] = table.rootEntity
+    }
+  }
+
+  mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
+    unsupported.append(
+      HopdError(
+        .layoutUnsupported, message, at: Place(entity: entity, property: property),
+        hint: "the layout is not known for certain, so nothing is written; compare with a store that the app made"))
+  }
+
+  /// Own properties that need a column, alphabetically without regard to case.
+  func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
+    let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
+    let toOnes = entity.relationships.filter { !$0.isTransient && !$0.isToMany }
+      .map { ($0.name, Attribute?.none, Optional($0)) }
+    return (attributes + toOnes).map { (name: $0.0, attribute: $0.1, relationship: $0.2) }
+      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+  }
+
+  /// `Z` + the name in upper case; taken names get 1, 2, 3 …, first come first served, entity by entity [M: fw 1526].
+  private mutating func nameColumns(of root: Entity) {
+    var taken: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
+    for entity in model.subtree(of: root) {
+      let ancestors = model.lineage(of: entity).dropLast()
+      for property in columnProperties(of: entity) {
+        // A redeclared property shares the ancestor's column: an inherited property has one column [M].
+        let known = ancestors.compactMap { columnByProperty[PropertyKey(entity: $0.name, property: property.name)] }
+        if let inherited = known.first {
+          columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = inherited
+          continue
+        }
+        let wanted = "Z" + property.name.uppercased()
+        var name = wanted
+        var suffix = 1
+        while taken.contains(name) {
+          name = wanted + String(suffix)
+          suffix += 1
+        }
+        taken.insert(name)
+        columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = name
+      }
+    }
+  }
+
+  // MARK: Tables
+
+  private mutating func buildTable(of root: Entity) {
+    let tableName = "Z" + root.name.uppercased()
+    var buckets: [[SchemaColumn]] = Array(repeating: [], count: 8)
+    let entities = model.subtree(of: root)
+    for entity in entities {
+      let inherited = Set(model.lineage(of: entity).dropLast().flatMap { columnProperties(of: $0).map(\.name) })
+      let properties = columnProperties(of: entity).filter { !inherited.contains($0.name) }
+      for property in properties {
+        guard let attribute = property.attribute, let column = columnName(entity, attribute.name) else { continue }
+        guard let (bucket, type) = bucketAndType(of: attribute, in: entity) else { continue }
+        buckets[bucket].append(
+          SchemaColumn(name: column, declaredType: type, role: .attribute(entity: entity.name, name: attribute.name)))
+      }
+      for property in properties {
+        guard let relationship = property.relationship, let column = columnName(entity, relationship.name) else {
+          continue
+        }
+        addToOne(relationship, column: column, of: entity, table: tableName, buckets: &buckets)
+      }
+      addOwnerColumns(into: entity, table: tableName, buckets: &buckets)
+    }
+    let fixed = [
+      SchemaColumn(name: "Z_PK", declaredType: "INTEGER PRIMARY KEY", role: .primaryKey),
+      SchemaColumn(name: "Z_ENT", declaredType: "INTEGER", role: .entityNumber),
+      SchemaColumn(name: "Z_OPT", declaredType: "INTEGER", role: .saveCount),
+    ]
+    let constraints = frameworkVersion <= 754 ? uniqueConstraints(of: entities) : []
+    tables.append(
+      EntityTable(
+        name: tableName, rootEntity: root.name, entities: entities.map(\.name), columns: fixed + buckets.flatMap { $0 },
+        uniqueConstraints: constraints))
+  }
+
+  func columnName(_ entity: Entity, _ property: String) -> String? {
+    columnByProperty[PropertyKey(entity: entity.name, property: property)]
+  }
+
+  /// Columns of each uniqueness constraint; a constraint over a property without a column is refused.
+  mutating func uniqueConstraints(of entities: [Entity]) -> [[String]] {
+    var result: [[String]] = []
+    for entity in entities {
+      for constraint in entity.uniquenessConstraints {
+        let columns = constraint.compactMap { name in inheritedColumn(name, in: entity) }
+        if columns.count == constraint.count {
+          result.append(columns)
+        } else {
+          refuse("a uniqueness constraint names a property without a column", entity.name)
+        }
+      }
+    }
+    return result
+  }
+
+  /// Column of an own or inherited property.
+  func inheritedColumn(_ property: String, in entity: Entity) -> String? {
+    model.lineage(of: entity).reversed().lazy.compactMap { self.columnName($0, property) }.first
+  }
+
+  /// Bucket of the column order (store-layout §3.2) and declared type (§3.3).
+  private mutating func bucketAndType(of attribute: Attribute, in entity: Entity) -> (Int, String)? {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .boolean: return (0, "INTEGER")
+    case .date: return (2, "TIMESTAMP")
+    case .double, .float: return (2, "FLOAT")
+    case .decimal: return (3, "DECIMAL")
+    case .string, .uri: return (4, "VARCHAR")
+    case .uuid: return (5, "BLOB")
+    case .transformable: return (6, "BLOB")
+    case .binary: return (7, "BLOB")
+    case .undefined, .objectID, .composite:
+      refuse("no store is known that shows the column of a \(attribute.type) attribute", entity.name, attribute.name)
+      return nil
+    }
+  }
+
+  private mutating func addToOne(
+    _ relationship: Relationship, column: String, of entity: Entity, table: String, buckets: inout [[SchemaColumn]]
+  ) {
+    buckets[0].append(
+      SchemaColumn(
+        name: column, declaredType: "INTEGER", role: .toOne(entity: entity.name, relationship: relationship.name)))
+    let stem = String(column.dropFirst())
+    var discriminator: String?
+    if let destination = model.entity(named: relationship.destinationEntityName),
+      !model.subentities(of: destination).isEmpty, let number = numbers[destination.name]
+    {
+      let name = "Z\(number)_\(stem)"
+      buckets[0].append(
+        SchemaColumn(
+          name: name, declaredType: "INTEGER",
+          role: .discriminator(entity: entity.name, relationship: relationship.name)))
+      discriminator = name
+    }
+    var orderKey: String?
+    if let inverse = model.inverse(of: relationship)?.relationship, inverse.isToMany, inverse.isOrdered {
+      let name = "Z_FOK_\(stem)"
+      buckets[1].append(
+        SchemaColumn(
+          name: name, declaredType: "INTEGER", role: .orderKey(entity: entity.name, relationship: relationship.name)))
+      orderKey = name
+    }
+    storageByRelationship[PropertyKey(entity: entity.name, property: relationship.name)] =
+      .toOne(table: table, column: column, discriminator: discriminator, orderKey: orderKey)
+    if let inverse = model.inverse(of: relationship), inverse.relationship.isToMany {
+      storageByRelationship[PropertyKey(entity: inverse.entity.name, property: inverse.relationship.name)] =
+        .inverseOfToOne(table: table, column: column, orderKey: orderKey)
+    }
+  }
+
+  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones [M, fw 1044].
+  private mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
+    let owners = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
+    for owner in owners {
+      for relationship in owner.relationships.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
+      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
+        && relationship.destinationEntityName == entity.name
+      {
+        guard !relationship.isOrdered else {
+          refuse("an ordered to-many without inverse: its order key is not known", owner.name, relationship.name)
+          continue
+        }
+        let name = "Z\(numbers[owner.name] ?? 0)\(relationship.name.uppercased())"
+        buckets[0].append(
+          SchemaColumn(
+            name: name, declaredType: "INTEGER", role: .owner(entity: owner.name, relationship: relationship.name)))
+        storageByRelationship[PropertyKey(entity: owner.name, property: relationship.name)] =
+          .ownerColumn(table: table, column: name)
+      }
+    }
+  }
+
+  // MARK: Join tables
+
+  private mutating func buildJoinTables() {
+    // Names of columns are unique per entity: its many-to-manys are walked alphabetically and each wants
+    // Z_<number><INVERSE>; a taken one gets 1, 2 … (store-layout §4.3).
+    var keyColumn: [PropertyKey: String] = [:]
+    let ordered = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
+    for entity in ordered {
+      var taken: Set<String> = []
+      for relationship in manyToManys(of: entity) {
+        let wanted = "Z_\(numbers[entity.name] ?? 0)\((relationship.inverseName ?? "").uppercased())"
+        var name = wanted
+        var suffix = 1
+        while taken.contains(name) {
+          name = wanted + String(suffix)
+          suffix += 1
+        }
+        taken.insert(name)
+        keyColumn[PropertyKey(entity: entity.name, property: relationship.name)] = name
+      }
+    }
+    for entity in ordered {
+      for relationship in manyToManys(of: entity) {
+        addJoinTable(relationship, of: entity, keyColumn: keyColumn)
+      }
+    }
+  }
+
+  private func manyToManys(of entity: Entity) -> [Relationship] {
+    entity.relationships.filter { relationship in
+      relationship.isToMany && !relationship.isTransient
+        && model.inverse(of: relationship).map { $0.relationship.isToMany && !$0.relationship.isTransient } == true
+    }.sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+  }
+
+  private mutating func addJoinTable(_ first: Relationship, of entity: Entity, keyColumn: [PropertyKey: String]) {
+    let key = PropertyKey(entity: entity.name, property: first.name)
+    guard storageByRelationship[key] == nil, let inverse = model.inverse(of: first) else { return }
+    var (owner, naming) = (entity, first)
+    var (other, reverse) = (inverse.entity, inverse.relationship)
+    if owner.name == other.name {
+      if naming.name == reverse.name {
+        refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
+        return
+      }
+      // The alphabetically second end names the table in most stores seen, but not in all (store-layout §4.4).
+      let guess = Entity.caseInsensitiveOrder(naming.name, reverse.name) ? reverse.name : naming.name
+      let choice = self.naming.choice(entity: owner.name, naming.name, reverse.name)
+      if choice == nil {
+        uncertainJoinTables.append(
+          UncertainJoinTable(
+            entity: owner.name, guessed: guess, alternative: guess == naming.name ? reverse.name : naming.name))
+      }
+      if (choice ?? guess) != naming.name { swap(&naming, &reverse) }
+    } else {
+      // The lower number names the table; up to fw 479 the higher one did, in the only example [M, fw 419].
+      let isOwnerLower = (numbers[owner.name] ?? 0) < (numbers[other.name] ?? 0)
+      if isOwnerLower == (frameworkVersion <= 479) {
+        swap(&owner, &other)
+        swap(&naming, &reverse)
+      }
+    }
+    let (a, b) = (numbers[owner.name] ?? 0, numbers[other.name] ?? 0)
+    let tableName = "Z_\(a)\(naming.name.uppercased())"
+    let ownerColumn = keyColumn[PropertyKey(entity: owner.name, property: naming.name)]
+    let targetColumn = keyColumn[PropertyKey(entity: other.name, property: reverse.name)]
+    guard let ownerColumn, let targetColumn, ownerColumn != targetColumn else {
+      refuse("the columns of the join table \(tableName) would have the same name", entity.name, first.name)
+      return
+    }
+    guard takenJoinTables.insert(tableName).inserted else {
+      refuse("two relationships would share the join table \(tableName)", entity.name, first.name)
+      return
+    }
+    let join = JoinTable(
+      name: tableName, entity: owner.name, relationship: naming.name, inverseEntity: other.name,
+      inverseRelationship: reverse.name, ownerColumn: ownerColumn, targetColumn: targetColumn,
+      orderColumn: naming.isOrdered ? "Z_FOK_\(b)\(targetColumn.dropFirst("Z_\(b)".count))" : nil,
+      inverseOrderColumn: reverse.isOrdered ? "Z_FOK_\(a)\(ownerColumn.dropFirst("Z_\(a)".count))" : nil)
+    joinTables.append(join)
+    storageByRelationship[PropertyKey(entity: owner.name, property: naming.name)] = .join(join, isOwner: true)
+    storageByRelationship[PropertyKey(entity: other.name, property: reverse.name)] = .join(join, isOwner: false)
+  }
+}
