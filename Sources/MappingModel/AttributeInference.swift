@@ -1,0 +1,100 @@
+// The attributes of a pair of entities: which continues which, and which changes a row cannot follow by copying.
+// Properties are matched over all that an entity has, own and inherited, so that they may move up and down.
+
+import Diagnostics
+import ManagedObjectModel
+
+extension InferenceRun {
+  /// Mappings of all stored attributes of `entity`, and the names of those of `origin` that nothing continues.
+  mutating func inferAttributes(
+    of entity: Entity, from origin: Entity
+  ) -> (mappings: [AttributeMapping], dropped: [String]) {
+    let (old, new) = (source.storedAttributes(of: origin), destination.storedAttributes(of: entity))
+    let match = IdentifierMatch(
+      source: old.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
+      destination: new.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) })
+    findings.add(match, kind: "attributes", owner: (origin.name, entity.name))
+    let oldByName = source.allAttributes(of: origin)
+    for attribute in new {
+      guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
+      check(attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before)
+    }
+    for attribute in old where attribute.isDerived {
+      findings.add(
+        "the source derives this attribute by triggers; derived attributes are not supported yet",
+        entity: source.declarer(of: attribute.name, in: origin), property: attribute.name,
+        hint: "remove the attribute in a version before, or wait for a release that supports derived attributes")
+    }
+    let taken = Set(match.sourceByDestination.values)
+    return (
+      new.map { AttributeMapping(destination: $0.name, source: match.sourceByDestination[$0.name]) },
+      old.map(\.name).filter { !taken.contains($0) }
+    )
+  }
+
+  private mutating func check(_ attribute: Attribute, declaredBy entity: String, against before: Attribute) {
+    if attribute.type != before.type {
+      let integers: Set<AttributeType> = [.integer16, .integer32, .integer64]
+      let reals: Set<AttributeType> = [.float, .double]
+      let isWidth = [integers, reals].contains { $0.contains(attribute.type) && $0.contains(before.type) }
+      findings.add(
+        "the type changes from \(before.type.title) to \(attribute.type.title)"
+          + (isWidth
+            ? "; whether Core Data follows a change of width is not documented, so it is not done"
+            : "; a change of type cannot be inferred"),
+        entity: entity, property: attribute.name,
+        hint: "add an attribute of the new type under a new name and fill it in the app or with a mapping")
+    }
+    if attribute.allowsExternalStorage != before.allowsExternalStorage {
+      findings.add(
+        "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off"); the values would have to be "
+          + "rewritten, which is not supported yet",
+        entity: entity, property: attribute.name,
+        hint: "keep \"Allows External Storage\" as it was")
+    }
+  }
+
+  /// Attributes whose values hopd cannot make, whether they continue something or are new.
+  mutating func checkStorableAttributes(of entity: Entity) {
+    for attribute in destination.storedAttributes(of: entity) {
+      let declarer = destination.declarer(of: attribute.name, in: entity)
+      if attribute.isDerived {
+        findings.add(
+          "the destination derives this attribute by triggers; derived attributes are not supported yet",
+          entity: declarer, property: attribute.name,
+          hint: "stop at the version before, or wait for a release that supports derived attributes")
+      }
+      switch attribute.type {
+      case .composite, .undefined, .objectID:
+        findings.add(
+          "it is stored with the type \(attribute.type.title), whose form in a store is not known",
+          entity: declarer, property: attribute.name,
+          hint: "make the attribute transient or give it another type")
+      default: break
+      }
+    }
+  }
+
+  /// A name that was an attribute and is now a relationship, or the other way round: the values would be lost silently.
+  mutating func checkKinds(of entity: Entity, from origin: Entity) {
+    let oldAttributes = Set(source.storedAttributes(of: origin).map(\.name))
+    let oldRelationships = Set(source.storedRelationships(of: origin).map(\.name))
+    let newAttributes = destination.storedAttributes(of: entity).map(\.name)
+    let newRelationships = destination.storedRelationships(of: entity).map(\.name)
+    let swapped =
+      newRelationships.filter { oldAttributes.contains($0) && !oldRelationships.contains($0) }
+      .map { ($0, "an attribute becomes a relationship of the same name") }
+      + newAttributes.filter { oldRelationships.contains($0) && !oldAttributes.contains($0) }
+      .map { ($0, "a relationship becomes an attribute of the same name") }
+    for (name, message) in swapped {
+      findings.add(
+        message + "; its values cannot be carried over", entity: destination.declarer(of: name, in: entity),
+        property: name, hint: "give the new property another name")
+    }
+  }
+}
+
+extension AttributeType {
+  /// The name that Xcode shows.
+  var title: String { xmlName ?? "Undefined" }
+}

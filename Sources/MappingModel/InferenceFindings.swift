@@ -1,0 +1,53 @@
+// The reasons why two versions cannot be joined by inference, collected over a whole run: a person who has to change a
+// model wants all of them at once. An inherited property meets the same rule in every subentity; it is told once.
+
+import Diagnostics
+
+extension HopdError.Code {
+  /// Two versions differ in a way that lightweight migration cannot follow.
+  package static let notInferable = HopdError.Code("not-inferable", exit: .dataError)
+}
+
+struct InferenceFindings {
+  private(set) var reasons: [HopdError] = []
+  private var seen: Set<Key> = []
+
+  private struct Key: Hashable {
+    let place: Place
+    let message: String
+  }
+
+  mutating func add(_ message: String, entity: String, property: String? = nil, hint: String) {
+    let place = Place(entity: entity, property: property)
+    guard seen.insert(Key(place: place, message: message)).inserted else { return }
+    reasons.append(HopdError(.notInferable, message, at: place, hint: hint))
+  }
+
+  /// What a match of names finds wrong, told for entities (`owner` nil) or for the properties of `owner`.
+  mutating func add(_ match: IdentifierMatch, kind: String, owner: (source: String, destination: String)?) {
+    func report(_ name: String, _ ownerName: String?, _ message: String, hint: String) {
+      add(message, entity: ownerName ?? name, property: ownerName == nil ? nil : name, hint: hint)
+    }
+    for (side, duplicates, ownerName) in [
+      ("source", match.duplicatesInSource, owner?.source),
+      ("destination", match.duplicatesInDestination, owner?.destination),
+    ] {
+      for (identifier, names) in duplicates.sorted(by: { $0.key < $1.key }) {
+        report(
+          names.first ?? identifier, ownerName,
+          "the \(side) version gives the renaming identifier \"\(identifier)\" to several \(kind): "
+            + names.joined(separator: ", "),
+          hint: "give each its own renaming identifier")
+      }
+    }
+    for name in match.contradictions {
+      let from = match.sourceByDestination[name].map { "it continues \($0)" } ?? "it continues nothing"
+      let to = match.sourceByDestination.first { $0.value == name }.map { "that one continues as \($0.key)" }
+      report(
+        name, owner?.destination,
+        "both versions have \(name), but the renaming identifiers say that they are not the same: \(from)"
+          + (to.map { ", and \($0)" } ?? ""),
+        hint: "rename in one version and use the name again in a later one, or correct the renaming identifier")
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// How every entity and property of a destination version comes from a source version, as lightweight migration infers
+// it. A value that the planner reads for costs and warnings and the engine turns into SQL; it holds names only.
+
+import ManagedObjectModel
+
+/// An inferred mapping from one model version to another.
+package struct InferredMapping: Sendable, Hashable {
+  /// Version names.
+  package let sourceVersion: String
+  package let destinationVersion: String
+  /// One mapping per destination entity (in entity-number order), then one `remove` per dropped source entity.
+  package let entityMappings: [EntityMapping]
+
+  /// Makes a mapping.
+  package init(sourceVersion: String, destinationVersion: String, entityMappings: [EntityMapping]) {
+    self.sourceVersion = sourceVersion
+    self.destinationVersion = destinationVersion
+    self.entityMappings = entityMappings
+  }
+
+  /// The mapping whose destination is that entity.
+  package func mapping(toDestination entity: String) -> EntityMapping? {
+    entityMappings.first { $0.destinationEntity == entity }
+  }
+
+  /// The mapping whose source is that entity.
+  package func mapping(fromSource entity: String) -> EntityMapping? {
+    entityMappings.first { $0.sourceEntity == entity }
+  }
+}
+
+/// One entity's part of a mapping.
+package struct EntityMapping: Sendable, Hashable {
+  /// Core Data's mapping types as far as inference makes them (migration-semantics §1.3).
+  package enum Kind: String, Sendable, Hashable { case add, remove, copy, transform }
+
+  /// IEM_Add_X, IEM_Remove_X, IEM_Copy_X or IEM_Transform_X [T, migration-semantics §3.3].
+  package let name: String
+  package let kind: Kind
+  /// nil for `add`.
+  package let sourceEntity: String?
+  /// nil for `remove`.
+  package let destinationEntity: String?
+  /// One per stored attribute of the destination entity, own **and inherited**, by name. Derived ones included.
+  package let attributes: [AttributeMapping]
+  /// One per stored relationship of the destination entity, own **and inherited**, by name.
+  package let relationships: [RelationshipMapping]
+  /// Stored attributes of the source entity (own and inherited) that no destination attribute takes.
+  package let droppedAttributes: [String]
+  /// Stored relationships of the source entity (own and inherited) whose pairs no destination relationship takes.
+  package let droppedRelationships: [String]
+
+  /// Makes an entity mapping.
+  package init(
+    name: String, kind: Kind, sourceEntity: String?, destinationEntity: String?, attributes: [AttributeMapping] = [],
+    relationships: [RelationshipMapping] = [], droppedAttributes: [String] = [], droppedRelationships: [String] = []
+  ) {
+    self.name = name
+    self.kind = kind
+    self.sourceEntity = sourceEntity
+    self.destinationEntity = destinationEntity
+    self.attributes = attributes
+    self.relationships = relationships
+    self.droppedAttributes = droppedAttributes
+    self.droppedRelationships = droppedRelationships
+  }
+}
+
+/// Where a destination attribute's values come from.
+package struct AttributeMapping: Sendable, Hashable {
+  /// Name in the destination entity.
+  package let destination: String
+  /// Name in the source entity; nil for an added attribute, which gets its default in every existing row.
+  package let source: String?
+
+  /// Makes an attribute mapping.
+  package init(destination: String, source: String?) {
+    self.destination = destination
+    self.source = source
+  }
+}
+
+/// Where a destination relationship's pairs (owner, target) come from.
+package struct RelationshipMapping: Sendable, Hashable {
+  /// Name in the destination entity.
+  package let destination: String
+  /// The source relationship that holds the same pairs, or nil for an added one, which stays empty.
+  package let source: SourcePairs?
+
+  /// Makes a relationship mapping.
+  package init(destination: String, source: SourcePairs?) {
+    self.destination = destination
+    self.source = source
+  }
+
+  /// A source relationship whose pairs are carried over.
+  package struct SourcePairs: Sendable, Hashable {
+    /// Source entity through which the relationship is reached, and its name there.
+    package let entity: String
+    package let relationship: String
+    /// False: its owner is the destination's owner. True: only the inverse was matched (the relationship itself is new,
+    /// its inverse is not), so owner and target change sides.
+    package let isInverted: Bool
+
+    /// Makes a reference to a source relationship.
+    package init(entity: String, relationship: String, isInverted: Bool) {
+      self.entity = entity
+      self.relationship = relationship
+      self.isInverted = isInverted
+    }
+  }
+}

@@ -1,0 +1,179 @@
+// The relationships of all pairs of entities. They cannot be looked at one entity at a time: a relationship and its
+// inverse share their pairs, so whether one end may be carried depends on what the other end continues.
+
+import Diagnostics
+import ManagedObjectModel
+
+struct RelationshipInference {
+  /// A relationship with the entity that declares it.
+  struct Key: Hashable {
+    let entity: String
+    let name: String
+  }
+
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private let destinationBySource: [String: String]
+  /// Per destination entity: its relationships and the source relationships that they continue.
+  private var matches: [String: [String: String]] = [:]
+  /// What each declared destination relationship continues, over all entities that have it.
+  private var continued: [Key: Set<Key>] = [:]
+  /// Source relationships that some destination relationship continues.
+  private var taken: Set<Key> = []
+
+  /// Matches the relationships of every pair of entities, and reports doubtful names.
+  init(run: inout InferenceRun) {
+    source = run.source
+    destination = run.destination
+    destinationBySource = run.destinationBySource
+    for (to, from) in run.sourceByDestination.sorted(by: { $0.key < $1.key }) {
+      guard let entity = destination.entity(named: to), let origin = source.entity(named: from) else { continue }
+      let match = IdentifierMatch(
+        source: source.storedRelationships(of: origin).map {
+          Identified(name: $0.name, identifier: $0.renamingIdentifier)
+        },
+        destination: destination.storedRelationships(of: entity).map {
+          Identified(name: $0.name, identifier: $0.renamingIdentifier)
+        })
+      run.findings.add(match, kind: "relationships", owner: (from, to))
+      matches[to] = match.sourceByDestination
+      for (new, old) in match.sourceByDestination {
+        let key = Key(entity: source.declarer(of: old, in: origin), name: old)
+        continued[Key(entity: destination.declarer(of: new, in: entity), name: new), default: []].insert(key)
+        taken.insert(key)
+      }
+    }
+  }
+
+  /// Mappings of all stored relationships of `entity`, and the names of those of `origin` whose pairs nothing takes.
+  func infer(
+    of entity: Entity, from origin: Entity, findings: inout InferenceFindings
+  ) -> (mappings: [RelationshipMapping], dropped: [String]) {
+    let old = source.allRelationships(of: origin)
+    var mappings: [RelationshipMapping] = []
+    for relationship in destination.storedRelationships(of: entity) {
+      var pairs: RelationshipMapping.SourcePairs?
+      if let name = matches[entity.name]?[relationship.name], let before = old[name] {
+        check(relationship, of: entity, against: before, of: origin, findings: &findings)
+        pairs = RelationshipMapping.SourcePairs(entity: origin.name, relationship: name, isInverted: false)
+      } else {
+        pairs = invertedPairs(for: relationship, of: entity, from: origin, findings: &findings)
+      }
+      mappings.append(RelationshipMapping(destination: relationship.name, source: pairs))
+    }
+    let continuing = Set((matches[entity.name] ?? [:]).values)
+    return (mappings, dropped(of: origin).filter { !continuing.contains($0) })
+  }
+
+  /// Stored relationships of a source entity whose pairs go nowhere, apart from what its own counterpart continues.
+  func dropped(of origin: Entity) -> [String] {
+    source.storedRelationships(of: origin).filter { relationship in
+      source.inverse(of: relationship).map { !taken.contains(Key(entity: $0.entity.name, name: $0.relationship.name)) }
+        ?? true
+    }.map(\.name)
+  }
+
+  /// A relationship that is new while its inverse is not: the same pairs, owner and target exchanged.
+  private func invertedPairs(
+    for relationship: Relationship, of entity: Entity, from origin: Entity, findings: inout InferenceFindings
+  ) -> RelationshipMapping.SourcePairs? {
+    guard let inverse = destination.inverse(of: relationship),
+      let candidates = continued[Key(entity: inverse.entity.name, name: inverse.relationship.name)]
+    else { return nil }
+    guard candidates.count == 1, let key = candidates.first else {
+      let names = candidates.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
+      findings.add(
+        "its inverse \(inverse.entity.name).\(inverse.relationship.name) continues several relationships (\(names))",
+        entity: destination.declarer(of: relationship.name, in: entity), property: relationship.name,
+        hint: "keep one relationship for each of them")
+      return nil
+    }
+    guard let before = source.entity(named: key.entity)?.relationships.first(where: { $0.name == key.name }),
+      let target = source.entity(named: before.destinationEntityName)
+    else { return nil }
+    // The pairs stay with the other end where that is continued too (a property that moved up the hierarchy).
+    if let reverse = source.inverse(of: before),
+      taken.contains(Key(entity: reverse.entity.name, name: reverse.relationship.name))
+    {
+      return nil
+    }
+    // Only objects that could be targets before can be owners now.
+    guard source.lineage(of: origin).contains(where: { $0.name == target.name }) else { return nil }
+    return RelationshipMapping.SourcePairs(entity: key.entity, relationship: key.name, isInverted: true)
+  }
+
+  // MARK: Checks of a relationship against the one it continues
+
+  private func check(
+    _ relationship: Relationship, of entity: Entity, against before: Relationship, of origin: Entity,
+    findings: inout InferenceFindings
+  ) {
+    let declarer = destination.declarer(of: relationship.name, in: entity)
+    func refuse(_ message: String, hint: String) {
+      findings.add(message, entity: declarer, property: relationship.name, hint: hint)
+    }
+    if before.isToMany, !relationship.isToMany {
+      refuse(
+        "a to-many becomes a to-one, which loses all targets but one; which one stays is not documented",
+        hint: "add a to-one under another name and let the app choose the object")
+    }
+    checkTarget(relationship, against: before, refuse: refuse)
+
+    let inverse = destination.inverse(of: relationship)
+    let inverseBefore = source.inverse(of: before)
+    let keyBefore = inverseBefore.map { Key(entity: $0.entity.name, name: $0.relationship.name) }
+    let continuedByInverse =
+      inverse.flatMap { continued[Key(entity: $0.entity.name, name: $0.relationship.name)] } ?? []
+    if let inverse {
+      let title = "\(inverse.entity.name).\(inverse.relationship.name)"
+      if !continuedByInverse.isEmpty, keyBefore.map({ !continuedByInverse.contains($0) }) ?? true {
+        let names = continuedByInverse.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
+        refuse(
+          "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not the "
+            + "inverse of that: the two ends would need different pairs",
+          hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
+      } else if continuedByInverse.isEmpty, let keyBefore, taken.contains(keyBefore) {
+        refuse(
+          "it continues \(origin.name).\(before.name), whose other end \(keyBefore.entity).\(keyBefore.name) goes on as "
+            + "a relationship with another inverse: the same pairs are wanted twice",
+          hint: "keep the two ends each other's inverse, or rename one so that it starts empty")
+      }
+    }
+    guard continuedByInverse.isEmpty else { return }
+    // Without an inverse a to-one may have many owners per target, a to-many's column names one owner (store-layout §4.6).
+    let hadManyOwners = inverseBefore.map(\.relationship.isToMany) ?? !before.isToMany
+    let mayHaveManyOwners = inverse.map(\.relationship.isToMany) ?? !relationship.isToMany
+    if hadManyOwners, !mayHaveManyOwners {
+      refuse(
+        "a target could have several owners and now has room for one; which one stays is not documented",
+        hint: "make the inverse a to-many")
+    }
+  }
+
+  private func checkTarget(
+    _ relationship: Relationship, against before: Relationship, refuse: (_ message: String, _ hint: String) -> Void
+  ) {
+    let wanted = relationship.destinationEntityName
+    guard let target = source.entity(named: before.destinationEntityName) else { return }
+    guard let counterpart = destinationBySource[target.name] else {
+      refuse(
+        "its destination was \(target.name), which is gone, and is now \(wanted)",
+        "give the relationship a new name, so that it starts empty")
+      return
+    }
+    for possible in source.subtree(of: target) {
+      guard let name = destinationBySource[possible.name], let entity = destination.entity(named: name),
+        !destination.lineage(of: entity).contains(where: { $0.name == wanted })
+      else { continue }
+      if possible.name == target.name {
+        refuse(
+          "its destination changes from \(target.name) to \(wanted), which is neither \(counterpart) nor above it",
+          "keep the destination, or give the relationship a new name, so that it starts empty")
+        return
+      }
+      refuse(
+        "it may point to objects of \(possible.name), but \(name) is no longer below its destination \(wanted)",
+        "make a common parent the destination, or give the relationship a new name, so that it starts empty")
+    }
+  }
+}

@@ -1,0 +1,159 @@
+// What cannot be inferred: each rule with its place, and all of them at once.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import Testing
+
+@Suite struct InferenceRefusalTests {
+  private func expect(
+    _ source: [Entity], _ destination: [Entity], _ place: String, _ words: String,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    let found = reasons(source, destination)
+    #expect(
+      found.contains { $0.place == place && $0.message.contains(words) }, "\(found)", sourceLocation: sourceLocation)
+  }
+
+  @Test func changesOfWidthAreNamed() {
+    for (old, new) in [
+      (AttributeType.integer16, AttributeType.integer32), (.integer64, .integer16), (.float, .double),
+    ] {
+      expect(
+        [entity("E", [attribute("x", old)])], [entity("E", [attribute("x", new)])], "E.x",
+        "change of width is not documented")
+    }
+    expect(
+      [entity("E", [attribute("x", .integer16)])], [entity("E", [attribute("x", .boolean)])], "E.x",
+      "from Integer 16 to Boolean")
+  }
+
+  @Test func toManyToToOne() {
+    expect(
+      [entity("A", [], [toMany("bs", "B")]), entity("B")], [entity("A", [], [toOne("bs", "B")]), entity("B")], "A.bs",
+      "loses all targets but one")
+  }
+
+  @Test func anInverseWithRoomForOneOwner() {
+    // Any number of A may point to one B; the new inverse has room for one.
+    expect(
+      [entity("A", [], [toOne("b", "B")]), entity("B")],
+      [entity("A", [], [toOne("b", "B", inverse: "a")]), entity("B", [], [toOne("a", "A", inverse: "b")])], "A.b",
+      "several owners")
+    // Without an inverse, a to-many's column in the target names one owner.
+    expect(
+      [entity("A", [], [toOne("b", "B")]), entity("B")], [entity("A", [], [toMany("b", "B")]), entity("B")], "A.b",
+      "several owners")
+  }
+
+  @Test func mergedHierarchies() {
+    let apart = [entity("A"), entity("B")]
+    expect(apart, [entity("P", abstract: true), entity("A", parent: "P"), entity("B", parent: "P")], "P", "merged")
+    expect(apart, [entity("A"), entity("B", parent: "A")], "A", "moves into another hierarchy")
+    expect(
+      [entity("P"), entity("A", parent: "P"), entity("Q"), entity("C", parent: "Q")],
+      [entity("P"), entity("Q"), entity("C", parent: "Q"), entity("A", parent: "Q")], "Q", "A below P")
+  }
+
+  @Test func destinationsThatDoNotContinue() {
+    let source = [entity("T"), entity("U"), entity("O", [], [toOne("it", "T")])]
+    expect(source, [entity("T"), entity("U"), entity("O", [], [toOne("it", "U")])], "O.it", "changes from T to U")
+    expect(source, [entity("U"), entity("O", [], [toOne("it", "U")])], "O.it", "which is gone")
+    expect(
+      [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "T")])],
+      [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "S")])], "O.it", "neither T nor above it")
+    expect(
+      [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "T")])],
+      [entity("T"), entity("S"), entity("O", [], [toOne("it", "T")])], "O.it", "S is no longer below")
+  }
+
+  @Test func endsThatWantDifferentPairs() {
+    // Two pairs of relationships exchange an end.
+    expect(
+      [
+        entity("A", [], [toOne("x", "B", inverse: "xs"), toOne("y", "B", inverse: "ys")]),
+        entity("B", [], [toMany("xs", "A", inverse: "x"), toMany("ys", "A", inverse: "y")]),
+      ],
+      [
+        entity("A", [], [toOne("x", "B", inverse: "ys"), toOne("y", "B", inverse: "xs")]),
+        entity("B", [], [toMany("xs", "A", inverse: "y"), toMany("ys", "A", inverse: "x")]),
+      ], "A.x", "different pairs")
+    // One end gets a new partner while its old partner goes on.
+    expect(
+      [
+        entity("A", [], [toOne("x", "B", inverse: "xs")]), entity("B", [], [toMany("xs", "A", inverse: "x")]),
+      ],
+      [
+        entity("A", [], [toOne("x", "B", inverse: "new"), toOne("other", "B", inverse: "xs")]),
+        entity("B", [], [toMany("new", "A", inverse: "x"), toMany("xs", "A", inverse: "other")]),
+      ], "A.x", "wanted twice")
+  }
+
+  @Test func identifiersThatContradictNames() {
+    // A becomes B, and a new A appears.
+    expect([entity("A")], [entity("B", id: "A"), entity("A", id: "New")], "A", "renaming identifiers say")
+    // A swap.
+    expect(
+      [entity("E", [attribute("a"), attribute("b")])],
+      [entity("E", [attribute("a", id: "b"), attribute("b", id: "a")])], "E.b", "renaming identifiers say")
+    // An identifier that was forgotten in the next version.
+    expect(
+      [entity("E", [attribute("b", id: "a")])], [entity("E", [attribute("b")])], "E.b", "it continues nothing")
+    expect(
+      [entity("A"), entity("B")], [entity("C", id: "A"), entity("D", id: "A")], "C", "several entities: C, D")
+    expect(
+      [entity("E", [attribute("a"), attribute("b", id: "a")])], [entity("E", [attribute("a")])], "E.a",
+      "several attributes: a, b")
+    expect(
+      [entity("E", [], [toOne("a", "E"), toOne("b", "E", id: "a")])], [entity("E", [], [toOne("a", "E")])], "E.a",
+      "several relationships: a, b")
+  }
+
+  @Test func valuesThatCannotBeMade() {
+    expect([entity("E")], [entity("E", [attribute("n", .integer16, derivation: "items.@count")])], "E.n", "derives")
+    expect([entity("E", [attribute("n", .integer16, derivation: "items.@count")])], [entity("E")], "E.n", "derives")
+    expect(
+      [entity("E", [attribute("d", .binary)])], [entity("E", [attribute("d", .binary, external: true)])], "E.d",
+      "external storage is switched on")
+    for type in [AttributeType.composite, .undefined, .objectID] {
+      expect([entity("E")], [entity("E", [attribute("x", type)])], "E.x", "not known")
+      #expect(reasons([entity("E")], [entity("E", [attribute("x", type, transient: true)])]).isEmpty)
+    }
+    // An entity that goes takes its derived attributes along.
+    #expect(
+      reasons([entity("E"), entity("Gone", [attribute("n", .integer16, derivation: "now()")])], [entity("E")]).isEmpty)
+  }
+
+  @Test func anAttributeBecomesARelationship() {
+    expect([entity("E", [attribute("x")])], [entity("E", [], [toOne("x", "E")])], "E.x", "becomes a relationship")
+    expect([entity("E", [], [toOne("x", "E")])], [entity("E", [attribute("x")])], "E.x", "becomes an attribute")
+  }
+
+  @Test func allReasonsAreToldAtOnceAndEachOnce() {
+    let source = [
+      entity("Base", [attribute("a", .integer16), attribute("b"), attribute("c", .binary)]),
+      entity("Left", parent: "Base"), entity("Right", parent: "Base"),
+      entity("Other", [], [toMany("lefts", "Left")]), entity("Alone"),
+    ]
+    let destination = [
+      entity("Base", [attribute("a", .string), attribute("b", .date), attribute("c", .binary, external: true)]),
+      entity("Left", parent: "Base"), entity("Right", parent: "Base"),
+      entity("Other", [], [toOne("lefts", "Right")]), entity("Alone", parent: "Base"),
+    ]
+    let found = reasons(source, destination)
+    let places = found.map(\.place).sorted()
+    // The inherited attributes are told once, not once per subentity.
+    #expect(places == ["Base", "Base.a", "Base.b", "Base.c", "Other.lefts", "Other.lefts"])
+  }
+
+  @Test func theErrorNamesTheHopAndWhatToDo() throws {
+    let error = #expect(throws: HopdError.self) {
+      try inferred([entity("E", [attribute("x", .string)])], [entity("E", [attribute("x", .date)])])
+    }
+    #expect(error?.code == .notInferable)
+    #expect(error?.code.exit == .dataError)
+    #expect(error?.place.hop == "V1 → V2")
+    #expect(error?.hint != nil)
+    #expect(error?.reasons.allSatisfy { $0.hint != nil } == true)
+  }
+}
