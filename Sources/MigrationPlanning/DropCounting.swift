@@ -1,0 +1,138 @@
+// What a journey loses, counted in the store as it is: columns, pairs and whole entities that no later version
+// continues. A rename without a renaming identifier looks exactly like this and is silent data loss (migration-semantics
+// §3.3), so every number is shown before anything happens.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct DropCounting {
+  private let journey: Journey
+  private let reader: StoreReader
+  private let rows: [String: Int64]
+  /// In the order of hops, entities and properties.
+  private(set) var drops: [DroppedColumn] = []
+  /// Rows of the store's entities that some hop drops.
+  private(set) var droppedRows: [String: Int64] = [:]
+  private(set) var warnings: [HopdError] = []
+
+  private struct Key: Hashable {
+    let hop: Int
+    let entity: String
+    let property: String
+    let table: String
+    let column: String
+  }
+  private var order: [Key] = []
+  private var counts: [Key: Int64] = [:]
+
+  init(journey: Journey, reader: StoreReader, rows: [String: Int64]) throws(SQLiteError) {
+    self.journey = journey
+    self.reader = reader
+    self.rows = rows
+    for (hop, mapping) in journey.mappings.enumerated() {
+      for entity in mapping.entityMappings {
+        guard let name = entity.sourceEntity, let stored = journey.sourceEntity(of: name, at: hop) else { continue }
+        if entity.destinationEntity == nil {
+          noteRemoval(of: name, stored: stored, hop: hop)
+        } else {
+          try noteAttributes(entity.droppedAttributes, of: name, stored: stored, hop: hop)
+          try noteRelationships(entity.droppedRelationships, of: name, stored: stored, hop: hop)
+        }
+      }
+    }
+    drops = order.map { key in
+      DroppedColumn(
+        hop: key.hop, entity: key.entity, property: key.property, table: key.table, column: key.column,
+        nonNull: counts[key] ?? 0)
+    }
+    for drop in drops where drop.nonNull > 0 {
+      warnings.append(
+        HopdError(
+          .dataDropped,
+          "the property is dropped with \(drop.nonNull) value\(drop.nonNull == 1 ? "" : "s") "
+            + "(column \(drop.table).\(drop.column))",
+          at: Place(hop: title(drop.hop), entity: drop.entity, property: drop.property),
+          hint: "if it was renamed, set its renaming identifier in \(journey.models[drop.hop + 1].name)"))
+    }
+  }
+
+  private mutating func noteRemoval(of entity: String, stored: String, hop: Int) {
+    let count = rows[stored] ?? 0
+    guard count > 0 else { return }
+    droppedRows[stored] = count
+    warnings.append(
+      HopdError(
+        .dataDropped, "the entity is dropped with \(count) row\(count == 1 ? "" : "s")",
+        at: Place(hop: title(hop), entity: entity),
+        hint: "if it was renamed, set its renaming identifier in \(journey.models[hop + 1].name)"))
+  }
+
+  private mutating func noteAttributes(
+    _ names: [String], of entity: String, stored: String, hop: Int
+  ) throws(SQLiteError) {
+    for name in names {
+      guard case .column(let table, let column, _) = journey.origin(ofAttribute: name, in: entity, at: hop) else {
+        continue
+      }
+      try note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
+    }
+  }
+
+  private mutating func noteRelationships(
+    _ names: [String], of entity: String, stored: String, hop: Int
+  ) throws(SQLiteError) {
+    for name in names {
+      guard let origin = journey.origin(ofRelationship: name, in: entity, at: hop),
+        let storage = journey.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
+      else { continue }
+      switch storage {
+      case .toOne(let table, let column, _, _):
+        try note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
+      case .join(let join, _):
+        // Both ends are dropped together; the pairs are told once.
+        guard !order.contains(where: { $0.hop == hop && $0.table == join.name }) else { continue }
+        let key = Key(
+          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: join.name,
+          column: join.targetColumn)
+        order.append(key)
+        counts[key] = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(join.name))") ?? 0
+      case .ownerColumn(let table, let column):
+        let key = Key(
+          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: table, column: column)
+        guard counts[key] == nil else { continue }
+        order.append(key)
+        counts[key] =
+          try reader.connection.integer(
+            "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table))") ?? 0
+      case .inverseOfToOne: continue  // The column is the to-one's and is told with that.
+      }
+    }
+  }
+
+  /// Adds the values of one entity's rows; an inherited property gathers those of all subentities that drop it.
+  private mutating func note(
+    _ property: String, of entity: String, hop: Int, table: String, column: String, stored: String
+  ) throws(SQLiteError) {
+    let key = Key(
+      hop: hop, entity: declarer(of: property, in: entity, hop: hop), property: property, table: table, column: column)
+    if counts[key] == nil { order.append(key) }
+    var count: Int64 = 0
+    if (rows[stored] ?? 0) > 0, let number = journey.sourceSchema.number(of: stored) {
+      count =
+        try reader.connection.integer(
+          "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)")
+        ?? 0
+    }
+    counts[key, default: 0] &+= count
+  }
+
+  private func declarer(of property: String, in entity: String, hop: Int) -> String {
+    let model = journey.models[hop]
+    return model.entity(named: entity).flatMap { model.declaringEntity(of: property, in: $0)?.name } ?? entity
+  }
+
+  private func title(_ hop: Int) -> String { "\(journey.models[hop].name) → \(journey.models[hop + 1].name)" }
+}

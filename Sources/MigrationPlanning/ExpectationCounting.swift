@@ -1,0 +1,115 @@
+// What the finished store must hold, counted in the source. The verifier compares; where no exact number follows from
+// the source (pairs that a hop filters), there is none, never a guess.
+
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct ExpectationCounting {
+  let journey: Journey
+  let reader: StoreReader
+  /// Rows per entity of the store.
+  let rows: [String: Int64]
+  /// Layout of the last version.
+  let finalSchema: StoreSchema
+  let dangling: [DanglingReferences]
+
+  private var source: StoreSchema { journey.sourceSchema }
+
+  func expectation(droppedRows: [String: Int64], storeUUID: String) throws(SQLiteError) -> StoreExpectation {
+    StoreExpectation(
+      rowsByEntity: rowsByEntity(), droppedRowsByEntity: droppedRows, rowsByJoinTable: try rowsByJoinTable(),
+      highWaterMarks: try highWaterMarks(), danglingReferences: dangling.reduce(0) { $0 &+ $1.count },
+      storeUUID: storeUUID)
+  }
+
+  func rowsByEntity() -> [String: Int64] {
+    Dictionary(
+      finalSchema.model.entities.map { entity in
+        (entity.name, journey.sourceEntity(of: entity.name, at: journey.end).flatMap { rows[$0] } ?? 0)
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Z_MAX of the source roots whose rows each final root takes, and never less than the highest key in use.
+  private func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
+    let maxima = Dictionary(
+      try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
+    var marks: [String: Int64] = [:]
+    for root in finalSchema.model.rootEntities {
+      marks[root.name] = 0
+      for entity in finalSchema.model.subtree(of: root) {
+        guard let stored = journey.sourceEntity(of: entity.name, at: journey.end),
+          let table = source.table(of: stored), let number = source.number(of: table.rootEntity)
+        else { continue }
+        let used = try reader.connection.integer("SELECT max(Z_PK) FROM \(reader.qualified(table.name))") ?? 0
+        marks[root.name] = max(marks[root.name] ?? 0, used, maxima[number] ?? 0)
+      }
+    }
+    return marks
+  }
+
+  private func rowsByJoinTable() throws(SQLiteError) -> [String: Int64] {
+    var counts: [String: Int64] = [:]
+    for join in finalSchema.joinTables {
+      guard let origin = commonOrigin(of: join), isUnfiltered(origin, join: join),
+        let storage = source.storage(ofRelationship: origin.relationship, in: origin.entity)
+      else { continue }
+      switch storage {
+      case .join(let table, _):
+        counts[join.name] = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table.name))")
+      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _),
+        .ownerColumn(let table, let column):
+        counts[join.name] = try reader.connection.integer(
+          "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table))")
+      }
+    }
+    return counts
+  }
+
+  /// The one relationship of the store whose pairs all owners of the join table's relationship bring along.
+  private func commonOrigin(of join: JoinTable) -> PairsOrigin? {
+    guard let owner = finalSchema.model.entity(named: join.entity) else { return nil }
+    var result: PairsOrigin?
+    for entity in finalSchema.model.subtree(of: owner) {
+      guard journey.sourceEntity(of: entity.name, at: journey.end) != nil else { continue }
+      guard let origin = journey.origin(ofRelationship: join.relationship, in: entity.name, at: journey.end),
+        let value = source.model.entity(named: origin.entity)
+      else { return nil }
+      let declarer = source.model.declaringEntity(of: origin.relationship, in: value)?.name ?? origin.entity
+      let declared = PairsOrigin(
+        entity: declarer, relationship: origin.relationship, isInverted: origin.isInverted)
+      if let result, result != declared { return nil }
+      result = declared
+    }
+    return result
+  }
+
+  /// Do all possible owners and targets of the store's relationship arrive on the sides of the join table, and does every
+  /// pair name two rows that exist?
+  private func isUnfiltered(_ origin: PairsOrigin, join: JoinTable) -> Bool {
+    guard let entity = source.model.entity(named: origin.entity),
+      let relationship = entity.relationships.first(where: { $0.name == origin.relationship }),
+      let target = source.model.entity(named: relationship.destinationEntityName),
+      let finalOwner = finalSchema.model.entity(named: join.entity),
+      let finalTarget = finalSchema.model.entity(named: join.inverseEntity)
+    else { return false }
+    let inverse = source.model.inverse(of: relationship)
+    let isBroken = dangling.contains { found in
+      (found.entity == origin.entity && found.relationship == origin.relationship)
+        || (found.entity == inverse?.entity.name && found.relationship == inverse?.relationship.name)
+    }
+    if isBroken { return false }
+    let (owners, targets) = origin.isInverted ? (target, entity) : (entity, target)
+    return arrive(owners, below: finalOwner) && arrive(targets, below: finalTarget)
+  }
+
+  private func arrive(_ stored: Entity, below final: Entity) -> Bool {
+    source.model.subtree(of: stored).allSatisfy { member in
+      guard let name = journey.entity(continuing: member.name, at: journey.end),
+        let entity = finalSchema.model.entity(named: name)
+      else { return (rows[member.name] ?? 0) == 0 }
+      return finalSchema.model.lineage(of: entity).contains { $0.name == final.name }
+    }
+  }
+}

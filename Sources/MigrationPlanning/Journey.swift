@@ -1,0 +1,108 @@
+// Where things come from over a whole chain of hops: an entity, an attribute or a relationship of any version on the
+// way, followed back to the tables of the store as it lies there today. Costs, drops, checks and expectations ask here.
+
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+
+/// Where the values of an attribute come from.
+enum AttributeOrigin: Hashable {
+  /// A column of the store; NULLs become `fallback` where a hop makes an optional attribute required.
+  case column(table: String, name: String, fallback: AttributeDefault?)
+  /// The default with which some hop added the attribute.
+  case constant(AttributeDefault)
+  /// Added without a default.
+  case null
+}
+
+/// Where the pairs of a relationship come from.
+struct PairsOrigin: Hashable {
+  /// Relationship of the store's version, and the entity through which it is reached.
+  let entity: String
+  let relationship: String
+  /// Did owner and target change sides on the way?
+  let isInverted: Bool
+}
+
+struct Journey {
+  /// Layout of the store as it is.
+  let sourceSchema: StoreSchema
+  /// The store's version, then the version after each hop.
+  let models: [ManagedObjectModel]
+  let mappings: [InferredMapping]
+
+  init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge]) {
+    self.sourceSchema = sourceSchema
+    models = [sourceSchema.model] + edges.map(\.destination.model)
+    mappings = edges.map(\.mapping)
+  }
+
+  /// Index of the last version.
+  var end: Int { mappings.count }
+
+  /// The store's entity that an entity of version `version` continues; nil where a hop added it.
+  func sourceEntity(of entity: String, at version: Int) -> String? {
+    var name = entity
+    for mapping in mappings.prefix(version).reversed() {
+      guard let source = mapping.mapping(toDestination: name)?.sourceEntity else { return nil }
+      name = source
+    }
+    return name
+  }
+
+  /// The entity of version `version` that continues the store's entity; nil where a hop drops it.
+  func entity(continuing source: String, at version: Int) -> String? {
+    var name = source
+    for mapping in mappings.prefix(version) {
+      guard let next = mapping.mapping(fromSource: name)?.destinationEntity else { return nil }
+      name = next
+    }
+    return name
+  }
+
+  /// The column or constant behind an attribute of version `version`.
+  func origin(ofAttribute attribute: String, in entity: String, at version: Int) -> AttributeOrigin {
+    guard version > 0, mappings.indices.contains(version - 1) else {
+      guard let table = sourceSchema.table(of: entity),
+        let column = sourceSchema.column(ofAttribute: attribute, in: entity)
+      else { return .null }
+      return .column(table: table.name, name: column, fallback: nil)
+    }
+    let mapping = mappings[version - 1].mapping(toDestination: entity)
+    let new = definition(of: attribute, in: entity, at: version)
+    guard let sourceEntity = mapping?.sourceEntity,
+      let source = mapping?.attributes.first(where: { $0.destination == attribute })?.source
+    else { return new?.defaultValue.map(AttributeOrigin.constant) ?? .null }
+    let before = origin(ofAttribute: source, in: sourceEntity, at: version - 1)
+    // The hop that makes an optional attribute required fills the gaps with the default.
+    guard let new, !new.isOptional, let value = new.defaultValue,
+      definition(of: source, in: sourceEntity, at: version - 1)?.isOptional == true
+    else { return before }
+    switch before {
+    case .column(let table, let name, let fallback):
+      return .column(table: table, name: name, fallback: fallback ?? value)
+    case .constant: return before
+    case .null: return .constant(value)
+    }
+  }
+
+  /// The store's relationship whose pairs a relationship of version `version` holds; nil where they begin empty.
+  func origin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
+    var (entity, relationship, isInverted) = (entity, relationship, false)
+    for mapping in mappings.prefix(version).reversed() {
+      guard
+        let pairs = mapping.mapping(toDestination: entity)?.relationships
+          .first(where: { $0.destination == relationship })?.source
+      else { return nil }
+      (entity, relationship) = (pairs.entity, pairs.relationship)
+      if pairs.isInverted { isInverted.toggle() }
+    }
+    return PairsOrigin(entity: entity, relationship: relationship, isInverted: isInverted)
+  }
+
+  /// The attribute as version `version` defines it for an entity.
+  func definition(of attribute: String, in entity: String, at version: Int) -> Attribute? {
+    guard models.indices.contains(version), let value = models[version].entity(named: entity) else { return nil }
+    return models[version].allAttributes(of: value)[attribute]
+  }
+}

@@ -1,0 +1,166 @@
+// The plan of one store's journey, complete before a byte is touched: the chain with all models and mappings loaded,
+// what it will cost, what it will drop, and what must hold at the end.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+
+/// The chain of hops from a store's version to the wanted one.
+package struct MigrationPlan: Sendable {
+  /// The store and its version.
+  package let store: IdentifiedStore
+  /// The version to reach.
+  package let target: CatalogedVersion
+  /// In order; empty when the store is at the target already.
+  package let hops: [Hop]
+  /// Columns whose values the journey drops, with the count of rows that hold one in the store today.
+  package let drops: [DroppedColumn]
+  /// What the operator should know; nothing here stops the migration.
+  package let warnings: [HopdError]
+  /// Rows and bytes it will take.
+  package let estimate: MigrationEstimate
+  /// What the finished store must hold, counted in the source.
+  package let expectation: StoreExpectation
+  /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
+  package let fingerprint: String
+
+  /// Makes a plan.
+  package init(
+    store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn], warnings: [HopdError],
+    estimate: MigrationEstimate, expectation: StoreExpectation, fingerprint: String
+  ) {
+    self.store = store
+    self.target = target
+    self.hops = hops
+    self.drops = drops
+    self.warnings = warnings
+    self.estimate = estimate
+    self.expectation = expectation
+    self.fingerprint = fingerprint
+  }
+}
+
+/// One step from a source version to a destination version.
+package struct Hop: Sendable {
+  /// Position in the chain, from 0.
+  package let index: Int
+  /// Models and layouts of both sides. The source schema of the first hop is that of the real store, with the join
+  /// table names found there; the destination schema keeps the source store's framework version.
+  package let source: ManagedObjectModel
+  package let destination: ManagedObjectModel
+  package let sourceSchema: StoreSchema
+  package let destinationSchema: StoreSchema
+  /// How entities and properties are carried.
+  package let mapping: InferredMapping
+  /// Per entity mapping: the rows it will read, as far as they can be counted ahead.
+  package let entities: [EntityCost]
+
+  /// Makes a hop.
+  package init(
+    index: Int, source: ManagedObjectModel, destination: ManagedObjectModel, sourceSchema: StoreSchema,
+    destinationSchema: StoreSchema, mapping: InferredMapping, entities: [EntityCost]
+  ) {
+    self.index = index
+    self.source = source
+    self.destination = destination
+    self.sourceSchema = sourceSchema
+    self.destinationSchema = destinationSchema
+    self.mapping = mapping
+    self.entities = entities
+  }
+
+  /// "Model 2 → Model 3".
+  package var title: String { "\(source.name) → \(destination.name)" }
+}
+
+/// What one entity mapping of a hop will read.
+package struct EntityCost: Sendable, Hashable {
+  /// Name of the entity mapping.
+  package let mapping: String
+  /// Rows of the source entity.
+  package let rows: Int64
+
+  /// Makes a cost.
+  package init(mapping: String, rows: Int64) {
+    self.mapping = mapping
+    self.rows = rows
+  }
+}
+
+/// A column that some hop drops, counted in the store as it is now.
+package struct DroppedColumn: Sendable, Hashable {
+  /// Index of the hop that drops it.
+  package let hop: Int
+  /// Entity and property as named in that hop's source version.
+  package let entity: String
+  package let property: String
+  /// Table and column of the store today that hold the values.
+  package let table: String
+  package let column: String
+  /// Rows with a value that is not NULL.
+  package let nonNull: Int64
+
+  /// Makes a note of a dropped column.
+  package init(hop: Int, entity: String, property: String, table: String, column: String, nonNull: Int64) {
+    self.hop = hop
+    self.entity = entity
+    self.property = property
+    self.table = table
+    self.column = column
+    self.nonNull = nonNull
+  }
+}
+
+/// What a migration will take.
+package struct MigrationEstimate: Sendable, Hashable {
+  /// Rows to be read over all hops.
+  package let rows: Int64
+  /// Size of the store (database and log) in bytes.
+  package let bytes: Int64
+  /// Free bytes needed in the store's directory: staged stores of two hops at once, plus a tenth.
+  package let diskNeeded: Int64
+  /// Peak memory expected, in bytes.
+  package let memory: Int64
+  /// Seconds expected, from a rough rate; a report has the truth.
+  package let seconds: Double
+
+  /// Makes an estimate.
+  package init(rows: Int64, bytes: Int64, diskNeeded: Int64, memory: Int64, seconds: Double) {
+    self.rows = rows
+    self.bytes = bytes
+    self.diskNeeded = diskNeeded
+    self.memory = memory
+    self.seconds = seconds
+  }
+}
+
+/// What the finished store must hold, counted in the source under its lock; the verifier compares.
+package struct StoreExpectation: Sendable, Hashable {
+  /// Rows per destination entity (concrete entity, not its subentities). Entities without rows included.
+  package let rowsByEntity: [String: Int64]
+  /// Rows in the source of entities that the journey drops, by source entity name.
+  package let droppedRowsByEntity: [String: Int64]
+  /// Rows per destination join table name, where every pair of one source storage is carried; absent where a hop
+  /// filters or regroups pairs, so that no exact number is known ahead.
+  package let rowsByJoinTable: [String: Int64]
+  /// Z_MAX of each destination root entity must be at least this: the source's high-water mark.
+  package let highWaterMarks: [String: Int64]
+  /// Dangling references in the source, over all relationships: the result may have no more.
+  package let danglingReferences: Int64
+  /// Store UUID, which stays.
+  package let storeUUID: String
+
+  /// Makes an expectation.
+  package init(
+    rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
+    highWaterMarks: [String: Int64], danglingReferences: Int64, storeUUID: String
+  ) {
+    self.rowsByEntity = rowsByEntity
+    self.droppedRowsByEntity = droppedRowsByEntity
+    self.rowsByJoinTable = rowsByJoinTable
+    self.highWaterMarks = highWaterMarks
+    self.danglingReferences = danglingReferences
+    self.storeUUID = storeUUID
+  }
+}

@@ -1,0 +1,166 @@
+// The planner: from an identified store to the whole journey, or to every reason why it cannot be made. All models,
+// mappings and layouts are ready and all rows are checked before a byte is written anywhere.
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// Makes plans.
+package enum MigrationPlanner {
+  /// The plan that brings `store` to `target`; it has no hops when the store is there already.
+  ///
+  /// `reader` reads the store, unchanged or under the migration's lock. `naming` settles self many-to-many tables of the
+  /// last version. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
+  package static func plan(
+    store: IdentifiedStore, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
+    naming: JoinTableNaming = JoinTableNaming(), reader: StoreReader
+  ) throws -> MigrationPlan {
+    do {
+      return try plan(store, catalog, target, infer, naming, reader)
+    } catch let error as HopdError {
+      throw error.located(Place(store: store.location.database))
+    } catch let error as SQLiteError {
+      throw StoreReader.explained(error, location: store.location)
+    }
+  }
+
+  /// The names of self many-to-many tables in a store that the app made at the wanted version.
+  package static func naming(
+    fromReference reference: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
+  ) throws -> JoinTableNaming {
+    try StoreReader.withUnchangedStore(at: reference) { reader in
+      let found = try StoreIdentifier.identify(
+        reader: reader, location: reference, catalog: catalog, target: target)
+      guard found.state == .current, let wanted = found.target, let metadata = found.metadata else {
+        throw HopdError(
+          .referenceMismatch,
+          "the reference store has \(found.version.map { "version \($0.model.name)" } ?? "an unknown version"), not "
+            + (found.target?.model.name ?? "the wanted one"),
+          at: Place(store: reference.database),
+          hint: "give a store that the app made with the version to reach",
+          reasons: found.explanation.map { [$0] } ?? [])
+      }
+      return try reader.joinTableNaming(for: wanted.model, frameworkVersion: metadata.frameworkVersion)
+    }
+  }
+
+  private static func plan(
+    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ infer: Bool,
+    _ naming: JoinTableNaming, _ reader: StoreReader
+  ) throws -> MigrationPlan {
+    let place = Place(store: store.location.database)
+    let target = try catalog.target(targetVersion, for: store.version)
+    let graph = MigrationGraph(versions: catalog.siblings(of: store.version), infer: infer)
+    let edges = try graph.route(from: store.version, to: target)
+    let framework = store.metadata.frameworkVersion
+    let sourceSchema = StoreSchema(
+      model: store.version.model, frameworkVersion: framework,
+      naming: try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework))
+    let journey = Journey(sourceSchema: sourceSchema, edges: edges)
+
+    // Layout and tables first: rows can only be asked when the tables are what they should be.
+    var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
+    var findings = Findings()
+    var warnings = catalog.warnings.filter { $0.place.file?.starts(with: store.version.path) ?? false }
+    inspection.inspect(store.metadata, version: store.version)
+    try inspection.inspectSchema()
+    for error in inspection.findings.errors { findings.add(error) }
+    var schemas = [sourceSchema]
+    if let last = edges.last {
+      let decision = JoinTableDecision(journey: journey, destination: last.destination.model, given: naming)
+      for error in decision.findings.errors { findings.add(error) }
+      warnings += decision.warnings
+      schemas += edges.enumerated().map { index, edge in
+        StoreSchema(
+          model: edge.destination.model, frameworkVersion: framework,
+          naming: index == edges.count - 1 ? decision.naming : JoinTableNaming())
+      }
+    }
+    for schema in schemas {
+      for error in schema.unsupported where error.code == .layoutUnsupported { findings.add(error) }
+    }
+    try findings.throwIfAny(at: place)
+
+    var rows = RowInspection(journey: journey, reader: reader)
+    try rows.countRows()
+    if !edges.isEmpty {
+      rows.checkAbstractEntities()
+      try rows.checkRequiredValues()
+      try rows.checkUniqueness()
+    }
+    try rows.findings.throwIfAny(at: place)
+
+    let drops = try DropCounting(journey: journey, reader: reader, rows: rows.rows)
+    let dangling = try DanglingReferences.find(schema: sourceSchema, reader: reader)
+    let finalSchema = schemas.last ?? sourceSchema
+    let expectation = try ExpectationCounting(
+      journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling
+    ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
+    let hops = hops(edges: edges, schemas: schemas, journey: journey, rows: rows.rows)
+    warnings += inspection.warnings + drops.warnings
+    if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
+    return MigrationPlan(
+      store: store, target: target, hops: hops, drops: drops.drops, warnings: warnings.map { $0.located(place) },
+      estimate: estimate(hops: hops, location: store.location), expectation: expectation,
+      fingerprint: PlanFingerprint.of(
+        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid))
+  }
+
+  private static func hops(
+    edges: [MigrationGraph.Edge], schemas: [StoreSchema], journey: Journey, rows: [String: Int64]
+  ) -> [Hop] {
+    zip(edges, zip(schemas, schemas.dropFirst())).enumerated().map { index, part in
+      let (edge, (source, destination)) = part
+      return Hop(
+        index: index, source: source.model, destination: destination.model, sourceSchema: source,
+        destinationSchema: destination, mapping: edge.mapping,
+        entities: edge.mapping.entityMappings.map { mapping in
+          let stored = mapping.sourceEntity.flatMap { journey.sourceEntity(of: $0, at: index) }
+          return EntityCost(mapping: mapping.name, rows: stored.flatMap { rows[$0] } ?? 0)
+        })
+    }
+  }
+
+  /// What the operator should know beside the drops.
+  private static func remarks(schemas: [StoreSchema], dangling: [DanglingReferences]) -> [HopdError] {
+    var warnings: [HopdError] = []
+    if let model = schemas.last?.model {
+      warnings += model.uncertainHashes.map {
+        HopdError(
+          .hashUncertain, $0.description, at: Place(entity: $0.entity, property: $0.property),
+          hint: "try the migrated store with the app before you rely on it")
+      }
+    }
+    warnings += (schemas.last?.unsupported ?? []).filter { $0.code == .indexLeftOut }
+    warnings += dangling.map {
+      HopdError(
+        .danglingReferences,
+        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to rows "
+          + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
+    }
+    return warnings
+  }
+
+  /// Rough numbers: 150,000 rows a second, and as much disk as two staged stores beside the source.
+  private static func estimate(hops: [Hop], location: StoreLocation) -> MigrationEstimate {
+    let rows = hops.flatMap { hop in
+      // Rows of a dropped entity are not read.
+      zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
+    }.reduce(Int64(0)) { $0 &+ $1 }
+    let bytes = size(of: location.database) &+ size(of: location.writeAheadLog)
+    let factor = hops.isEmpty ? 0 : hops.count == 1 ? 1.1 : 2.2
+    let disk = Int64(exactly: (Double(bytes) * factor).rounded(.up)) ?? .max
+    return MigrationEstimate(
+      rows: rows, bytes: bytes, diskNeeded: hops.isEmpty ? 0 : disk.addingReportingOverflow(1 << 20).partialValue,
+      memory: 24 << 20, seconds: Double(rows) / 150_000)
+  }
+
+  private static func size(of path: FilePath) -> Int64 {
+    var status = stat()
+    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+  }
+}

@@ -1,0 +1,115 @@
+// All versions of all models that were given, with their hashes: what a store is compared with. Loading it is the only
+// place of this target that reads model files.
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import SystemPackage
+
+/// Which version a store is to reach.
+package enum TargetVersion: Sendable, Hashable {
+  /// The version that the model marks as current.
+  case current
+  /// The version of that name.
+  case named(String)
+}
+
+/// The models at hand.
+package struct ModelCatalog: Sendable {
+  /// Models in the order they were given.
+  package let bundles: [ModelBundle]
+  /// Their versions, model by model, oldest first.
+  package let versions: [CatalogedVersion]
+  /// Models of a folder that could not be read, and remarks of the reader.
+  package let warnings: [HopdError]
+
+  /// A catalog of models that were read already.
+  package init(bundles: [ModelBundle], warnings: [HopdError] = []) {
+    self.bundles = bundles
+    self.warnings =
+      warnings
+      + bundles.flatMap { bundle in
+        bundle.warnings.map {
+          HopdError(.modelRemark, $0.message, at: $0.place.filled(from: Place(file: bundle.path)))
+        }
+      }
+    versions = bundles.flatMap { bundle in
+      bundle.versions.enumerated().map { position, model in
+        CatalogedVersion(
+          modelName: bundle.name, path: bundle.path, model: model, versionHashes: model.versionHashes,
+          position: position, isCurrent: model.name == bundle.currentVersionName)
+      }
+    }
+  }
+
+  /// Reads models, and folders that are searched for models.
+  ///
+  /// `declaredOrder` names versions, oldest first. A model that was named must be readable; one that a folder merely
+  /// holds becomes a warning, unless nothing readable is left. Throws `no-models` where there is nothing at all.
+  package static func load(_ paths: [FilePath], declaredOrder: [String] = []) throws(HopdError) -> ModelCatalog {
+    var bundles: [ModelBundle] = []
+    var failures: [HopdError] = []
+    var seen: Set<FilePath> = []
+    for path in paths {
+      let isNamed = modelExtensions.contains(path.lastComponent?.extension ?? "")
+      for bundlePath in isNamed ? [path] : try ModelReader.findBundles(in: path) {
+        guard seen.insert(resolved(bundlePath)).inserted else { continue }
+        do throws(HopdError) {
+          bundles.append(try ModelReader.read(at: bundlePath, declaredOrder: declaredOrder))
+        } catch {
+          if isNamed { throw error }
+          failures.append(error)
+        }
+      }
+    }
+    guard !bundles.isEmpty else {
+      let places = paths.map(\.printable).joined(separator: ", ")
+      throw HopdError(
+        .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
+        hint: "name a .xcdatamodeld, a .xcdatamodel, or a folder that holds one, with --models PATH", reasons: failures)
+    }
+    return ModelCatalog(bundles: bundles, warnings: failures)
+  }
+
+  private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+
+  /// The path with links followed, so that one model found twice is taken once.
+  private static func resolved(_ path: FilePath) -> FilePath {
+    path.withPlatformString { name in
+      guard let real = realpath(name, nil) else { return path.lexicallyNormalized() }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
+  }
+
+  /// The versions of the model that `version` belongs to, oldest first.
+  package func siblings(of version: CatalogedVersion) -> [CatalogedVersion] {
+    versions.filter { $0.path == version.path }
+  }
+
+  /// The version that a store of `version` is to reach.
+  package func target(_ target: TargetVersion, for version: CatalogedVersion) throws(HopdError) -> CatalogedVersion {
+    let siblings = siblings(of: version)
+    let place = Place(file: version.path)
+    let names = siblings.map(\.model.name).joined(separator: ", ")
+    switch target {
+    case .named(let name):
+      if let found = siblings.first(where: { $0.model.name == name }) { return found }
+      throw HopdError(
+        .noSuchVersion, "the model \(version.modelName) has no version \"\(name)\"", at: place,
+        hint: "its versions are: \(names)")
+    case .current:
+      if let found = siblings.first(where: \.isCurrent) { return found }
+      let isOrderDeclared = bundles.first { $0.path == version.path }?.isOrderDeclared ?? false
+      if isOrderDeclared || siblings.count == 1, let last = siblings.last { return last }
+      throw HopdError(
+        .noCurrentVersion, "the model \(version.modelName) does not say which of its versions is current", at: place,
+        hint: "name the version to reach (--to VERSION, or `target` in the configuration): \(names)")
+    }
+  }
+}
+
+extension CatalogedVersion {
+  /// Do two versions make the same store?
+  func isSameVersion(as other: CatalogedVersion) -> Bool { versionHashes == other.versionHashes }
+}

@@ -1,0 +1,56 @@
+// A short name for "the same plan": a checkpoint of a run is only gone on with under the same models, mappings and
+// layout. It is compared with what this program wrote itself, so it needs no cryptography.
+
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+/// Names a chain of hops.
+enum PlanFingerprint {
+  static func of(hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, storeUUID: String) -> String {
+    var lines = ["plan 1", storeUUID, source.model.name, target.model.name]
+    lines += hashLines(source)
+    lines += hashLines(target)
+    for hop in hops {
+      lines.append("hop \(hop.index) \(hop.source.name) -> \(hop.destination.name)")
+      for schema in [hop.sourceSchema, hop.destinationSchema] {
+        lines.append("framework \(schema.frameworkVersion)")
+        lines += schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
+        lines += schema.indexes.map(\.createStatement)
+      }
+      lines += hop.mapping.entityMappings.flatMap(mappingLines)
+      // Defaults are no part of hashes or tables, and end up in rows.
+      lines += hop.destination.entities.flatMap { entity in
+        entity.attributes.map {
+          "default \(entity.name).\($0.name) \($0.isOptional) \($0.defaultValue?.sqlValue.literal ?? "none")"
+        }
+      }
+    }
+    let bytes = Array(lines.joined(separator: "\n").utf8)
+    return hex(fnv1a(bytes, basis: 0xcbf2_9ce4_8422_2325)) + hex(fnv1a(bytes.reversed(), basis: 0x6c62_272e_07bb_0142))
+  }
+
+  private static func hashLines(_ version: CatalogedVersion) -> [String] {
+    version.versionHashes.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+  }
+
+  private static func mappingLines(_ mapping: EntityMapping) -> [String] {
+    ["\(mapping.name) \(mapping.sourceEntity ?? "-") \(mapping.destinationEntity ?? "-")"]
+      + mapping.attributes.map { "\($0.destination) < \($0.source ?? "-")" }
+      + mapping.relationships.map { pairs in
+        let source = pairs.source.map { "\($0.entity).\($0.relationship) \($0.isInverted)" } ?? "-"
+        return "\(pairs.destination) << \(source)"
+      }
+  }
+
+  /// FNV-1a, 64 bits.
+  private static func fnv1a(_ bytes: some Sequence<UInt8>, basis: UInt64) -> UInt64 {
+    bytes.reduce(basis) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+  }
+
+  private static func hex(_ value: UInt64) -> String {
+    let digits = String(value, radix: 16)
+    return String(repeating: "0", count: max(0, 16 - digits.count)) + digits
+  }
+}

@@ -1,0 +1,86 @@
+// The codes of this target: everything that keeps a store from being identified or planned for. Programs branch on
+// them; none is worth a retry, since a person has to change a model, a store or a setting first.
+
+import Diagnostics
+
+extension HopdError.Code {
+  /// No model was given, or none was found where they were looked for.
+  package static let noModels = HopdError.Code("no-models", exit: .notConfigured)
+  /// Two models describe the same version of a store.
+  package static let ambiguousModel = HopdError.Code("ambiguous-model", exit: .dataError)
+  /// The store was made with none of the versions given.
+  package static let unknownVersion = HopdError.Code("unknown-version", exit: .dataError)
+  /// The store's version lies after the wanted one.
+  package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
+  /// The wanted version is not in the model.
+  package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
+  /// The model has several versions and marks none as current.
+  package static let noCurrentVersion = HopdError.Code("no-current-version", exit: .configuration)
+  /// No chain of hops leads to the wanted version.
+  package static let noRoute = HopdError.Code("no-route", exit: .dataError)
+  /// A hop would have to be inferred, and inference is switched off.
+  package static let inferenceOff = HopdError.Code("inference-off", exit: .configuration)
+  /// The store cannot be migrated, for several reasons of different kinds.
+  package static let planRefused = HopdError.Code("plan-refused", exit: .dataError)
+  /// The store lacks tables or columns of the version that it claims to be.
+  package static let schemaMismatch = HopdError.Code("schema-mismatch", exit: .dataError)
+  /// The store has a table that no entity of its model explains.
+  package static let unknownTable = HopdError.Code("unknown-table", exit: .dataError)
+  /// The store has a trigger, which would run on rows that we write.
+  package static let unknownTrigger = HopdError.Code("unknown-trigger", exit: .dataError)
+  /// The store has a view, which Core Data never makes.
+  package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
+  /// A column that is not Core Data's stays behind.
+  package static let columnNotCarried = HopdError.Code("column-not-carried", exit: .success)
+  /// The store keeps persistent history.
+  package static let historyNotSupported = HopdError.Code("history-not-supported", exit: .dataError)
+  /// The store is mirrored with CloudKit.
+  package static let cloudKitNotSupported = HopdError.Code("cloudkit-not-supported", exit: .dataError)
+  /// A lightweight migration of Core Data's own was begun and is not finished.
+  package static let deferredMigration = HopdError.Code("deferred-migration", exit: .dataError)
+  /// The metadata say something that hopd does not know how to follow.
+  package static let metadataNotSupported = HopdError.Code("metadata-not-supported", exit: .dataError)
+  /// Rows whose entity is unknown, in the wrong table, or abstract.
+  package static let rowsOfUnknownEntity = HopdError.Code("rows-of-unknown-entity", exit: .dataError)
+  /// Rows break a uniqueness constraint of a later version (Core Data 134111, 1551).
+  package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
+  /// Rows have no value for an attribute that a later version requires (Core Data 134110, 1570).
+  package static let missingRequiredValue = HopdError.Code("missing-required-value", exit: .dataError)
+  /// The name of a self many-to-many table cannot be computed (store-layout §4.4).
+  package static let joinTableNameUncertain = HopdError.Code("join-table-name-uncertain", exit: .dataError)
+  /// A reference store is not of the wanted version.
+  package static let referenceMismatch = HopdError.Code("reference-mismatch", exit: .dataError)
+
+  // Warnings of a plan.
+
+  /// Values, pairs or rows that the journey drops.
+  package static let dataDropped = HopdError.Code("data-dropped", exit: .success)
+  /// A version hash rests on a rule that was never compared with Apple's software.
+  package static let hashUncertain = HopdError.Code("hash-uncertain", exit: .success)
+  /// The store refers to rows that are not there.
+  package static let danglingReferences = HopdError.Code("dangling-references", exit: .success)
+  /// A remark of the model reader, or a model that could not be read beside others that could.
+  package static let modelRemark = HopdError.Code("model-remark", exit: .success)
+}
+
+/// Findings that are told together.
+struct Findings {
+  private(set) var errors: [HopdError] = []
+
+  mutating func add(_ error: HopdError) {
+    // The same part of a model may be met in several hops.
+    guard !errors.contains(where: { $0.code == error.code && $0.message == error.message && $0.place == error.place })
+    else { return }
+    errors.append(error)
+  }
+
+  /// Throws what was found: one finding as it is, several as reasons of one refusal.
+  func throwIfAny(at place: Place) throws(HopdError) {
+    guard let first = errors.first else { return }
+    if errors.count == 1 { throw first.located(place) }
+    let isUniform = errors.allSatisfy { $0.code == first.code }
+    throw HopdError(
+      isUniform ? first.code : .planRefused, "the store cannot be migrated, for \(errors.count) reasons", at: place,
+      hint: "see the hints above; nothing was changed", reasons: errors)
+  }
+}

@@ -1,0 +1,235 @@
+// What the rows of the store allow. Core Data finds out while it writes; here every row that would make a hop fail is
+// found before the first byte, with the entity, the property and the number of rows (migration-semantics §1.5, §3.2).
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct RowInspection {
+  let journey: Journey
+  let reader: StoreReader
+  /// Rows per entity of the store's version, each entity by itself.
+  private(set) var rows: [String: Int64] = [:]
+  private(set) var findings = Findings()
+  private var asked: Set<String> = []
+
+  private var schema: StoreSchema { journey.sourceSchema }
+
+  init(journey: Journey, reader: StoreReader) {
+    self.journey = journey
+    self.reader = reader
+  }
+
+  // MARK: Entities
+
+  /// Counts rows, and finds those that belong to no entity of their table.
+  mutating func countRows() throws(SQLiteError) {
+    for table in schema.tables {
+      let counts = try reader.rowCounts(of: table.name)
+      var known: Set<Int64> = []
+      for entity in table.entities {
+        guard let number = schema.number(of: entity) else { continue }
+        known.insert(number)
+        rows[entity] = counts[number] ?? 0
+        if schema.model.entity(named: entity)?.isAbstract == true, let count = counts[number], count > 0 {
+          let first = try reader.connection.integer(
+            "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)")
+          findings.add(
+            HopdError(
+              .rowsOfUnknownEntity, "\(count) rows belong to this entity, which is abstract and has none",
+              at: Place(entity: entity, row: first),
+              hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows"))
+        }
+      }
+      let stray = counts.filter { !known.contains($0.key) }.values.reduce(0, &+)
+      guard stray > 0 else { continue }
+      let list = known.sorted().map(String.init).joined(separator: ", ")
+      let first = try reader.connection.integer(
+        "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))")
+      findings.add(
+        HopdError(
+          .rowsOfUnknownEntity,
+          "\(stray) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or below it",
+          at: Place(entity: table.rootEntity, row: first),
+          hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows"))
+    }
+  }
+
+  /// Rows whose entity becomes abstract on the way: there is no entity left that they could have.
+  mutating func checkAbstractEntities() {
+    forEachLiveEntity { inspection, version, entity, source, count in
+      guard entity.isAbstract, let before = inspection.journey.models[version - 1].entity(named: source.before),
+        !before.isAbstract
+      else { return }
+      inspection.findings.add(
+        HopdError(
+          .rowsOfUnknownEntity, "\(count) rows belong to this entity, which becomes abstract",
+          at: inspection.place(version, entity.name),
+          hint: "keep the entity concrete, or move its objects to a subentity with a mapping"))
+    }
+  }
+
+  // MARK: Required values
+
+  /// Attributes that a hop adds without a default or makes required, where rows have no value.
+  mutating func checkRequiredValues() throws(SQLiteError) {
+    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String), count: Int64)] = []
+    forEachLiveEntity { _, version, entity, source, count in checks.append((version, entity, source, count)) }
+    for check in checks {
+      let model = journey.models[check.version]
+      let mapping = journey.mappings[check.version - 1].mapping(toDestination: check.entity.name)
+      for (name, attribute) in model.allAttributes(of: check.entity).sorted(by: { $0.key < $1.key })
+      where !attribute.isOptional && !attribute.isTransient && !attribute.isDerived {
+        let before = mapping?.attributes.first { $0.destination == name }?.source.flatMap {
+          journey.definition(of: $0, in: check.source.before, at: check.version - 1)
+        }
+        // What was required before is carried as it is, also where the app tolerated gaps.
+        if let before, !before.isOptional { continue }
+        let verb = before == nil ? "is new and required" : "becomes required"
+        switch journey.origin(ofAttribute: name, in: check.entity.name, at: check.version) {
+        case .constant: continue
+        case .null:
+          missing(name, check.entity.name, check.version, verb, rows: check.count, first: nil)
+        case .column(let table, let column, let fallback):
+          guard fallback == nil, let number = schema.number(of: check.source.stored) else { continue }
+          let found = try reader.connection.rows(
+            "SELECT count(*), min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
+              + " AND \(SQLiteIdentifier.quoted(column)) IS NULL"
+          ) { ($0.integer(at: 0), $0.integer(at: 1)) }
+          guard let (count, first) = found.first, count > 0 else { continue }
+          missing(name, check.entity.name, check.version, verb, rows: count, first: first)
+        }
+      }
+    }
+  }
+
+  private mutating func missing(
+    _ attribute: String, _ entity: String, _ version: Int, _ verb: String, rows: Int64, first: Int64?
+  ) {
+    findings.add(
+      HopdError(
+        .missingRequiredValue,
+        "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "
+          + "(Core Data would fail with 134110, 1570)",
+        at: Place(hop: hop(version), entity: entity, property: attribute, row: first),
+        hint: "give the attribute a default in the model, or make it optional"))
+  }
+
+  // MARK: Uniqueness
+
+  /// Constraints of later versions that rows of today break; values are counted and never shown.
+  mutating func checkUniqueness() throws(SQLiteError) {
+    for version in journey.models.indices.dropFirst() {
+      let model = journey.models[version]
+      for entity in model.entities {
+        for constraint in entity.uniquenessConstraints {
+          try check(constraint, of: entity, in: model, version: version)
+        }
+      }
+    }
+  }
+
+  private mutating func check(
+    _ constraint: [String], of entity: Entity, in model: ManagedObjectModel, version: Int
+  ) throws(SQLiteError) {
+    var parts: [String] = []
+    var columnSets: Set<[String]> = []
+    var tables: Set<String> = []
+    for member in model.subtree(of: entity) where !member.isAbstract {
+      guard let source = journey.sourceEntity(of: member.name, at: version), (rows[source] ?? 0) > 0,
+        let number = schema.number(of: source), let table = schema.table(of: source)?.name
+      else { continue }
+      var keys: [String] = []
+      var columns: [String] = []
+      for attribute in constraint {
+        guard journey.definition(of: attribute, in: member.name, at: version) != nil else { return }
+        switch journey.origin(ofAttribute: attribute, in: member.name, at: version) {
+        case .null: keys.append("NULL")
+        case .constant(let value): keys.append(value.sqlValue.literal)
+        case .column(_, let name, let fallback):
+          let quoted = SQLiteIdentifier.quoted(name)
+          keys.append(fallback.map { "coalesce(\(quoted), \($0.sqlValue.literal))" } ?? quoted)
+          if fallback == nil { columns.append(name) }
+        }
+      }
+      let list = keys.enumerated().map { "\($0.element) AS k\($0.offset)" }.joined(separator: ", ")
+      parts.append("SELECT \(list) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)")
+      columnSets.insert(columns)
+      tables.insert(table)
+    }
+    guard !parts.isEmpty, !constraint.isEmpty else { return }
+    if columnSets.count == 1, let columns = columnSets.first, columns.count == constraint.count, tables.count == 1,
+      let table = tables.first, try isUniqueAlready(columns, in: table)
+    {
+      return
+    }
+    let keys = constraint.indices.map { "k\($0)" }
+    let sql =
+      "SELECT count(*) FROM (SELECT 1 FROM (\(parts.joined(separator: " UNION ALL "))) WHERE "
+      + keys.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+      + " GROUP BY \(keys.joined(separator: ", ")) HAVING count(*) > 1)"
+    guard asked.insert(sql).inserted, let groups = try reader.connection.integer(sql), groups > 0 else { return }
+    findings.add(
+      HopdError(
+        .uniquenessViolation,
+        "\(groups) value\(groups == 1 ? "" : "s") of the uniqueness constraint \(constraint.joined(separator: ", ")) "
+          + "\(groups == 1 ? "stands" : "stand") in several rows (Core Data would fail with 134111)",
+        at: Place(
+          hop: hop(version), entity: entity.name, property: constraint.count == 1 ? constraint.first : nil),
+        hint: "remove the duplicates with the app, or add the constraint in a later version"))
+  }
+
+  /// Does a unique index of the store cover exactly these columns, so that there can be no duplicates?
+  private func isUniqueAlready(_ columns: [String], in table: String) throws(SQLiteError) -> Bool {
+    let indexes = try reader.connection.rows(
+      "SELECT name FROM pragma_index_list(?, ?) WHERE \"unique\" = 1 AND partial = 0",
+      [.text(table), .text(reader.schema)]
+    ) { $0.text(at: 0) ?? "" }
+    for index in indexes {
+      let covered = try reader.connection.rows(
+        "SELECT name FROM pragma_index_info(?, ?)", [.text(index), .text(reader.schema)]
+      ) { $0.text(at: 0) ?? "" }
+      if Set(covered) == Set(columns) { return true }
+    }
+    return false
+  }
+
+  // MARK: Walking
+
+  /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one before.
+  private mutating func forEachLiveEntity(
+    _ body: (inout RowInspection, Int, Entity, (stored: String, before: String), Int64) -> Void
+  ) {
+    for version in journey.models.indices.dropFirst() {
+      for entity in journey.models[version].entities {
+        guard let stored = journey.sourceEntity(of: entity.name, at: version), let count = rows[stored], count > 0,
+          let before = journey.mappings[version - 1].mapping(toDestination: entity.name)?.sourceEntity
+        else { continue }
+        body(&self, version, entity, (stored, before), count)
+      }
+    }
+  }
+
+  private func hop(_ version: Int) -> String {
+    "\(journey.models[version - 1].name) → \(journey.models[version].name)"
+  }
+
+  private func place(_ version: Int, _ entity: String) -> Place { Place(hop: hop(version), entity: entity) }
+}
+
+extension AttributeDefault {
+  /// The default as a column holds it (store-layout §7).
+  var sqlValue: SQLiteValue {
+    switch self {
+    case .integer(let value): .integer(value)
+    case .boolean(let value): .integer(value ? 1 : 0)
+    case .double(let value), .date(let value): .real(value)
+    // Decimals are numbers under NUMERIC affinity; compared as a number, whatever the scale.
+    case .decimal(let text): Int64(text).map { .integer($0) } ?? .real(Double(text) ?? 0)
+    case .string(let text): .text(text)
+    case .uuid(let bytes): .blob(bytes)
+    }
+  }
+}

@@ -1,0 +1,133 @@
+// Identifying: the version hashes in a store's metadata name its version. Entity names in Z_PRIMARYKEY are never asked:
+// Apple's own migrations leave old names there (store-layout §8.1).
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// Finds out which version a store has.
+package enum StoreIdentifier {
+  /// Looks at a file without changing anything in its folder.
+  ///
+  /// What is no store, damaged or encrypted is an answer, not an error. Throws where there is no answer: the file is
+  /// missing, may not be read, is busy, or the models contradict each other.
+  package static func identify(
+    _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
+  ) throws -> StoreAssessment {
+    do {
+      return try StoreReader.withUnchangedStore(at: location) { reader in
+        try identify(reader: reader, location: location, catalog: catalog, target: target)
+      }
+    } catch let error as HopdError {
+      guard let state = state(of: error) else { throw error }
+      return StoreAssessment(
+        location: location, state: state, metadata: nil, version: nil, target: nil, entities: [],
+        sideFiles: sideFiles(of: location), explanation: error)
+    }
+  }
+
+  /// The same over a connection that is open already; damage is thrown here.
+  package static func identify(
+    reader: StoreReader, location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
+  ) throws -> StoreAssessment {
+    let place = Place(store: location.database)
+    let tables = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
+    guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
+      throw HopdError(
+        .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place)
+    }
+    let metadata = try reader.metadata()
+    let matches = catalog.versions.filter { isMatch(metadata.versionHashes, $0) }
+    guard let first = matches.first else {
+      return StoreAssessment(
+        location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
+        entities: try ownRows(reader, tables), sideFiles: sideFiles(of: location),
+        explanation: VersionComparison.explain(metadata.versionHashes, catalog: catalog).located(place))
+    }
+    let paths = Set(matches.map(\.path))
+    guard paths.count == 1 else {
+      let names = matches.map { "\($0.model.name) in \($0.path.printable)" }.joined(separator: "; ")
+      throw HopdError(
+        .ambiguousModel, "several models describe this version of the store: \(names)", at: place,
+        hint: "name only one of these models with --models")
+    }
+    let wanted = try catalog.target(target, for: first)
+    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right.
+    let version =
+      matches.first { $0.position == wanted.position } ?? matches.first { $0.isCurrent }
+      ?? matches.max { $0.position < $1.position } ?? first
+    let state: StoreState =
+      version.isSameVersion(as: wanted) ? .current : version.position > wanted.position ? .newer : .behind
+    return StoreAssessment(
+      location: location, state: state, metadata: metadata, version: version, target: wanted,
+      entities: try rows(reader, tables, version, metadata), sideFiles: sideFiles(of: location),
+      explanation: state == .newer ? newer(version, wanted).located(place) : nil)
+  }
+
+  /// The refusal of a store that is ahead of what is wanted.
+  static func newer(_ version: CatalogedVersion, _ target: CatalogedVersion) -> HopdError {
+    HopdError(
+      .storeNewer,
+      "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
+        + "backwards",
+      hint: "is the model up to date? Otherwise give a later version as the one to reach")
+  }
+
+  /// Equal hashes, or exactly the entities of a named configuration (version-hash §8.1).
+  private static func isMatch(_ hashes: [String: VersionHash], _ version: CatalogedVersion) -> Bool {
+    if hashes.isEmpty { return false }
+    if hashes == version.versionHashes { return true }
+    guard hashes.count < version.versionHashes.count else { return false }
+    return version.model.configurations.values.contains { members in
+      Set(members) == Set(hashes.keys) && hashes.allSatisfy { version.versionHashes[$0.key] == $0.value }
+    }
+  }
+
+  private static func state(of error: HopdError) -> StoreState? {
+    switch error.code {
+    case .notAStore: .notAStore
+    case .storeDamaged: .damaged
+    case .storeEncrypted: .encrypted
+    default: nil
+    }
+  }
+
+  private static func sideFiles(of location: StoreLocation) -> [FilePath] {
+    (location.sideFiles + [location.supportDirectory]).filter { path in
+      var status = stat()
+      return path.withPlatformString { lstat($0, &status) } == 0
+    }
+  }
+
+  private static func rows(
+    _ reader: StoreReader, _ tables: Set<String>, _ version: CatalogedVersion, _ metadata: StoreMetadata
+  ) throws(SQLiteError) -> [StoreAssessment.EntityRows] {
+    let schema = StoreSchema(model: version.model, frameworkVersion: metadata.frameworkVersion)
+    var result: [StoreAssessment.EntityRows] = []
+    for table in schema.tables {
+      let counts = tables.contains(table.name) ? try reader.rowCounts(of: table.name) : [:]
+      for entity in table.entities {
+        guard let number = schema.number(of: entity) else { continue }
+        result.append(StoreAssessment.EntityRows(name: entity, number: number, rows: counts[number] ?? 0))
+      }
+    }
+    return result
+  }
+
+  /// Rows of a store whose model is not at hand, by what its own bookkeeping says.
+  private static func ownRows(
+    _ reader: StoreReader, _ tables: Set<String>
+  ) throws(SQLiteError) -> [StoreAssessment.EntityRows] {
+    let entries = try reader.primaryKeys().filter { $0.number > 0 && $0.number < 16000 }
+    var counts: [Int64: Int64] = [:]
+    for root in entries where root.parent == 0 {
+      let table = "Z" + root.name.uppercased()
+      guard tables.contains(table) else { continue }
+      counts.merge(try reader.rowCounts(of: table)) { $0 &+ $1 }
+    }
+    return entries.map { StoreAssessment.EntityRows(name: $0.name, number: $0.number, rows: counts[$0.number] ?? 0) }
+  }
+}

@@ -1,0 +1,187 @@
+// Does the store look as its hashes claim? A store opened with NSIgnorePersistentStoreVersioning may claim a version
+// whose tables it lacks (migration-semantics §4), and everything that no entity explains would be lost in a migration.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+struct StoreInspection {
+  let schema: StoreSchema
+  let reader: StoreReader
+  let objects: [SchemaObject]
+  private(set) var findings = Findings()
+  private(set) var warnings: [HopdError] = []
+
+  init(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) {
+    self.schema = schema
+    self.reader = reader
+    objects = try reader.schemaObjects()
+  }
+
+  private static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
+  private static let history: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
+
+  // MARK: Metadata
+
+  mutating func inspect(_ metadata: StoreMetadata, version: CatalogedVersion) {
+    if metadata.hasDeferredMigration {
+      findings.add(
+        HopdError(
+          .deferredMigration, "a lightweight migration of Core Data's own was begun and is not finished",
+          hint: "open the store once with its app and let it finish the deferred migration"))
+    }
+    let hashing = metadata.versionHashesVersion
+    if hashing != 3 {
+      findings.add(
+        HopdError(
+          .metadataNotSupported,
+          "the version hashes are of kind \(hashing.map(String.init) ?? "unknown"), and only kind 3 is known",
+          hint: "hopd cannot write hashes of this kind; open the store with its app"))
+    }
+    if metadata.frameworkVersion <= 0 {
+      findings.add(
+        HopdError(
+          .metadataNotSupported, "the metadata do not say which version of Core Data made the store",
+          hint: "open the store once with its app, which writes NSPersistenceFrameworkVersion"))
+    }
+    if metadata.versionHashes != version.versionHashes {
+      findings.add(
+        HopdError(
+          .metadataNotSupported,
+          "the store holds only a named configuration of \(version.model.name); its layout is not known for certain",
+          hint: "give a model that has only the entities of that configuration"))
+    }
+  }
+
+  // MARK: Tables and columns
+
+  mutating func inspectSchema() throws(SQLiteError) {
+    let tables = objects.filter { $0.type == "table" }
+    let present = Set(tables.map(\.name))
+    let predicted = Set(schema.tables.map(\.name)).union(schema.joinTables.map(\.name))
+    for table in tables {
+      if let sql = table.sql, sql.uppercased().hasPrefix("CREATE VIRTUAL") {
+        refuse(.unknownTable, "the virtual table \(table.name)", "R-Tree indexes and the like are not supported yet")
+      } else if StoreInspection.history.contains(table.name) {
+        continue
+      } else if table.name.hasPrefix("ANSCK") {
+        continue
+      } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
+        refuse(
+          .unknownTable, "the table \(table.name), which no entity of \(schema.model.name) explains",
+          "was the store made with another model? A table of somebody else would be lost")
+      }
+    }
+    for object in objects where object.type == "trigger" || object.type == "view" {
+      refuse(
+        object.type == "trigger" ? .unknownTrigger : .unknownView, "the \(object.type) \(object.name)",
+        object.type == "trigger"
+          ? "triggers of derived attributes are not supported yet; others do not belong in a store"
+          : "Core Data makes no views; drop it if it is not needed")
+    }
+    inspectHistory(present)
+    for table in schema.tables {
+      guard present.contains(table.name) else {
+        mismatch("the table \(table.name) is missing", entity: table.rootEntity)
+        continue
+      }
+      try inspectColumns(of: table.name, predicted: table.columns.map(\.name), entity: table.rootEntity) { name in
+        table.columns.first { $0.name == name }?.role
+      }
+    }
+    for join in schema.joinTables {
+      guard present.contains(join.name) else {
+        mismatch("the join table \(join.name) is missing", entity: join.entity, property: join.relationship)
+        continue
+      }
+      try inspectColumns(of: join.name, predicted: join.columns, entity: join.entity, property: join.relationship) {
+        _ in nil
+      }
+    }
+    try inspectNumbers()
+  }
+
+  private mutating func inspectHistory(_ present: Set<String>) {
+    let history = present.intersection(StoreInspection.history).sorted()
+    if !history.isEmpty {
+      findings.add(
+        HopdError(
+          .historyNotSupported,
+          "the store keeps persistent history (\(history.joined(separator: ", "))), which is not supported yet",
+          hint: "migrate it with its app, or wait for a release that supports history"))
+    }
+    if present.contains(where: { $0.hasPrefix("ANSCK") }) {
+      findings.add(
+        HopdError(
+          .cloudKitNotSupported, "the store is mirrored with CloudKit, which is not supported yet",
+          hint: "migrate it with its app"))
+    }
+  }
+
+  private mutating func inspectColumns(
+    of table: String, predicted: [String], entity: String, property: String? = nil,
+    role: (String) -> SchemaColumn.Role?
+  ) throws(SQLiteError) {
+    let present = try reader.columns(of: table).map(\.name)
+    for name in predicted where !present.contains(name) {
+      let place = StoreInspection.place(of: role(name), entity: entity, property: property)
+      mismatch("the column \(table).\(name) is missing", entity: place.entity ?? entity, property: place.property)
+    }
+    for name in present where !predicted.contains(name) {
+      let count =
+        try reader.connection.integer(
+          "SELECT count(\(SQLiteIdentifier.quoted(name))) FROM \(reader.qualified(table))") ?? 0
+      warnings.append(
+        HopdError(
+          .columnNotCarried,
+          "no property explains the column \(table).\(name); it stays behind with \(count) values that are not NULL",
+          at: Place(entity: entity)))
+    }
+  }
+
+  /// Entity numbers and parents must be those of the version; names may be old ones (store-layout §8.1).
+  private mutating func inspectNumbers() throws(SQLiteError) {
+    let entries = try reader.primaryKeys().filter { $0.number < 16000 }
+    let parents = Dictionary(entries.map { ($0.number, $0.parent) }, uniquingKeysWith: { first, _ in first })
+    for (name, number) in schema.numbers.sorted(by: { $0.value < $1.value }) {
+      let parent = schema.model.entity(named: name)?.parentName.flatMap { schema.number(of: $0) } ?? 0
+      guard let found = parents[number] else {
+        mismatch("Z_PRIMARYKEY has no entity number \(number)", entity: name)
+        continue
+      }
+      if found != parent {
+        mismatch(
+          "Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
+      }
+    }
+    let known = Set(schema.numbers.values)
+    for entry in entries where !known.contains(entry.number) {
+      mismatch(
+        "Z_PRIMARYKEY has the entity number \(entry.number), which the version does not have", entity: entry.name)
+    }
+  }
+
+  private mutating func mismatch(_ message: String, entity: String, property: String? = nil) {
+    findings.add(
+      HopdError(
+        .schemaMismatch,
+        message + ", although the store's hashes say that it has version \(schema.model.name)",
+        at: Place(entity: entity, property: property),
+        hint: "the app may have opened it with versioning switched off; restore a backup or repair it with the app"))
+  }
+
+  private mutating func refuse(_ code: HopdError.Code, _ what: String, _ hint: String) {
+    findings.add(HopdError(code, "the store has \(what)", hint: hint))
+  }
+
+  private static func place(of role: SchemaColumn.Role?, entity: String, property: String?) -> Place {
+    switch role {
+    case .attribute(let entity, let name): Place(entity: entity, property: name)
+    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
+      .owner(let entity, let name):
+      Place(entity: entity, property: name)
+    case .primaryKey, .entityNumber, .saveCount, nil: Place(entity: entity, property: property)
+    }
+  }
+}
