@@ -1,0 +1,112 @@
+// How far a hop has come, kept inside the staged store and committed with the chunk it speaks of, so that the two can
+// never disagree. A staged store is written with sync off: its pages are only sure while the machine is up, so a
+// checkpoint is believed under the same boot id only.
+
+import Diagnostics
+import SQLite
+
+extension HopdError.Code {
+  /// The staged store was left by another plan, another boot, or is unreadable: the hop starts over.
+  package static let stagingStale = HopdError.Code("staging-stale", exit: .temporaryFailure, isRetryable: true)
+}
+
+/// A position in a hop's program.
+package struct Checkpoint: Sendable, Hashable {
+  /// What makes two runs the same run.
+  package struct Identity: Sendable, Hashable {
+    /// `MigrationPlan.fingerprint`.
+    package let plan: String
+    /// Names the source as it was under the lock.
+    package let source: String
+    /// /proc/sys/kernel/random/boot_id.
+    package let boot: String
+
+    /// Makes an identity.
+    package init(plan: String, source: String, boot: String) {
+      self.plan = plan
+      self.source = source
+      self.boot = boot
+    }
+  }
+
+  /// Step at work; the number of steps when all are done.
+  package var step: Int
+  /// Last key done in that step; nil at its start.
+  package var key: Int64?
+  /// Rows written so far in this hop, over all runs.
+  package var rows: Int64
+  /// Chunks committed so far.
+  package var chunks: Int64
+  /// Time spent so far, in seconds.
+  package var seconds: Double
+  /// Is the hop complete?
+  package var isComplete: Bool
+}
+
+/// The checkpoint table of a staged store. Core Data's tables begin with Z or A, so the name is free.
+struct CheckpointTable {
+  static let name = "HOPD_CHECKPOINT"
+
+  let connection: Connection
+  let schema: String
+
+  private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(Self.name) }
+
+  /// Makes the table with its only row.
+  func create(_ identity: Checkpoint.Identity, hop: Int) throws(SQLiteError) {
+    try connection.execute(
+      "CREATE TABLE \(qualified) (plan TEXT, source TEXT, boot TEXT, hop INTEGER, step INTEGER, key INTEGER,"
+        + " rows INTEGER, chunks INTEGER, seconds REAL, complete INTEGER)")
+    try connection.run(
+      "INSERT INTO \(qualified) VALUES (?, ?, ?, ?, 0, NULL, 0, 0, 0, 0)",
+      [.text(identity.plan), .text(identity.source), .text(identity.boot), .integer(Int64(hop))])
+  }
+
+  /// The checkpoint, or nil where the staged store is empty.
+  func read(_ identity: Checkpoint.Identity, hop: Int) throws -> Checkpoint? {
+    let objects = try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master") ?? 0
+    if objects == 0 { return nil }
+    let stale = { (reason: String) in
+      HopdError(.stagingStale, "the staged store cannot be resumed: \(reason)", hint: "the hop starts over by itself")
+    }
+    let rows: [(String?, String?, String?, Int64, Checkpoint)]
+    do {
+      rows = try connection.rows(
+        "SELECT plan, source, boot, hop, step, key, rows, chunks, seconds, complete FROM \(qualified)"
+      ) { row in
+        (
+          row.text(at: 0), row.text(at: 1), row.text(at: 2), row.integer(at: 3),
+          Checkpoint(
+            step: Int(clamping: row.integer(at: 4)), key: row.isNull(at: 5) ? nil : row.integer(at: 5),
+            rows: row.integer(at: 6), chunks: row.integer(at: 7), seconds: row.real(at: 8),
+            isComplete: row.integer(at: 9) != 0)
+        )
+      }
+    } catch {
+      throw stale("it has no checkpoint")
+    }
+    guard rows.count == 1, let row = rows.first else { throw stale("it has no checkpoint") }
+    guard row.2 == identity.boot else { throw stale("the machine was restarted since") }
+    guard row.0 == identity.plan else { throw stale("the plan changed") }
+    guard row.1 == identity.source else { throw stale("the store changed") }
+    guard row.3 == Int64(hop) else { throw stale("it belongs to another hop") }
+    return row.4
+  }
+
+  /// Prepares the update that goes into each chunk's transaction.
+  func prepareUpdate() throws(SQLiteError) -> Statement {
+    try connection.prepare(
+      "UPDATE \(qualified) SET step = ?, key = ?, rows = ?, chunks = ?, seconds = ?, complete = ?")
+  }
+
+  /// Values for the statement of `prepareUpdate`.
+  static func values(_ checkpoint: Checkpoint) -> [SQLiteValue] {
+    [
+      .integer(Int64(checkpoint.step)), checkpoint.key.map(SQLiteValue.integer) ?? .null, .integer(checkpoint.rows),
+      .integer(checkpoint.chunks), .real(checkpoint.seconds), .integer(checkpoint.isComplete ? 1 : 0),
+    ]
+  }
+
+  /// Removes the table: the staged store is then a plain store.
+  func drop() throws(SQLiteError) { try connection.execute("DROP TABLE \(qualified)") }
+}

@@ -1,0 +1,351 @@
+// Relationships of a hop. Each is a set of pairs (owner, target); Core Data keeps the pairs in a column on a to-one side,
+// in a join table, or in a column with the owner's key. A hop reads the pairs where the source has them and writes them
+// where the destination wants them.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopCompiler {
+  /// Which of a to-one's columns is asked for.
+  enum ToOnePart { case key, number, order }
+
+  /// Where a lane's pairs come from in the source.
+  private func pairs(of relationship: String, lane: Lane) -> RelationshipMapping.SourcePairs? {
+    lane.mapping.relationships.first { $0.destination == relationship }?.source
+  }
+
+  /// The declared destination of a source relationship.
+  private func destinationEntity(of pairs: RelationshipMapping.SourcePairs) -> Entity? {
+    hop.source.entity(named: pairs.entity)
+      .flatMap { hop.source.allRelationships(of: $0)[pairs.relationship] }
+      .flatMap { hop.source.entity(named: $0.destinationEntityName) }
+  }
+
+  // MARK: To-one
+
+  mutating func toOneExpression(
+    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable, lanes: [Lane], part: ToOnePart
+  ) throws(HopdError) -> String? {
+    guard let declaring = hop.destination.entity(named: entity),
+      let value = declaring.relationships.first(where: { $0.name == relationship })
+    else { return nil }
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    var cases: [(number: Int64, expression: String)] = []
+    for lane in lanes where subtree.contains(lane.destination.name) {
+      guard let source = pairs(of: relationship, lane: lane) else {
+        cases.append((lane.sourceNumber, "NULL"))
+        continue
+      }
+      let storage = hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity)
+      let target: (column: String, discriminator: String?, order: String?, entity: Entity?)
+      switch (storage, source.isInverted) {
+      case (.toOne(_, let key, let discriminator, let order), false):
+        target = (key, discriminator, order, destinationEntity(of: source))
+      case (.inverseOfToOne(_, let key, let order), true):
+        // The to-one itself is new by name, its inverse is not: the same column under another name.
+        target = (key, nil, order, hop.source.entity(named: source.entity))
+      case (.ownerColumn(_, let key), true):
+        target = (key, nil, nil, hop.source.entity(named: source.entity))
+      case (.toOne, true):
+        if part == .key {
+          try addReverseUpdate(
+            source: source, column: column.name, table: table, entity: entity, relationship,
+            surviving: value.destinationEntityName)
+        }
+        if part == .number {
+          addDiscriminatorUpdate(column: column.name, value: value, entity: entity, table: table)
+        }
+        continue
+      default:
+        throw refuse("its pairs cannot become a to-one", entity, relationship)
+      }
+      let key = "s." + SQLiteIdentifier.quoted(target.column)
+      let filtered = filteredKey(key, source: target.entity, destination: value.destinationEntityName)
+      switch part {
+      case .key: cases.append((lane.sourceNumber, filtered))
+      case .order:
+        if let order = target.order {
+          cases.append((lane.sourceNumber, "s." + SQLiteIdentifier.quoted(order)))
+        } else {
+          addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
+        }
+      case .number:
+        cases.append(
+          (
+            lane.sourceNumber,
+            targetNumber(key: key, filteredKey: filtered, discriminator: target.discriminator, source: target.entity)
+          ))
+      }
+    }
+    return choose(cases, otherwise: nil)
+  }
+
+  /// Source numbers of everything below `source` that survives inside the tree of `destination`, with the new numbers.
+  private func survivors(of source: Entity, in destination: String) -> (map: [Int64: Int64], isComplete: Bool) {
+    let wanted = Set(hop.destination.entity(named: destination).map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
+    var map: [Int64: Int64] = [:]
+    var isComplete = true
+    for entity in hop.source.subtree(of: source) {
+      guard let number = hop.sourceSchema.number(of: entity.name) else { continue }
+      if let name = hop.mapping.mapping(fromSource: entity.name)?.destinationEntity, wanted.contains(name),
+        let new = hop.destinationSchema.number(of: name)
+      {
+        map[number] = new
+      } else if !entity.isAbstract {
+        // An abstract entity has no rows, so that its going takes no target away.
+        isComplete = false
+      }
+    }
+    return (map, isComplete)
+  }
+
+  /// A target's key, NULL where the target's entity does not survive.
+  private func filteredKey(_ key: String, source: Entity?, destination: String) -> String {
+    guard let source, let table = hop.sourceSchema.table(of: source.name) else { return key }
+    let (map, isComplete) = survivors(of: source, in: destination)
+    if isComplete { return key }
+    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t"
+      + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(map.keys))) THEN \(key) END"
+  }
+
+  /// The new entity number of a to-one's target.
+  private func targetNumber(key: String, filteredKey: String, discriminator: String?, source: Entity?) -> String {
+    guard let source else { return "NULL" }
+    var map: [Int64: Int64] = [:]
+    for entity in hop.source.subtree(of: source) {
+      guard let number = hop.sourceSchema.number(of: entity.name),
+        let name = hop.mapping.mapping(fromSource: entity.name)?.destinationEntity,
+        let new = hop.destinationSchema.number(of: name)
+      else { continue }
+      map[number] = new
+    }
+    let guardedBy = filteredKey == key ? key : filteredKey
+    if let discriminator {
+      let renumbered = renumbering(of: "s." + SQLiteIdentifier.quoted(discriminator), map)
+      return filteredKey == key ? renumbered : "CASE WHEN \(guardedBy) IS NOT NULL THEN \(renumbered) END"
+    }
+    if map.count == 1, let number = map.values.first {
+      return "CASE WHEN \(guardedBy) IS NOT NULL THEN \(number) END"
+    }
+    guard let table = hop.sourceSchema.table(of: source.name) else { return "NULL" }
+    return "(SELECT \(renumbering(of: "t.\"Z_ENT\"", map)) FROM \(qualified(table.name, in: sourceSchema)) AS t"
+      + " WHERE t.\"Z_PK\" = \(guardedBy))"
+  }
+
+  // MARK: To-many without inverse
+
+  /// The column with the owner's key, in the table of the relationship's destination.
+  mutating func ownerExpression(
+    _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable
+  ) throws(HopdError) -> String? {
+    let owners = hop.destinationSchema.table(of: entity).map { lanes(into: $0) } ?? []
+    guard let lane = owners.first(where: { $0.destination.name == entity }) ?? owners.first,
+      let source = pairs(of: relationship, lane: lane)
+    else { return nil }
+    switch (hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity), source.isInverted) {
+    case (.ownerColumn(_, let key), false), (.inverseOfToOne(_, let key, _), false):
+      let sourceOwner = hop.source.entity(named: source.entity)
+      return filteredKey("s." + SQLiteIdentifier.quoted(key), source: sourceOwner, destination: entity)
+    case (.toOne(_, let key, _, _), true):
+      let sourceOwner = destinationEntity(of: source)
+      return filteredKey("s." + SQLiteIdentifier.quoted(key), source: sourceOwner, destination: entity)
+    case (.toOne, false):
+      try addReverseUpdate(
+        source: source, column: column.name, table: table, entity: entity, relationship, surviving: entity)
+      return nil
+    default:
+      throw refuse("its pairs cannot become a to-many without inverse", entity, relationship)
+    }
+  }
+
+  /// Rows of `table` learn who points at them: the source keeps the pairs in a to-one column of the other side.
+  private mutating func addReverseUpdate(
+    source: RelationshipMapping.SourcePairs, column: String, table: EntityTable, entity: String, _ relationship: String,
+    surviving destination: String
+  ) throws(HopdError) {
+    guard
+      case .toOne(let otherTable, let key, _, _) = hop.sourceSchema.storage(
+        ofRelationship: source.relationship, in: source.entity)
+    else { throw refuse("its pairs cannot be turned round", entity, relationship) }
+    let from = qualified(otherTable, in: sourceSchema)
+    let quotedKey = SQLiteIdentifier.quoted(key)
+    let pointing = hop.source.entity(named: source.entity).map { list(survivors(of: $0, in: destination).map.keys) } ?? ""
+    preconditions.append(
+      HopProgram.Precondition(
+        sql: "SELECT \(quotedKey) FROM \(from) WHERE \(quotedKey) IS NOT NULL"
+          + " AND \"Z_ENT\" IN (\(pointing)) GROUP BY 1 HAVING count(*) > 1 LIMIT 1",
+        message: "several objects point at the same one, and only one of them could be kept", entity: entity,
+        property: relationship))
+    let target = qualified(table.name, in: destinationSchema)
+    let update = HopProgram.StatementStep(
+      subject: "\(entity).\(relationship)",
+      sql: "UPDATE \(target) SET \(SQLiteIdentifier.quoted(column)) = o.\"Z_PK\" FROM \(from) AS o"
+        + " WHERE o.\(quotedKey) = \(SQLiteIdentifier.quoted(table.name)).\"Z_PK\" AND o.\"Z_ENT\" IN (\(pointing))")
+    if !updates.contains(update) { updates.append(update) }
+  }
+
+  /// The discriminator of a column that an update fills.
+  private mutating func addDiscriminatorUpdate(
+    column: String, value: Relationship, entity: String, table: EntityTable
+  ) {
+    guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: value.name, in: entity),
+      let target = hop.destinationSchema.table(of: value.destinationEntityName)
+    else { return }
+    let update = HopProgram.StatementStep(
+      subject: "\(entity).\(value.name)",
+      sql: "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) ="
+        + " (SELECT t.\"Z_ENT\" FROM \(qualified(target.name, in: destinationSchema)) AS t WHERE t.\"Z_PK\" ="
+        + " \(SQLiteIdentifier.quoted(table.name)).\(SQLiteIdentifier.quoted(key)))"
+        + " WHERE \(SQLiteIdentifier.quoted(key)) IS NOT NULL")
+    if !updates.contains(update) { updates.append(update) }
+  }
+
+  // MARK: Order keys
+
+  /// A to-many becomes ordered: its targets are numbered by Z_PK, 2048, 3072, 4096 … per owner, as Core Data numbers
+  /// the first ones [M, store-layout §4.2]; which order Core Data itself would choose is not known.
+  private mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
+    guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)
+    else { return }
+    addOrderUpdate(
+      order: order, partition: key, by: "Z_PK", table: table.name, subject: "\(entity).\(relationship.name)")
+  }
+
+  mutating func addOrderUpdate(order: String, partition: String, by: String, table: String, subject: String) {
+    let name = qualified(table, in: destinationSchema)
+    let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
+    let update = HopProgram.StatementStep(
+      subject: subject,
+      sql: "UPDATE \(name) SET \(order) = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
+        + " (PARTITION BY \(partition) ORDER BY \(SQLiteIdentifier.quoted(by)), rowid) AS k FROM \(name)"
+        + " WHERE \(partition) IS NOT NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
+    if !updates.contains(update) { updates.append(update) }
+  }
+
+  // MARK: Join tables
+
+  /// The copies that fill a join table: one per place where the source keeps pairs of it.
+  mutating func joinSteps(into join: JoinTable) throws(HopdError) -> [HopProgram.CopyStep] {
+    guard let table = hop.destinationSchema.table(of: join.entity) else { return [] }
+    let declaring = hop.destination.entity(named: join.entity)
+    let subtree = Set(declaring.map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
+    var sources: [RelationshipMapping.SourcePairs] = []
+    for lane in lanes(into: table) where subtree.contains(lane.destination.name) {
+      guard let pairs = pairs(of: join.relationship, lane: lane) else { continue }
+      // Subentities reach the same relationship through themselves: name it by the entity that declares it.
+      let owner =
+        hop.source.entity(named: pairs.entity)
+        .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
+      let canonical = RelationshipMapping.SourcePairs(
+        entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
+      if !sources.contains(canonical) { sources.append(canonical) }
+    }
+    var steps: [HopProgram.CopyStep] = []
+    for source in sources { steps.append(try joinStep(into: join, from: source)) }
+    return steps
+  }
+
+  private mutating func joinStep(
+    into join: JoinTable, from pairs: RelationshipMapping.SourcePairs
+  ) throws(HopdError) -> HopProgram.CopyStep {
+    guard let storage = hop.sourceSchema.storage(ofRelationship: pairs.relationship, in: pairs.entity),
+      let sourceOwner = hop.source.entity(named: pairs.entity), let sourceTarget = destinationEntity(of: pairs)
+    else { throw refuse("its pairs are not found in the source", join.entity, join.relationship) }
+    var read: PairSource
+    switch storage {
+    case .join(let table, let isOwner):
+      read = PairSource(
+        table: table.name, key: "rowid", owner: isOwner ? table.ownerColumn : table.targetColumn,
+        target: isOwner ? table.targetColumn : table.ownerColumn,
+        order: isOwner ? table.orderColumn : table.inverseOrderColumn,
+        inverseOrder: isOwner ? table.inverseOrderColumn : table.orderColumn, ownerIsRow: nil)
+    case .toOne(let table, let column, _, let order):
+      read = PairSource(
+        table: table, key: "Z_PK", owner: "Z_PK", target: column, order: nil, inverseOrder: order, ownerIsRow: true)
+    case .inverseOfToOne(let table, let column, let order):
+      read = PairSource(
+        table: table, key: "Z_PK", owner: column, target: "Z_PK", order: order, inverseOrder: nil, ownerIsRow: false)
+    case .ownerColumn(let table, let column):
+      read = PairSource(
+        table: table, key: "Z_PK", owner: column, target: "Z_PK", order: nil, inverseOrder: nil, ownerIsRow: false)
+    }
+    var ends = (owner: sourceOwner, target: sourceTarget)
+    if pairs.isInverted {
+      read = read.inverted
+      ends = (sourceTarget, sourceOwner)
+    }
+    return copyStep(into: join, read: read, owner: ends.owner, target: ends.target)
+  }
+
+  private mutating func copyStep(
+    into join: JoinTable, read: PairSource, owner: Entity, target: Entity
+  ) -> HopProgram.CopyStep {
+    let column = { (name: String) in "s." + (name == "rowid" ? name : SQLiteIdentifier.quoted(name)) }
+    var columns = [join.ownerColumn, join.targetColumn]
+    var values = [column(read.owner), column(read.target)]
+    for (wanted, found, partition, by) in [
+      (join.orderColumn, read.order, join.ownerColumn, join.targetColumn),
+      (join.inverseOrderColumn, read.inverseOrder, join.targetColumn, join.ownerColumn),
+    ] {
+      guard let wanted else { continue }
+      if let found {
+        columns.append(wanted)
+        values.append(column(found))
+      } else {
+        addOrderUpdate(order: wanted, partition: partition, by: by, table: join.name, subject: join.name)
+      }
+    }
+    var conditions: [String] = ["\(column(read.owner)) IS NOT NULL", "\(column(read.target)) IS NOT NULL"]
+    conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.ownerIsRow == true)
+    conditions += survivalConditions(
+      column(read.target), of: target, in: join.inverseEntity, isRow: read.ownerIsRow == false)
+    let from = "\(qualified(read.table, in: sourceSchema)) AS s"
+    let key = column(read.key)
+    return HopProgram.CopyStep(
+      subject: join.name, nextKey: "SELECT min(\(key)) FROM \(from) WHERE \(key) > ?1",
+      insert: "INSERT INTO \(qualified(join.name, in: destinationSchema))"
+        + " (\(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
+        + " SELECT \(values.joined(separator: ", ")) FROM \(from)"
+        + " WHERE \(key) > ?1 AND \(key) <= ?2 AND \(conditions.joined(separator: " AND "))")
+  }
+
+  /// Conditions that keep pairs whose end does not survive out of a join table.
+  private func survivalConditions(_ key: String, of source: Entity, in destination: String, isRow: Bool) -> [String] {
+    let (map, isComplete) = survivors(of: source, in: destination)
+    guard let table = hop.sourceSchema.table(of: source.name) else { return [] }
+    if isRow {
+      // The row itself is the end: its own entity number says whether it belongs to the relationship.
+      let all = Set(table.entities.compactMap { hop.sourceSchema.number(of: $0) })
+      return Set(map.keys) == all ? [] : ["s.\"Z_ENT\" IN (\(list(map.keys)))"]
+    }
+    if isComplete { return [] }
+    return [
+      "(SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t WHERE t.\"Z_PK\" = \(key))"
+        + " IN (\(list(map.keys)))"
+    ]
+  }
+}
+
+/// A table of the source that holds pairs.
+private struct PairSource {
+  let table: String
+  /// Key by which it is chunked.
+  let key: String
+  let owner: String
+  let target: String
+  /// Order of the targets of one owner, and of the owners of one target.
+  let order: String?
+  let inverseOrder: String?
+  /// Is the owner (true) or the target (false) the row itself? nil for join tables.
+  let ownerIsRow: Bool?
+
+  var inverted: PairSource {
+    PairSource(
+      table: table, key: key, owner: target, target: owner, order: inverseOrder, inverseOrder: order,
+      ownerIsRow: ownerIsRow.map { !$0 })
+  }
+}

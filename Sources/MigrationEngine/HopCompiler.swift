@@ -1,0 +1,230 @@
+// From a hop's mapping to SQL. One INSERT … SELECT per root table carries every entity of that table at once: lightweight
+// migration keeps Z_PK, so a row stays a row and only its columns are rearranged and its entity renumbered. All names go
+// through `SQLiteIdentifier`; all values of the source stay inside SQLite.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// A relationship changes in a way for which no statement is known; the planner should have refused it.
+  package static let relationshipUnsupported = HopdError.Code("relationship-unsupported", exit: .dataError)
+  /// A to-one that becomes a to-many without inverse has several owners for one target.
+  package static let relationshipNotUnique = HopdError.Code("relationship-not-unique", exit: .dataError)
+}
+
+/// Compiles one hop.
+package struct HopCompiler {
+  let hop: Hop
+  let sourceSchema: String
+  let destinationSchema: String
+  /// Intermediate stores get no indexes: nothing reads them but the next hop (performance §9).
+  let withIndexes: Bool
+
+  var preconditions: [HopProgram.Precondition] = []
+  /// Updates that need all rows of the tables to be there.
+  var updates: [HopProgram.StatementStep] = []
+
+  /// Prepares to compile `hop` from one schema of the connection into another.
+  package init(hop: Hop, sourceSchema: String, destinationSchema: String, withIndexes: Bool) {
+    self.hop = hop
+    self.sourceSchema = sourceSchema
+    self.destinationSchema = destinationSchema
+    self.withIndexes = withIndexes
+  }
+
+  /// The hop's statements.
+  package static func compile(
+    hop: Hop, sourceSchema: String, destinationSchema: String, withIndexes: Bool
+  ) throws(HopdError) -> HopProgram {
+    var compiler = HopCompiler(
+      hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: withIndexes)
+    return try compiler.compile()
+  }
+
+  private mutating func compile() throws(HopdError) -> HopProgram {
+    var steps: [HopProgram.Step] = []
+    for table in hop.destinationSchema.tables {
+      steps += try copySteps(into: table).map(HopProgram.Step.copy)
+    }
+    for join in hop.destinationSchema.joinTables {
+      steps += try joinSteps(into: join).map(HopProgram.Step.copy)
+    }
+    steps += updates.map(HopProgram.Step.update)
+    if withIndexes {
+      steps += hop.destinationSchema.indexes.map {
+        .index(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+      }
+    }
+    return HopProgram(
+      source: sourceSchema, destination: destinationSchema, preconditions: preconditions, steps: steps)
+  }
+
+  // MARK: Entity tables
+
+  /// One destination entity that has rows, with its source.
+  struct Lane {
+    let destination: Entity
+    let destinationNumber: Int64
+    let source: Entity
+    let sourceNumber: Int64
+    let mapping: EntityMapping
+  }
+
+  /// The lanes that end in a destination table.
+  func lanes(into table: EntityTable) -> [Lane] {
+    table.entities.compactMap { name in
+      guard let mapping = hop.mapping.mapping(toDestination: name), let sourceName = mapping.sourceEntity,
+        let destination = hop.destination.entity(named: name), let source = hop.source.entity(named: sourceName),
+        let destinationNumber = hop.destinationSchema.number(of: name),
+        let sourceNumber = hop.sourceSchema.number(of: sourceName)
+      else { return nil }
+      return Lane(
+        destination: destination, destinationNumber: destinationNumber, source: source, sourceNumber: sourceNumber,
+        mapping: mapping)
+    }
+  }
+
+  private mutating func copySteps(into table: EntityTable) throws(HopdError) -> [HopProgram.CopyStep] {
+    let all = lanes(into: table)
+    // Inference lets the entities of one destination tree come from one source tree only, so there is one group; a
+    // later, wider mapping may bring several, and each is copied from its own table.
+    var groups: [(source: EntityTable, lanes: [Lane])] = []
+    for lane in all {
+      guard let source = hop.sourceSchema.table(of: lane.source.name) else { continue }
+      if let index = groups.firstIndex(where: { $0.source.name == source.name }) {
+        groups[index].lanes.append(lane)
+      } else {
+        groups.append((source, [lane]))
+      }
+    }
+    var steps: [HopProgram.CopyStep] = []
+    for group in groups {
+      steps.append(try copyStep(into: table, from: group.source, lanes: group.lanes))
+    }
+    return steps
+  }
+
+  private mutating func copyStep(
+    into table: EntityTable, from source: EntityTable, lanes: [Lane]
+  ) throws(HopdError) -> HopProgram.CopyStep {
+    var columns: [String] = []
+    var expressions: [String] = []
+    for column in table.columns {
+      guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
+      columns.append(SQLiteIdentifier.quoted(column.name))
+      expressions.append(expression)
+    }
+    let from = "\(qualified(source.name, in: sourceSchema)) AS s"
+    // Every entity of the source table is carried: no filter is needed, and none is paid for.
+    let carried = Set(lanes.map(\.sourceNumber))
+    let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
+    let filter = carried == present ? "" : " AND s.\"Z_ENT\" IN (\(list(carried)))"
+    return HopProgram.CopyStep(
+      subject: table.rootEntity,
+      nextKey: "SELECT min(s.\"Z_PK\") FROM \(from) WHERE s.\"Z_PK\" > ?1",
+      insert: "INSERT INTO \(qualified(table.name, in: destinationSchema)) (\(columns.joined(separator: ", ")))"
+        + " SELECT \(expressions.joined(separator: ", ")) FROM \(from)"
+        + " WHERE s.\"Z_PK\" > ?1 AND s.\"Z_PK\" <= ?2\(filter)")
+  }
+
+  /// The expression that fills a column, or nil where it stays NULL (or is filled later).
+  private mutating func expression(
+    for column: SchemaColumn, in table: EntityTable, lanes: [Lane]
+  ) throws(HopdError) -> String? {
+    switch column.role {
+    case .primaryKey: return "s.\"Z_PK\""
+    case .saveCount: return "s.\"Z_OPT\""
+    case .entityNumber:
+      return renumbering(of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
+    case .attribute(let entity, let name):
+      return attributeExpression(entity: entity, attribute: name, lanes: lanes)
+    case .toOne(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .key)
+    case .discriminator(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .number)
+    case .orderKey(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .order)
+    case .owner(let entity, let relationship):
+      return try ownerExpression(entity, relationship, column: column, table: table)
+    }
+  }
+
+  private func attributeExpression(entity: String, attribute: String, lanes: [Lane]) -> String? {
+    guard let declaring = hop.destination.entity(named: entity),
+      let value = declaring.attributes.first(where: { $0.name == attribute })
+    else { return nil }
+    let standard = value.defaultValue.map { StoredDefault.literal(of: $0, type: value.type) }
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    let concerned = lanes.filter { subtree.contains($0.destination.name) }
+    var cases: [(number: Int64, expression: String)] = []
+    var isAddedSomewhere = concerned.isEmpty
+    for lane in concerned {
+      let source = lane.mapping.attributes.first { $0.destination == attribute }?.source
+      guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
+        isAddedSomewhere = true
+        cases.append((lane.sourceNumber, standard ?? "NULL"))
+        continue
+      }
+      var expression = "s." + SQLiteIdentifier.quoted(column)
+      let before = hop.source.allAttributes(of: lane.source)[source]
+      // Optional → required with a default: existing nils take the default (migration-semantics §3.2).
+      if let standard, !value.isOptional, before?.isOptional == true {
+        expression = "coalesce(\(expression), \(standard))"
+      }
+      cases.append((lane.sourceNumber, expression))
+    }
+    // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
+    // [M 24/24, store-layout §8.1]; a carried column is carried whole for the same reason.
+    return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
+  }
+
+  /// One expression where all entities agree, else a CASE over the source's entity number.
+  func choose(_ cases: [(number: Int64, expression: String)], otherwise: String?) -> String? {
+    let distinct = Set(cases.map(\.expression))
+    if distinct.isEmpty { return otherwise }
+    if distinct.count == 1, let only = distinct.first { return only == "NULL" ? nil : only }
+    let arms = cases.map { "WHEN \($0.number) THEN \($0.expression)" }.joined(separator: " ")
+    return "CASE s.\"Z_ENT\" \(arms) ELSE \(otherwise ?? "NULL") END"
+  }
+
+  // MARK: Small pieces
+
+  func qualified(_ table: String, in schema: String) -> String {
+    SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table)
+  }
+
+  func list(_ numbers: some Sequence<Int64>) -> String { numbers.sorted().map(String.init).joined(separator: ", ") }
+
+  /// The expression itself where no number changes, else a CASE. A number that is not in the map becomes NULL.
+  func renumbering(of expression: String, _ map: [Int64: Int64]) -> String {
+    if map.allSatisfy({ $0.key == $0.value }) { return expression }
+    let arms = map.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
+    return "CASE \(expression) \(arms) END"
+  }
+
+  func refuse(_ message: String, _ entity: String, _ property: String) -> HopdError {
+    HopdError(
+      .relationshipUnsupported, message, at: Place(hop: hop.title, entity: entity, property: property),
+      hint: "split the change into two versions, or use a mapping model")
+  }
+}
+
+/// Default values as a store holds them (store-layout §7).
+package enum StoredDefault {
+  /// The SQL literal of a default.
+  package static func literal(of value: AttributeDefault, type: AttributeType) -> String {
+    switch value {
+    case .integer(let number): String(number)
+    case .boolean(let flag): flag ? "1" : "0"
+    case .double(let number), .date(let number): SQLiteValue.real(number).literal
+    // Decimal columns have NUMERIC affinity, which turns the text into a number as far as it is one exactly.
+    case .decimal(let text): SQLiteValue.text(text).literal
+    case .string(let text): SQLiteValue.text(text).literal
+    case .uuid(let bytes): SQLiteValue.blob(bytes).literal
+    }
+  }
+}

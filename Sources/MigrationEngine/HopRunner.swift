@@ -1,0 +1,216 @@
+// Runs a hop's program step by step, chunk by chunk, from a checkpoint to the end.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+struct HopRunner {
+  let connection: Connection
+  let hop: Hop
+  let program: HopProgram
+  let isFinal: Bool
+  let identity: Checkpoint.Identity
+  let options: EngineOptions
+  let observer: MigrationManager.Observer
+
+  private(set) var subject = "preparing"
+  private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
+  private var lastChunkRows: Int64 = 0
+
+  init(
+    connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
+    options: EngineOptions, observer: @escaping MigrationManager.Observer
+  ) {
+    self.connection = connection
+    self.hop = hop
+    self.program = program
+    self.isFinal = isFinal
+    self.identity = identity
+    self.options = options
+    self.observer = observer
+  }
+
+  private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
+  private var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
+  private var source: StoreReader { StoreReader(connection: connection, schema: program.source) }
+
+  mutating func run(into staged: FilePath) throws -> StagedStore {
+    let found = try table.read(identity, hop: hop.index)
+    if let found {
+      checkpoint = found
+      // A journal left by a kill was rolled back when the file was attached; from here on it is kept.
+      try keepJournal()
+    } else {
+      try checkPreconditions()
+      try prepare()
+    }
+    if !checkpoint.isComplete {
+      guard !program.source.isEmpty else {
+        throw HopdError(
+          .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+      }
+      let update = try table.prepareUpdate()
+      while checkpoint.step < program.steps.count {
+        let step = program.steps[checkpoint.step]
+        subject = step.subject
+        switch step {
+        case .copy(let copy): try run(copy, update: update)
+        case .update(let statement), .index(let statement): try run(statement, update: update)
+        }
+      }
+      subject = "bookkeeping"
+      try finish(update: update)
+    }
+    return StagedStore(
+      path: staged, hop: hop.index, rows: checkpoint.rows, chunks: checkpoint.chunks, seconds: checkpoint.seconds,
+      wasResumed: found != nil)
+  }
+
+  private func keepJournal() throws(SQLiteError) {
+    try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).journal_mode = PERSIST")
+  }
+
+  private func checkPreconditions() throws {
+    for condition in program.preconditions where try connection.value(condition.sql) != nil {
+      throw HopdError(
+        .relationshipNotUnique, condition.message,
+        at: Place(hop: hop.title, entity: condition.entity, property: condition.property),
+        hint: "make the references unique with the old app, or migrate with a mapping model")
+    }
+  }
+
+  /// Tables and the checkpoint, in one transaction.
+  private func prepare() throws {
+    let main = SQLiteIdentifier.quoted(program.source)
+    // The page size of the source is kept, so that the store could also be replaced in place (replacement §2).
+    let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
+    let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
+    try writer.prepareFile(pageSize: pageSize, autoVacuum: autoVacuum)
+    try keepJournal()
+    try connection.transaction {
+      try writer.createTables(hop.destinationSchema)
+      try table.create(identity, hop: hop.index)
+    }
+  }
+
+  // MARK: Copying
+
+  private mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
+    let next = try connection.prepare(copy.nextKey)
+    let insert = try connection.prepare(copy.insert)
+    var sizer = ChunkSizer(target: options.chunkTime, maximumRows: options.chunkRowsMax)
+    watchLongStatements()
+    while true {
+      let start = ContinuousClock.now
+      let low = checkpoint.key ?? Int64.min
+      try next.bind(.integer(low), at: 1)
+      let first: Int64? = try next.step() && !next.isNull(at: 0) ? next.integer(at: 0) : nil
+      next.reset()
+      guard let first else { break }
+      // `first` itself belongs to the chunk; the span never runs over the largest key.
+      let (high, overflow) = first.addingReportingOverflow(sizer.span - 1)
+      let end = overflow ? Int64.max : high
+      var done = checkpoint
+      try connection.transaction {
+        try insert.run([.integer(low), .integer(end)])
+        lastChunkRows = connection.changes
+        done.key = end
+        done.rows &+= lastChunkRows
+        done.chunks += 1
+        done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+        try update.run(CheckpointTable.values(done))
+      }
+      checkpoint = done
+      sizer.record(rows: lastChunkRows, duration: ContinuousClock.now - start)
+      try report(rows: lastChunkRows)
+      if end == Int64.max { break }
+    }
+    try advance(update: update, seconds: 0)
+  }
+
+  // MARK: Single statements
+
+  private mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
+    let start = ContinuousClock.now
+    watchLongStatements()
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try connection.transaction {
+      try connection.execute(statement.sql)
+      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      try update.run(CheckpointTable.values(done))
+    }
+    checkpoint = done
+    try report(rows: 0)
+  }
+
+  /// Goes to the next step; the change is committed by itself.
+  private mutating func advance(update: Statement, seconds: Double) throws {
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try update.run(CheckpointTable.values(done))
+    checkpoint = done
+  }
+
+  /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
+  private mutating func finish(update: Statement) throws {
+    let metadata = try source.metadata().migrated(to: hop.destination)
+    let marks = try highWaterMarks()
+    var done = checkpoint
+    done.isComplete = true
+    try connection.transaction {
+      try writer.createBookkeeping(hop.destinationSchema, highWaterMarks: marks, metadata: metadata)
+      try update.run(CheckpointTable.values(done))
+    }
+    checkpoint = done
+    try report(rows: 0)
+  }
+
+  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls (store-layout §2.1).
+  private func highWaterMarks() throws -> [String: Int64] {
+    let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
+    var marks: [String: Int64] = [:]
+    for table in hop.destinationSchema.tables {
+      var mark =
+        try connection.integer(
+          "SELECT max(\"Z_PK\") FROM \(SQLiteIdentifier.quoted(program.destination)).\(SQLiteIdentifier.quoted(table.name))"
+        ) ?? 0
+      for entity in table.entities {
+        guard let name = hop.mapping.mapping(toDestination: entity)?.sourceEntity,
+          let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
+          let number = hop.sourceSchema.number(of: root)
+        else { continue }
+        mark = max(mark, entries[number] ?? 0)
+      }
+      marks[table.rootEntity] = mark
+    }
+    return marks
+  }
+
+  // MARK: Progress and stopping
+
+  private func report(rows: Int64) throws(HopdError) {
+    let progress = HopProgress(
+      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
+    guard observer(progress) else {
+      throw HopdError(
+        .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
+        hint: "the next start goes on from the last checkpoint")
+    }
+  }
+
+  /// Lets the observer see life, and stop, inside statements that take long.
+  private func watchLongStatements() {
+    let observer = self.observer
+    let beat = HopProgress(
+      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: 0, chunks: checkpoint.chunks)
+    // About every 10 ms: seldom enough to cost nothing, often enough for a watchdog and a stop.
+    connection.setProgressHandler(every: 200_000) { observer(beat) }
+  }
+}

@@ -1,0 +1,185 @@
+// One hop: a staged store of the destination version, written by SQL chunk by chunk through the connection that holds
+// the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// Rows break a uniqueness constraint of the destination (Core Data 134111).
+  package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
+}
+
+/// How a hop is run.
+package struct EngineOptions: Sendable, Hashable {
+  /// Time that a chunk should take.
+  package var chunkTime: Duration
+  /// Most rows in a chunk.
+  package var chunkRowsMax: Int64
+  /// Most memory for pages, in bytes.
+  package var memoryLimit: Int64
+
+  /// Makes options.
+  package init(chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20) {
+    self.chunkTime = chunkTime
+    self.chunkRowsMax = chunkRowsMax
+    self.memoryLimit = memoryLimit
+  }
+
+  /// Page cache of the staged store in KiB: 2 MiB is as fast as more (performance §2), less under a tight limit. Index
+  /// sorting takes about as much again.
+  var cacheKibibytes: Int64 { min(2048, max(256, memoryLimit / 8 / 1024)) }
+}
+
+/// What a running hop tells between chunks.
+package struct HopProgress: Sendable, Hashable {
+  /// Position of the hop in the chain.
+  package let hop: Int
+  /// Entity, join table or index at work.
+  package let subject: String
+  /// Rows written in this hop so far.
+  package let rows: Int64
+  /// Rows of the last chunk.
+  package let chunkRows: Int64
+  /// Chunks committed in this hop so far.
+  package let chunks: Int64
+}
+
+/// A staged store of one hop: complete, not yet verified.
+package struct StagedStore: Sendable, Hashable {
+  /// The database file; it has no side files.
+  package let path: FilePath
+  /// The hop that made it.
+  package let hop: Int
+  /// Rows written, and chunks committed.
+  package let rows: Int64
+  package let chunks: Int64
+  /// Time spent, over all runs.
+  package let seconds: Double
+  /// Did this run continue an earlier one?
+  package let wasResumed: Bool
+}
+
+/// Migrates one hop.
+package struct MigrationManager {
+  private let connection: Connection
+  private let hop: Hop
+  private let sourceSchema: String
+  private let destinationSchema: String
+  private let isFinal: Bool
+  private let options: EngineOptions
+  private let identity: Checkpoint.Identity
+
+  /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
+  /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
+  package typealias Observer = (HopProgress) -> Bool
+
+  /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`.
+  package init(
+    connection: Connection, hop: Hop, sourceSchema: String, isFinal: Bool, identity: Checkpoint.Identity,
+    options: EngineOptions
+  ) {
+    self.connection = connection
+    self.hop = hop
+    self.sourceSchema = sourceSchema
+    destinationSchema = MigrationManager.schemaName(ofHop: hop.index)
+    self.isFinal = isFinal
+    self.identity = identity
+    self.options = options
+  }
+
+  /// Schema name under which a hop's staged store is attached.
+  package static func schemaName(ofHop index: Int) -> String { "hop\(index)" }
+
+  /// Runs the hop into `staged`, a file that is empty or was left by an interrupted run of the same plan.
+  ///
+  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` when the observer asked to
+  /// stop, and `staging-stale` when the file cannot be resumed.
+  package func run(into staged: FilePath, _ observer: Observer) throws -> StagedStore {
+    try withoutActuallyEscaping(observer) { observer in
+      try attach(staged)
+      defer { connection.setProgressHandler(nil) }
+      var runner = HopRunner(
+        connection: connection, hop: hop, program: try compile(), isFinal: isFinal, identity: identity,
+        options: options, observer: observer)
+      do {
+        return try runner.run(into: staged)
+      } catch let error as SQLiteError {
+        throw explained(error, subject: runner.subject)
+      }
+    }
+  }
+
+  private func compile() throws(HopdError) -> HopProgram {
+    try HopCompiler.compile(
+      hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: isFinal)
+  }
+
+  private func attach(_ staged: FilePath) throws {
+    do {
+      try connection.attach(staged, as: destinationSchema)
+      let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
+      // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks (performance §2).
+      try connection.execute(
+        "\(prefix)synchronous = OFF; \(prefix)cache_size = -\(options.cacheKibibytes);"
+          + " \(prefix)secure_delete = OFF; PRAGMA temp_store = FILE")
+    } catch {
+      throw HopdError(
+        .stagingStale, "the staged store cannot be opened", at: Place(file: staged), cause: error,
+        hint: "the hop starts over by itself")
+    }
+  }
+
+  /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
+  package func seal() throws {
+    do {
+      try connection.transaction {
+        try CheckpointTable(connection: connection, schema: destinationSchema).drop()
+      }
+      try detach()
+    } catch let error as SQLiteError {
+      throw explained(error, subject: "sealing")
+    }
+  }
+
+  /// Detaches the staged store and removes its journal.
+  package func detach() throws(SQLiteError) {
+    // Leaving PERSIST for DELETE removes the journal file.
+    try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).journal_mode = DELETE")
+    try connection.detach(destinationSchema)
+  }
+
+  /// What a SQLite error in the middle of a hop means. The source is untouched in every case.
+  private func explained(_ error: SQLiteError, subject: String) -> HopdError {
+    let place = Place(hop: hop.title, entity: subject)
+    if error.isInterrupt {
+      return HopdError(
+        .interrupted, "stopped on request", at: place, hint: "the next start goes on from the last checkpoint")
+    }
+    if error.isFull {
+      return HopdError(
+        .noSpace, "the disk is full", at: place, cause: error,
+        hint: "the store is untouched; free space and try again")
+    }
+    if error.isUniqueness {
+      return HopdError(
+        .uniquenessViolation, "rows break a uniqueness constraint of \(hop.destination.name) (Core Data 134111)",
+        at: place, cause: error, hint: "remove the duplicates with the old app, or drop the constraint")
+    }
+    if error.isDamage {
+      return HopdError(
+        .storeDamaged, "SQLite finds a database damaged", at: place, cause: error,
+        hint: "check the store with `hopctl verify`; restore a backup if it is damaged")
+    }
+    if error.isInputOutput {
+      return HopdError(
+        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "the store is untouched")
+    }
+    return HopdError(
+      .internalError, "SQLite refused a statement of the hop", at: place, cause: error,
+      hint: "the store is untouched; please report this with the journal at level debug")
+  }
+}
