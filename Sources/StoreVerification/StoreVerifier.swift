@@ -1,0 +1,113 @@
+// The judge: is a staged store a proper store of the destination model, with nothing lost? It shares no code with the
+// engine but the store reader; it looks at the finished file as Core Data would find it, and compares with what was
+// counted in the source. Only what passes every check becomes a `VerifiedStore`.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import PropertyLists
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// A staged store failed a check; it is thrown away and the user's store is untouched.
+  package static let verificationFailed = HopdError.Code("verification-failed", exit: .software)
+}
+
+/// How thoroughly to look.
+package enum VerificationDepth: String, Sendable, Hashable, CaseIterable {
+  /// Structure, bookkeeping, counts, references, quick_check.
+  case quick
+  /// Also integrity_check, which compares every index with its table.
+  case full
+}
+
+/// Checks stores.
+package struct StoreVerifier {
+  private let depth: VerificationDepth
+  /// Called now and then in long checks; an answer of false gives up.
+  private let keepAlive: () -> Bool
+
+  /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the work.
+  package init(depth: VerificationDepth, keepAlive: @escaping () -> Bool = { true }) {
+    self.depth = depth
+    self.keepAlive = keepAlive
+  }
+
+  /// Verifies the staged store of a plan's last hop.
+  ///
+  /// Throws `verification-failed` with every failed check as a reason.
+  package func verify(staged: FilePath, plan: MigrationPlan) throws -> VerifiedStore {
+    guard let hop = plan.hops.last else {
+      throw HopdError(.internalError, "a plan without hops has nothing to verify")
+    }
+    let checks = try check(
+      database: staged, schema: hop.destinationSchema, expectation: plan.expectation,
+      sourceMetadata: plan.store.metadata)
+    let failed = checks.filter { !$0.passed }
+    guard failed.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the migrated store failed \(failed.count) of \(checks.count) checks",
+        at: Place(store: plan.store.location.database, hop: hop.title),
+        hint: "the store is untouched; please report this with the output of `hopctl plan`",
+        reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
+    }
+    return VerifiedStore(
+      staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks)
+  }
+
+  /// Every check of a closed store file; none stops at the first failure.
+  private func check(
+    database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata
+  ) throws -> [VerificationCheck] {
+    do {
+      let connection = try Connection(path: database, access: .readOnly)
+      return try checks(
+        of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
+        sourceMetadata: sourceMetadata)
+    } catch let error as SQLiteError where error.isInterrupt {
+      throw HopdError(.interrupted, "stopped on request while verifying")
+    } catch let error as SQLiteError {
+      throw StoreReader.explained(error, location: StoreLocation(database: database))
+    }
+  }
+
+  /// Every check of an open store.
+  ///
+  /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it. Without it
+  /// a store that Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
+  /// (store-layout §8.1).
+  package func checks(
+    of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation? = nil,
+    sourceMetadata: StoreMetadata? = nil
+  ) throws -> [VerificationCheck] {
+    let keepAlive = self.keepAlive
+    reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
+    defer { reader.connection.setProgressHandler(nil) }
+    let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact)
+    let content = ContentChecks(reader: reader, schema: schema, expectation: expectation)
+    var checks = [try structure.schemaText(), try structure.metadata(comparedWith: sourceMetadata)]
+    checks.append(try structure.entityNumbers())
+    // Content queries name the schema's tables and columns; without them there is nothing more to ask.
+    guard checks.allSatisfy({ $0.name != "schema" || $0.passed }) else { return checks }
+    checks.append(try content.primaryKeys())
+    checks.append(try content.rowEntities())
+    if expectation != nil { checks.append(try content.counts()) }
+    checks.append(try content.discriminators())
+    checks.append(try content.references())
+    checks.append(try integrity(reader))
+    return checks
+  }
+
+  private func integrity(_ reader: StoreReader) throws(SQLiteError) -> VerificationCheck {
+    let pragma = depth == .full ? "integrity_check" : "quick_check"
+    let answers = try reader.connection.rows(
+      "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(pragma)(5)"
+    ) { $0.text(at: 0) ?? "" }
+    let isOK = answers == ["ok"]
+    return VerificationCheck(
+      name: "integrity", passed: isOK, detail: isOK ? "SQLite's \(pragma) is ok" : answers.joined(separator: "; "))
+  }
+}

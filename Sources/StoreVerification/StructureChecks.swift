@@ -1,0 +1,134 @@
+import ManagedObjectModel
+import PersistentStore
+import PropertyLists
+import SQLite
+
+/// Checks of what a store is made of: its schema, its metadata, its entity numbers.
+struct StructureChecks {
+  let reader: StoreReader
+  let schema: StoreSchema
+  let isExact: Bool
+
+  /// Tables, columns, indexes against what the model demands.
+  func schemaText() throws(SQLiteError) -> VerificationCheck {
+    let objects = try reader.schemaObjects()
+    var problems: [String] = []
+    let byName = Dictionary(objects.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let bookkeeping = [("Z_PRIMARYKEY", true), ("Z_METADATA", true), ("Z_MODELCACHE", false)]
+    for (name, isRequired) in bookkeeping where isRequired && byName[name]?.type != "table" {
+      problems.append("the table \(name) is missing")
+    }
+    var expected = Set(bookkeeping.map(\.0))
+    for table in schema.tables {
+      expected.insert(table.name)
+      problems += try problemsOf(
+        table: table.name, columns: table.columns.map { ($0.name, $0.declaredType) }, text: table.createStatement,
+        found: byName[table.name])
+    }
+    for join in schema.joinTables {
+      expected.insert(join.name)
+      problems += try problemsOf(
+        table: join.name, columns: join.columns.map { ($0, "INTEGER") }, text: join.createStatement,
+        found: byName[join.name])
+    }
+    let indexNames = Set(schema.indexes.map(\.name))
+    if isExact {
+      for index in schema.indexes where byName[index.name]?.sql != index.createStatement {
+        problems.append("the index \(index.name) is missing or different")
+      }
+      for object in objects where object.sql != nil {
+        let isKnown = object.type == "table" ? expected.contains(object.name) : indexNames.contains(object.name)
+        if !isKnown || object.type == "trigger" || object.type == "view" {
+          problems.append("the \(object.type) \(object.name) does not belong to the model")
+        }
+      }
+    }
+    return VerificationCheck(
+      name: "schema", passed: problems.isEmpty,
+      detail: problems.isEmpty
+        ? "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
+          + " are those of \(schema.model.name)"
+        : problems.joined(separator: "; "))
+  }
+
+  private func problemsOf(
+    table: String, columns: [(String, String)], text: String, found: SchemaObject?
+  ) throws(SQLiteError) -> [String] {
+    guard let found, found.type == "table" else { return ["the table \(table) is missing"] }
+    if found.sql == text { return [] }
+    let real = Dictionary(try reader.columns(of: table).map { ($0.name, $0.type) }, uniquingKeysWith: { a, _ in a })
+    var problems: [String] = []
+    for (name, type) in columns {
+      // "INTEGER PRIMARY KEY" is a column constraint behind the type INTEGER.
+      let declared = type.split(separator: " ").first.map(String.init) ?? type
+      switch real[name] {
+      case nil: problems.append("the column \(table).\(name) is missing")
+      case declared?: break
+      case let other?: problems.append("the column \(table).\(name) is \(other) in place of \(declared)")
+      }
+    }
+    if isExact, problems.isEmpty { problems.append("the text of the table \(table) is different") }
+    return problems
+  }
+
+  /// Hashes, identifiers, digest and checksum are the model's; what the app put there is still there.
+  func metadata(comparedWith source: StoreMetadata?) throws -> VerificationCheck {
+    let metadata = try reader.metadata()
+    var problems: [String] = []
+    let wanted = schema.model.versionHashes
+    if metadata.versionHashes != wanted {
+      let names = Set(metadata.versionHashes.keys).union(wanted.keys).sorted()
+      let different = names.filter { metadata.versionHashes[$0] != wanted[$0] }
+      problems.append("the version hashes of \(different.joined(separator: ", ")) are not those of the model")
+    }
+    if let digest = metadata.entries[StoreMetadata.Key.versionHashesDigest]?.string,
+      digest != schema.model.versionHashesDigest
+    {
+      problems.append("the hashes digest is not that of the model")
+    }
+    if let checksum = metadata.entries[StoreMetadata.Key.versionChecksum]?.string,
+      checksum != schema.model.versionChecksum
+    {
+      problems.append("the version checksum is not that of the model")
+    }
+    if let source {
+      let expected = source.migrated(to: schema.model)
+      if metadata.uuid != source.uuid { problems.append("the store UUID changed") }
+      for key in Set(metadata.entries.keys).union(expected.entries.keys).sorted()
+      where metadata.entries[key] != expected.entries[key] {
+        problems.append("the metadata key \(key) was not kept or is not as expected")
+      }
+    }
+    return VerificationCheck(
+      name: "hashes", passed: problems.isEmpty,
+      detail: problems.isEmpty
+        ? "\(wanted.count) version hashes and the metadata are as expected" : problems.joined(separator: "; "))
+  }
+
+  /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones.
+  func entityNumbers() throws(SQLiteError) -> VerificationCheck {
+    // Reserved numbers are history and mirroring, not the model (store-layout §2.1).
+    let found = try reader.primaryKeys().filter { $0.number < 16000 }
+    var problems: [String] = []
+    let expected = schema.primaryKeyEntries
+    for entry in expected {
+      guard let real = found.first(where: { $0.number == entry.number }) else {
+        problems.append("entity number \(entry.number) (\(entry.name)) is missing")
+        continue
+      }
+      if isExact, real.name != entry.name {
+        problems.append("entity number \(entry.number) is called \(real.name) in place of \(entry.name)")
+      }
+      if real.parent != entry.parent { problems.append("the parent of entity number \(entry.number) is \(real.parent)") }
+      if entry.parent != 0, real.highWaterMark != 0 {
+        problems.append("the subentity \(entry.name) has a Z_MAX of its own")
+      }
+    }
+    if found.count != expected.count {
+      problems.append("Z_PRIMARYKEY has \(found.count) entities in place of \(expected.count)")
+    }
+    return VerificationCheck(
+      name: "entity-numbers", passed: problems.isEmpty,
+      detail: problems.isEmpty ? "\(expected.count) entities are numbered" : problems.joined(separator: "; "))
+  }
+}

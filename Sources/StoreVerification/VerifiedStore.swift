@@ -1,0 +1,41 @@
+import ManagedObjectModel
+import SystemPackage
+
+/// A staged store that passed every check; only such a one may be put in place.
+///
+/// Its initializer is internal to this target, so `StoreReplacement` cannot be given an unverified store: that would
+/// not compile.
+package struct VerifiedStore: Sendable {
+  /// The staged database file, closed, without side files.
+  package let staged: FilePath
+  /// Name of the model version it holds.
+  package let version: String
+  /// Entity name to version hash, as stamped in the store.
+  package let versionHashes: [String: VersionHash]
+  /// What was checked, in order; all passed.
+  package let checks: [VerificationCheck]
+
+  init(staged: FilePath, version: String, versionHashes: [String: VersionHash], checks: [VerificationCheck]) {
+    self.staged = staged
+    self.version = version
+    self.versionHashes = versionHashes
+    self.checks = checks
+  }
+}
+
+/// One check of a store and what came of it.
+package struct VerificationCheck: Sendable, Hashable {
+  /// Stable name: "schema", "hashes", "entity-numbers", "primary-keys", "counts", "relationships", "integrity" …
+  package let name: String
+  /// Did it pass?
+  package let passed: Bool
+  /// What was looked at, or what is wrong, in one sentence.
+  package let detail: String
+
+  /// Notes a check.
+  package init(name: String, passed: Bool, detail: String) {
+    self.name = name
+    self.passed = passed
+    self.detail = detail
+  }
+}
