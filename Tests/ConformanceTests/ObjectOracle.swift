@@ -1,0 +1,167 @@
+// The same migration a second way: object by object over the dumped source, by the meaning of the mapping and without a
+// line of SQL. What it gives must be what the engine's SQL gave.
+
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+/// A JSON value that can be compared.
+indirect enum JSON: Decodable, Equatable, CustomStringConvertible {
+  case null, bool(Bool), number(Double), integer(Int64), string(String), array([JSON]), object([String: JSON])
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    if container.decodeNil() {
+      self = .null
+    } else if let value = try? container.decode(Bool.self) {
+      self = .bool(value)
+    } else if let value = try? container.decode(Int64.self) {
+      self = .integer(value)
+    } else if let value = try? container.decode(Double.self) {
+      self = .number(value)
+    } else if let value = try? container.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? container.decode([JSON].self) {
+      self = .array(value)
+    } else {
+      self = .object(try container.decode([String: JSON].self))
+    }
+  }
+
+  var description: String {
+    switch self {
+    case .null: "null"
+    case .bool(let value): String(value)
+    case .number(let value): String(value)
+    case .integer(let value): String(value)
+    case .string(let value): "\"\(value)\""
+    case .array(let value): "[\(value.map(\.description).joined(separator: ", "))]"
+    case .object(let value):
+      "{\(value.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", "))}"
+    }
+  }
+}
+
+/// One object of a dump.
+struct DumpedObject: Decodable, Equatable {
+  var entity: String
+  var id: String
+  var attributes: [String: JSON]
+  var relationships: [String: JSON]
+}
+
+/// Dumps the store at `location`.
+func dump(_ location: StoreLocation, model: ManagedObjectModel) throws -> [DumpedObject] {
+  try StoreReader.withUnchangedStore(at: location) { reader in
+    let metadata = try reader.metadata()
+    let naming = try reader.joinTableNaming(for: model, frameworkVersion: metadata.frameworkVersion)
+    let schema = StoreSchema(model: model, frameworkVersion: metadata.frameworkVersion, naming: naming)
+    let sink = Sink()
+    try StoreDump(reader: reader, schema: schema).write { sink.bytes += $0 }
+    return try sink.bytes.split(separator: UInt8(ascii: "\n")).map {
+      try JSONDecoder().decode(DumpedObject.self, from: Data($0))
+    }
+  }
+}
+
+private final class Sink {
+  var bytes: [UInt8] = []
+}
+
+/// Migrates dumped objects by an inferred mapping.
+struct ObjectOracle {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  let mapping: InferredMapping
+
+  func migrate(_ objects: [DumpedObject]) -> [DumpedObject] {
+    // Who survives, and under which name. Keys stay.
+    var newID: [String: String] = [:]
+    for object in objects {
+      if let entity = mapping.mapping(fromSource: object.entity)?.destinationEntity {
+        newID[object.id] = entity + object.id.drop { $0 != "/" }
+      }
+    }
+    let migrated = objects.compactMap { object -> DumpedObject? in
+      guard let entityMapping = mapping.mapping(fromSource: object.entity), let id = newID[object.id],
+        let name = entityMapping.destinationEntity, let entity = destination.entity(named: name)
+      else { return nil }
+      return DumpedObject(
+        entity: name, id: id, attributes: attributes(of: object, entity, entityMapping),
+        relationships: relationships(of: object, entity, entityMapping, newID: newID))
+    }
+    return order(migrated)
+  }
+
+  private func attributes(
+    of object: DumpedObject, _ entity: Entity, _ entityMapping: EntityMapping
+  ) -> [String: JSON] {
+    var result: [String: JSON] = [:]
+    for attribute in destination.allAttributes(of: entity).values where !attribute.isTransient {
+      let from = entityMapping.attributes.first { $0.destination == attribute.name }?.source
+      var value = from.flatMap { object.attributes[$0] }
+      if from == nil || (value == .null && !attribute.isOptional) { value = attribute.defaultValue.map(json) ?? .null }
+      result[attribute.name] = value
+    }
+    return result
+  }
+
+  private func json(_ value: AttributeDefault) -> JSON {
+    switch value {
+    case .integer(let number): .integer(number)
+    case .boolean(let flag): .bool(flag)
+    case .double(let number): number == number.rounded() ? .integer(Int64(number)) : .number(number)
+    case .string(let text): .string(text)
+    case .date(let seconds): .string(date(seconds))
+    case .decimal(let text): .string(text)
+    case .uuid: .null
+    }
+  }
+
+  private func date(_ seconds: Double) -> String {
+    // Whole seconds within the year around 2001-01-01: the random defaults are no more.
+    let date = Date(timeIntervalSinceReferenceDate: seconds)
+    return date.formatted(.iso8601).dropLast() + ".0Z"
+  }
+
+  private func relationships(
+    of object: DumpedObject, _ entity: Entity, _ entityMapping: EntityMapping, newID: [String: String]
+  ) -> [String: JSON] {
+    var result: [String: JSON] = [:]
+    for relationship in destination.allRelationships(of: entity).values where !relationship.isTransient {
+      let from = entityMapping.relationships.first { $0.destination == relationship.name }?.source
+      var targets: [String] = []
+      var wasOrdered = false
+      if let from, !from.isInverted, let before = source.entity(named: from.entity) {
+        wasOrdered = source.allRelationships(of: before)[from.relationship]?.isOrdered ?? false
+        switch object.relationships[from.relationship] {
+        case .string(let id)?: targets = [id]
+        case .array(let ids)?: targets = ids.compactMap { if case .string(let id) = $0 { id } else { nil } }
+        default: break
+        }
+      }
+      let surviving = targets.compactMap { newID[$0] }
+      if relationship.isToMany {
+        // Unordered ones are dumped by key; ones that become ordered are numbered by key.
+        let sorted = relationship.isOrdered && wasOrdered ? surviving : surviving.sorted { key($0) < key($1) }
+        result[relationship.name] = .array(sorted.map(JSON.string))
+      } else {
+        result[relationship.name] = surviving.first.map(JSON.string) ?? .null
+      }
+    }
+    return result
+  }
+
+  private func key(_ id: String) -> Int64 { Int64(id.split(separator: "/").last?.dropFirst() ?? "") ?? 0 }
+
+  /// Dumps go by entity number, then by key.
+  private func order(_ objects: [DumpedObject]) -> [DumpedObject] {
+    let numbers = StoreSchema(model: destination, frameworkVersion: 1344).numbers
+    return objects.sorted {
+      let (left, right) = (numbers[$0.entity] ?? 0, numbers[$1.entity] ?? 0)
+      return left == right ? key($0.id) < key($1.id) : left < right
+    }
+  }
+}

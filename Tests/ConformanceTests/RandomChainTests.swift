@@ -1,0 +1,104 @@
+// Random models, random data, random chains: the engine's SQL, whole and in small chunks, interrupted and not, against
+// the object-by-object oracle. HOPD_SEEDS sets how many worlds are tried; a failure names its seed.
+
+import Diagnostics
+import FoundationEssentials
+import Glibc
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreVerification
+import SystemPackage
+import Testing
+
+@Suite struct RandomChainTests {
+  private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
+
+  private final class Folder {
+    let path: FilePath
+
+    init() throws {
+      path = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-random-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(atPath: path.appending("state").string, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path.string) }
+  }
+
+  @Test func everyPathReachesTheSameObjects() throws {
+    var compared = 0
+    for seed in 1...UInt64(Self.count) {
+      compared += try tryWorld(seed)
+    }
+    print("\(Self.count) worlds, \(compared) objects compared")
+    #expect(compared > Self.count)
+  }
+
+  private func tryWorld(_ seed: UInt64) throws -> Int {
+    var world = RandomModels(seed: seed)
+    var versions = [world.model("V1")]
+    for number in 2...4 {
+      world.evolve()
+      versions.append(world.model("V\(number)"))
+    }
+    // Two versions may be equal for a store (only defaults changed): then there is no hop between them.
+    guard Set(versions.map(\.versionHashes)).count == versions.count else { return 0 }
+    let catalog = ModelCatalog(bundles: [
+      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: "V4")
+    ])
+    let folder = try Folder()
+    let framework: Int64 = [637, 754, 866, 1044, 1344][Int(seed % 5)]
+    let original = folder.path.appending("original.sqlite")
+    let first = StoreSchema(model: versions[0], frameworkVersion: framework)
+    guard first.unsupported.isEmpty else { return 0 }
+    try FreshStore(schema: first, uuid: FreshStore.uuid(seed: seed)).make(at: original, rows: 60, seed: seed)
+    let source = StoreLocation(database: original)
+    var expected = try dump(source, model: versions[0])
+    for (before, after) in zip(versions, versions.dropFirst()) {
+      let mapping = try MappingInference.infer(from: before, to: after)
+      expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
+    }
+    for (path, chunk, interrupts) in [("whole", Int64(50_000), false), ("chunks", 7, false), ("interrupted", 7, true)] {
+      let copy = folder.path.appending("\(path).sqlite")
+      try FileManager.default.copyItem(atPath: original.string, toPath: copy.string)
+      var request = MigrationRequest(
+        location: StoreLocation(database: copy), catalog: catalog, verification: .full,
+        stateDirectory: folder.path.appending("state"), job: "0\(seed)")
+      request.engine.chunkRowsMax = chunk
+      try migrate(request, interrupts: interrupts, seed: seed)
+      let found = try dump(request.location, model: versions[3])
+      try #require(found.count == expected.count, "seed \(seed), \(path): \(found.count) objects, not \(expected.count)")
+      for (object, wanted) in zip(found, expected) where object != wanted {
+        Issue.record("seed \(seed), \(path): \(object) is not \(wanted)")
+        return 0
+      }
+    }
+    return expected.count
+  }
+
+  private func migrate(_ request: MigrationRequest, interrupts: Bool, seed: UInt64) throws {
+    var runs = 0
+    while true {
+      runs += 1
+      try #require(runs < 500, "seed \(seed) never ends")
+      let stop = StopSignal()
+      var events = 0
+      do {
+        let report = try MigrationPipeline().run(request, stop: stop) { event in
+          guard interrupts, case .progress = event else { return }
+          events += 1
+          if events == 15 { stop.stop() }
+        }
+        #expect(report.result == .migrated, "seed \(seed)")
+        return
+      } catch {
+        if interrupts, error.error.code == .interrupted { continue }
+        Issue.record("seed \(seed): \(error)")
+        throw error
+      }
+    }
+  }
+}

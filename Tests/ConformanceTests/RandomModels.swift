@@ -1,0 +1,205 @@
+// Random models and random changes that lightweight migration allows, from a seed. A failure prints its seed.
+
+import ManagedObjectModel
+
+/// SplitMix64: the same numbers on every machine for the same seed.
+struct Dice: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+
+  /// True with a chance of `percent`.
+  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
+}
+
+/// A world of models that changes version by version. Every name is new when it is given, so a rename never collides.
+struct RandomModels {
+  private var dice: Dice
+  private var counter = 0
+  private(set) var entities: [Entity] = []
+
+  init(seed: UInt64) {
+    dice = Dice(seed: seed)
+    for _ in 0..<Int.random(in: 2...4, using: &dice) { addEntity(parent: nil) }
+    for _ in 0..<Int.random(in: 0...3, using: &dice) { addSubentity() }
+    for _ in 0..<Int.random(in: 1...5, using: &dice) { addRelationship() }
+  }
+
+  func model(_ name: String) -> ManagedObjectModel { ManagedObjectModel(name: name, entities: entities) }
+
+  private mutating func name(_ stem: String) -> String {
+    counter += 1
+    // Now and then a name that SQL and sorting could trip over.
+    let odd = ["", "", "", "_", "Order", "select", "group", "ä"].randomElement(using: &dice) ?? ""
+    return stem + odd + String(counter)
+  }
+
+  // MARK: Building
+
+  private mutating func addEntity(parent: String?) {
+    var entity = Entity(name: name("E"), parentName: parent, isAbstract: parent == nil && dice.chance(10))
+    for _ in 0..<Int.random(in: 1...5, using: &dice) { entity.attributes.append(attribute()) }
+    entities.append(entity)
+  }
+
+  private mutating func addSubentity() {
+    guard let parent = entities.randomElement(using: &dice) else { return }
+    addEntity(parent: parent.name)
+  }
+
+  private mutating func attribute() -> Attribute {
+    let types: [AttributeType] = [
+      .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .boolean, .date, .binary, .uuid, .uri,
+      .transformable,
+    ]
+    let type = types.randomElement(using: &dice) ?? .string
+    var value: AttributeDefault?
+    if dice.chance(50) {
+      switch type {
+      case .integer16, .integer32, .integer64: value = .integer(Int64.random(in: -5...500, using: &dice))
+      case .boolean: value = .boolean(dice.chance(50))
+      case .double, .float: value = .double(Double(Int.random(in: -10...10, using: &dice)) / 4)
+      case .string: value = .string(["", "it's", "\"q\"", "日本", "a\nb"].randomElement(using: &dice) ?? "")
+      case .date: value = .date(Double(Int.random(in: -1000...1000, using: &dice)))
+      default: break
+      }
+    }
+    return Attribute(
+      name: name("a"), type: type, isOptional: value == nil || dice.chance(60), isTransient: dice.chance(4),
+      defaultValue: value, isIndexed: dice.chance(15))
+  }
+
+  private mutating func addRelationship() {
+    guard let left = entities.indices.randomElement(using: &dice),
+      let right = entities.indices.randomElement(using: &dice)
+    else { return }
+    let (first, second) = (name("r"), name("r"))
+    let (a, b) = (entities[left].name, entities[right].name)
+    switch Int.random(in: 0..<6, using: &dice) {
+    case 0, 1, 2:  // one to many, perhaps ordered
+      entities[left].relationships.append(
+        Relationship(
+          name: first, destinationEntityName: b, inverseName: second, isToMany: true, isOrdered: dice.chance(40)))
+      entities[right].relationships.append(Relationship(name: second, destinationEntityName: a, inverseName: first))
+    case 3:  // many to many; inside one entity the table's name is uncertain, which has tests of its own
+      guard left != right else { return }
+      entities[left].relationships.append(
+        Relationship(
+          name: first, destinationEntityName: b, inverseName: second, isToMany: true, isOrdered: dice.chance(30)))
+      entities[right].relationships.append(
+        Relationship(
+          name: second, destinationEntityName: a, inverseName: first, isToMany: true, isOrdered: dice.chance(30)))
+    case 4:  // one way, to one
+      entities[left].relationships.append(Relationship(name: first, destinationEntityName: b))
+    default:  // one way, to many
+      guard left != right else { return }
+      entities[left].relationships.append(Relationship(name: first, destinationEntityName: b, isToMany: true))
+    }
+  }
+
+  // MARK: Changing
+
+  /// A new version: a few changes that can be inferred. Renaming identifiers stay what they were when the thing was new:
+  /// they are canonical names.
+  mutating func evolve() {
+    for _ in 0..<Int.random(in: 1...6, using: &dice) { change() }
+  }
+
+  private mutating func change() {
+    guard let index = entities.indices.randomElement(using: &dice) else { return }
+    switch Int.random(in: 0..<13, using: &dice) {
+    case 0:
+      var new = attribute()
+      // A required attribute without default is refused where rows exist: that has tests of its own.
+      if new.defaultValue == nil { new.isOptional = true }
+      entities[index].attributes.append(new)
+    case 1: if entities[index].attributes.count > 1 { entities[index].attributes.removeLast() }
+    case 2:
+      if let other = entities[index].attributes.indices.randomElement(using: &dice) {
+        entities[index].attributes[other].name = name("n")
+      }
+    case 3: renameEntity(index)
+    case 4: addEntity(parent: nil)
+    case 5: addEntity(parent: entities[index].name)
+    case 6: removeLeaf(index)
+    case 7: addRelationship()
+    case 8: flipOrder(index)
+    case 9: toOneBecomesToMany(index)
+    case 10: moveAttributeUp(index)
+    case 11: renameRelationship(index)
+    default:
+      if let other = entities[index].attributes.indices.randomElement(using: &dice) {
+        entities[index].attributes[other].isOptional = true
+      }
+    }
+  }
+
+  private mutating func renameEntity(_ index: Int) {
+    let (old, new) = (entities[index].name, name("E"))
+    entities[index].name = new
+    for other in entities.indices {
+      if entities[other].parentName == old { entities[other].parentName = new }
+      for r in entities[other].relationships.indices
+      where entities[other].relationships[r].destinationEntityName == old {
+        entities[other].relationships[r].destinationEntityName = new
+      }
+    }
+  }
+
+  private mutating func removeLeaf(_ index: Int) {
+    let name = entities[index].name
+    guard entities.count > 2, !entities.contains(where: { $0.parentName == name }) else { return }
+    let gone = Set(entities[index].relationships.map(\.name))
+    entities.remove(at: index)
+    for other in entities.indices {
+      entities[other].relationships.removeAll {
+        $0.destinationEntityName == name || ($0.inverseName.map(gone.contains) ?? false)
+      }
+    }
+  }
+
+  private mutating func flipOrder(_ index: Int) {
+    guard let other = entities[index].relationships.indices.randomElement(using: &dice),
+      entities[index].relationships[other].isToMany, entities[index].relationships[other].inverseName != nil
+    else { return }
+    entities[index].relationships[other].isOrdered.toggle()
+  }
+
+  private mutating func toOneBecomesToMany(_ index: Int) {
+    guard let other = entities[index].relationships.indices.randomElement(using: &dice),
+      !entities[index].relationships[other].isToMany, entities[index].relationships[other].inverseName != nil,
+      entities[index].relationships[other].destinationEntityName != entities[index].name
+    else { return }
+    entities[index].relationships[other].isToMany = true
+    entities[index].relationships[other].maxCount = 0
+  }
+
+  private mutating func moveAttributeUp(_ index: Int) {
+    guard let parentName = entities[index].parentName, !entities[index].attributes.isEmpty,
+      let parent = entities.firstIndex(where: { $0.name == parentName })
+    else { return }
+    var moved = entities[index].attributes.removeLast()
+    // The parent's other rows have none: nil must be allowed, or a default be there.
+    if moved.defaultValue == nil { moved.isOptional = true }
+    entities[parent].attributes.append(moved)
+  }
+
+  private mutating func renameRelationship(_ index: Int) {
+    guard let other = entities[index].relationships.indices.randomElement(using: &dice) else { return }
+    let (old, new) = (entities[index].relationships[other].name, name("s"))
+    entities[index].relationships[other].name = new
+    for e in entities.indices {
+      for r in entities[e].relationships.indices where entities[e].relationships[r].inverseName == old {
+        entities[e].relationships[r].inverseName = new
+      }
+    }
+  }
+}

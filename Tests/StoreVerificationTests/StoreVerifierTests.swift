@@ -1,0 +1,114 @@
+// A good store passes every check; each way of spoiling it fails the check that is there for it.
+
+import FoundationEssentials
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import StoreVerification
+
+@Suite struct StoreVerifierTests {
+  static let model = ManagedObjectModel(
+    name: "Library",
+    entities: [
+      Entity(
+        name: "Book", attributes: [Attribute(name: "title", type: .string), Attribute(name: "pages", type: .integer32)],
+        relationships: [
+          Relationship(name: "author", destinationEntityName: "Person", inverseName: "books"),
+          Relationship(name: "tags", destinationEntityName: "Tag", inverseName: "books", isToMany: true),
+        ], uniquenessConstraints: [["title"]]),
+      Entity(name: "EBook", parentName: "Book", attributes: [Attribute(name: "url", type: .uri, isOptional: true)]),
+      Entity(
+        name: "Person", attributes: [Attribute(name: "name", type: .string, isIndexed: true)],
+        relationships: [
+          Relationship(name: "books", destinationEntityName: "Book", inverseName: "author", isToMany: true),
+          Relationship(name: "favourite", destinationEntityName: "Book"),
+        ]),
+      Entity(
+        name: "Tag", attributes: [Attribute(name: "word", type: .string)],
+        relationships: [Relationship(name: "books", destinationEntityName: "Book", inverseName: "tags", isToMany: true)]),
+    ])
+
+  private let schema = StoreSchema(model: model, frameworkVersion: 1344)
+
+  /// Makes a filled store, spoils it, and gives the checks that fail.
+  private func failures(isExact: Bool = true, spoiling sql: String = "") throws -> Set<String> {
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-verify-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let path = folder.appending("store.sqlite")
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: 80, seed: 3)
+    let location = StoreLocation(database: path)
+    let expectation = try StoreReader.withUnchangedStore(at: location) { try counted($0) }
+    let metadata = try StoreReader.withUnchangedStore(at: location) { try $0.metadata() }
+    do {
+      let connection = try Connection(path: path, access: .readWrite)
+      try connection.execute(sql)
+    }
+    return try StoreReader.withUnchangedStore(at: location) { reader in
+      let checks = try StoreVerifier(depth: .full).checks(
+        of: reader, schema: schema, isExact: isExact, expectation: expectation, sourceMetadata: metadata)
+      return Set(checks.filter { !$0.passed }.map(\.name))
+    }
+  }
+
+  private func counted(_ reader: StoreReader) throws -> StoreExpectation {
+    var rows: [String: Int64] = [:]
+    var marks: [String: Int64] = [:]
+    for table in schema.tables {
+      for (number, count) in try reader.rowCounts(of: table.name) { rows[schema.entityName(of: number) ?? "?"] = count }
+      marks[table.rootEntity] = try reader.primaryKeys().first { $0.name == table.rootEntity }?.highWaterMark
+    }
+    let pairs = try reader.connection.integer("SELECT count(*) FROM Z_1TAGS") ?? 0
+    return StoreExpectation(
+      rowsByEntity: rows, droppedRowsByEntity: [:], rowsByJoinTable: ["Z_1TAGS": pairs], highWaterMarks: marks,
+      danglingReferences: 0, storeUUID: try reader.metadata().uuid)
+  }
+
+  @Test func aGoodStorePasses() throws {
+    #expect(try failures() == [])
+  }
+
+  @Test(arguments: [
+    ("DROP INDEX ZBOOK_ZAUTHOR_INDEX", "schema"),
+    ("CREATE INDEX extra ON ZBOOK (ZPAGES)", "schema"),
+    ("CREATE TABLE HOPD_CHECKPOINT (plan)", "schema"),
+    ("CREATE VIEW v AS SELECT 1", "schema"),
+    ("CREATE TRIGGER t AFTER INSERT ON ZTAG BEGIN SELECT 1; END", "schema"),
+    ("ALTER TABLE ZBOOK DROP COLUMN ZPAGES", "schema"),
+    ("ALTER TABLE ZBOOK ADD COLUMN ZEXTRA INTEGER", "schema"),
+    ("DROP TABLE Z_1TAGS", "schema"),
+    ("UPDATE Z_METADATA SET Z_UUID = '00000000-0000-0000-0000-000000000000'", "hashes"),
+    ("UPDATE Z_PRIMARYKEY SET Z_NAME = 'Novel' WHERE Z_NAME = 'EBook'", "entity-numbers"),
+    ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 0 WHERE Z_NAME = 'EBook'", "entity-numbers"),
+    ("DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Tag'", "entity-numbers"),
+    ("UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Book'", "primary-keys"),
+    ("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 1", "row-entities"),
+    ("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 1", "row-entities"),
+    ("DELETE FROM ZTAG WHERE Z_PK = (SELECT max(Z_PK) FROM ZTAG)", "counts"),
+    ("DELETE FROM Z_1TAGS WHERE rowid = (SELECT max(rowid) FROM Z_1TAGS)", "counts"),
+    (
+      "UPDATE ZPERSON SET Z1_FAVOURITE = 77 WHERE Z_PK = (SELECT min(Z_PK) FROM ZPERSON WHERE ZFAVOURITE NOT NULL)",
+      "discriminators"
+    ),
+    ("UPDATE ZBOOK SET ZAUTHOR = 123456 WHERE Z_PK = 1", "relationships"),
+    ("INSERT INTO Z_1TAGS SELECT 999999, Z_PK FROM ZTAG LIMIT 1", "relationships"),
+  ])
+  func eachWayOfSpoilingFailsItsCheck(_ sql: String, _ check: String) throws {
+    #expect(try failures(spoiling: sql).contains(check))
+  }
+
+  /// What Apple's in-place migrations leave is no fault of a store that somebody else made.
+  @Test(arguments: [
+    "CREATE INDEX Z_Book_oldIndex ON ZBOOK (ZPAGES)",
+    "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Novel' WHERE Z_NAME = 'EBook'",
+    "ALTER TABLE ZBOOK ADD COLUMN ZOLD INTEGER",
+  ])
+  func tracesOfApplesMigrationsAreTolerated(_ sql: String) throws {
+    #expect(try failures(isExact: false, spoiling: sql) == [])
+    #expect(try failures(spoiling: sql) != [])
+  }
+}
