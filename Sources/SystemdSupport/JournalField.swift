@@ -1,0 +1,48 @@
+// The one list of journal fields. They are a contract with `journalctl HOPD_STORE=…` and with other people's scripts:
+// a field may be added, never renamed.
+
+/// A field of a journal entry beside MESSAGE and PRIORITY.
+package enum JournalField: String, CaseIterable, Sendable {
+  /// The store's database file, as printed everywhere.
+  case store = "HOPD_STORE"
+  /// NSStoreUUID of the store.
+  case storeUUID = "HOPD_STORE_UUID"
+  /// Number of the job, the same in all entries of one migration.
+  case job = "HOPD_JOB"
+  /// Name of the watch in the configuration.
+  case watch = "HOPD_WATCH"
+  /// Model version before.
+  case from = "HOPD_FROM"
+  /// Model version after.
+  case to = "HOPD_TO"
+  /// Number of the hop, from 1.
+  case hop = "HOPD_HOP"
+  /// Number of hops of the whole way.
+  case hops = "HOPD_HOPS"
+  /// Entity the entry speaks of.
+  case entity = "HOPD_ENTITY"
+  /// Rows written.
+  case rows = "HOPD_ROWS"
+  /// Bytes written.
+  case bytes = "HOPD_BYTES"
+  /// Microseconds it took.
+  case microseconds = "HOPD_USEC"
+  /// Where the file before is kept.
+  case backup = "HOPD_BACKUP"
+  /// `migrated`, `current`, `refused`, `failed`, `deferred`, `interrupted`.
+  case result = "HOPD_RESULT"
+  /// The error's code, as `store-busy`.
+  case error = "HOPD_ERROR"
+  /// The next thing to do or type.
+  case hint = "HOPD_HINT"
+  /// The directory that is watched.
+  case directory = "HOPD_DIRECTORY"
+  /// Configuration file and line.
+  case configuration = "HOPD_CONFIG"
+  /// Number of things the entry counts.
+  case count = "HOPD_COUNT"
+  /// Kind of event, a `JournalMessage`.
+  case messageID = "MESSAGE_ID"
+  /// Number of the system's error.
+  case errno = "ERRNO"
+}

@@ -1,0 +1,138 @@
+// Where log entries go: to the journal with fields when systemd connected standard error to it, else to standard error
+// as text. Libraries do not log; only the two programs and their service make a logger.
+
+import CSystemd
+import Glibc
+import Logging
+import Synchronization
+
+/// Where entries are written.
+package enum LogDestination: Sendable, Equatable {
+  /// The journal's own protocol, with fields.
+  case journal
+  /// Text with `<N>` prefixes.
+  case standardErrorWithPriorities
+  /// Text for people.
+  case terminal(colored: Bool)
+
+  /// The journal if `$JOURNAL_STREAM` names the very file that standard error is; a terminal if it is one.
+  ///
+  /// A variable alone proves nothing: it is inherited by programs whose standard error goes elsewhere (systemd.exec(5)).
+  package static func detect() -> LogDestination {
+    var status = stat()
+    if let stream = getenv("JOURNAL_STREAM").map({ String(cString: $0) }), fstat(STDERR_FILENO, &status) == 0,
+      names(stream, device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    {
+      return .journal
+    }
+    if isatty(STDERR_FILENO) == 1 {
+      let noColor = getenv("NO_COLOR").map { $0.pointee != 0 } ?? false
+      return .terminal(colored: !noColor)
+    }
+    return .standardErrorWithPriorities
+  }
+
+  /// Is `stream` the text "device:inode" of this file?
+  static func names(_ stream: String, device: UInt64, inode: UInt64) -> Bool {
+    let parts = stream.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return false }
+    return UInt64(parts[0]) == device && UInt64(parts[1]) == inode
+  }
+}
+
+/// The lowest level that is logged, shared by all loggers so that a reload can change it.
+package final class LogThreshold: Sendable {
+  private let value: Mutex<Logger.Level>
+
+  /// Starts at `level`.
+  package init(_ level: Logger.Level) { value = Mutex(level) }
+
+  /// The level in force.
+  package var level: Logger.Level {
+    get { value.withLock { $0 } }
+    set { value.withLock { $0 = newValue } }
+  }
+}
+
+/// A swift-log handler for services: metadata whose keys are `JournalField` names becomes journal fields.
+package struct JournalLogHandler: LogHandler {
+  package var metadata: Logger.Metadata = [:]
+  package var metadataProvider: Logger.MetadataProvider?
+  private let threshold: LogThreshold
+  private var ownLevel: Logger.Level?
+  private let identifier: String
+  private let destination: LogDestination
+  private let descriptor: Int32
+
+  /// Writes entries of `threshold` and above to `destination`; `descriptor` is standard error except in tests.
+  package init(
+    identifier: String, threshold: LogThreshold, destination: LogDestination, descriptor: Int32 = STDERR_FILENO
+  ) {
+    self.identifier = identifier
+    self.threshold = threshold
+    self.destination = destination
+    self.descriptor = descriptor
+  }
+
+  package var logLevel: Logger.Level {
+    get { ownLevel ?? threshold.level }
+    set { ownLevel = newValue }
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    var message = event.message.description
+    if let error = event.error { message += ": \(error)" }
+    let entry = LogEntry(
+      level: event.level, message: message,
+      metadata: [metadata, metadataProvider?.get() ?? [:], event.metadata ?? [:]])
+    switch destination {
+    case .journal:
+      // A journal that is down must not silence us: systemd keeps what is written to standard error.
+      if !sendToJournal(entry) { write(entry.prefixedLines) }
+    case .standardErrorWithPriorities: write(entry.prefixedLines)
+    case .terminal(let colored): write(entry.terminalLines(colored: colored))
+    }
+  }
+
+  /// The fields of the entry as `NAME=value`, in the journal's own form.
+  func assignments(_ entry: LogEntry) -> [String] {
+    ["MESSAGE=\(entry.journalMessage)", "PRIORITY=\(entry.priority)", "SYSLOG_IDENTIFIER=\(identifier)"]
+      + entry.fields.map { "\($0.0.rawValue)=\($0.1.escapingControls(keepingNewlines: false))" }
+  }
+
+  private func sendToJournal(_ entry: LogEntry) -> Bool {
+    let assignments = assignments(entry).map { Array($0.utf8) }
+    // One buffer that outlives the call; each field is a range of it.
+    let whole = assignments.flatMap { $0 }
+    return whole.withUnsafeBytes { bytes in
+      guard let base = bytes.baseAddress else { return false }
+      var start = 0
+      let vectors = assignments.map { field in
+        defer { start += field.count }
+        return iovec(iov_base: UnsafeMutableRawPointer(mutating: base + start), iov_len: field.count)
+      }
+      return sd_journal_sendv(vectors, Int32(clamping: vectors.count)) >= 0
+    }
+  }
+
+  /// One write(2) per entry, so that entries of several threads do not mix; an error loses the entry and nothing else.
+  private func write(_ text: String) {
+    let bytes = Array(text.utf8)
+    var start = 0
+    while start < bytes.count {
+      let written = bytes.withUnsafeBytes { buffer in
+        buffer.baseAddress.map { Glibc.write(descriptor, $0 + start, bytes.count - start) } ?? -1
+      }
+      if written > 0 {
+        start += written
+      } else if !(written < 0 && errno == EINTR) {
+        return
+      }
+    }
+  }
+}

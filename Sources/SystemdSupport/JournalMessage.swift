@@ -1,0 +1,81 @@
+// One 128-bit id per kind of journal entry. They were made once by `systemd-id128 new` and never change: people filter
+// by them and systemd/hopd.catalog explains them (`journalctl -x`). A kind that goes away leaves its id unused.
+
+import Logging
+
+/// A kind of journal entry; the raw value is its MESSAGE_ID.
+package enum JournalMessage: String, CaseIterable, Sendable {
+  /// The process runs and has read its configuration.
+  case serviceStarted = "ab4c62832b184a66aebf2f07019dd006"
+  /// Recovery is done, directories are watched, the first scan is queued.
+  case serviceReady = "43839b9fb9734abf93b78a2531680f8a"
+  /// A changed configuration is in force.
+  case configurationReloaded = "727dd16747994bd689318944c569c724"
+  /// A changed configuration was refused; the old one stays.
+  case reloadFailed = "3e6be33949554d489b3f6b1a573d1954"
+  /// The service finishes its chunk and ends.
+  case serviceStopping = "631aa06fe0da431795b32c1d852a47ae"
+  /// The service ends because of an error.
+  case serviceFailed = "865200b4e4ce40c4913429ebb65e20c8"
+  /// A store needs a migration and waits for its turn.
+  case storeQueued = "41f72f1615eb476581a75d7c9d696c91"
+  /// The migration of a store begins or resumes.
+  case migrationStarted = "9908c600c39d40b28eeac1a6e0ce61cb"
+  /// One hop is complete.
+  case hopFinished = "369d8b0f582d4137a9e849e595475463"
+  /// The migrated store is in place.
+  case storeMigrated = "9735ed25eef641aa986fe0c248926067"
+  /// Nothing to do.
+  case storeCurrent = "71ed19cd15a448b79a4576eaf3a413c5"
+  /// The store cannot be migrated until somebody changes something.
+  case storeRefused = "dd199816da97476ba5057528b28849a5"
+  /// The store is in use; it is tried again later.
+  case storeDeferred = "1b2948fdd66547b3a0eabe81e2e6c5e1"
+  /// The migration failed; the store is as it was.
+  case migrationFailed = "19da6beefb9447d0a9330f4c04549413"
+  /// The migration stopped at a checkpoint and will resume.
+  case migrationInterrupted = "511d78e6a77346ca863c71ee9ce8afe0"
+  /// What a crash had left is put in order.
+  case crashRecovered = "7911b4a051154d41bd14d496d5ce1bcb"
+  /// A backup older than the configuration keeps is deleted.
+  case backupPruned = "20f4b7a237c54bfda520f7c3c622041a"
+  /// A directory cannot be watched now.
+  case watchDegraded = "ff1e1aa09ac0484f8d7bb67d6a074f12"
+  /// The directory is watched again.
+  case watchRestored = "80c6a4043f574831acb914de240d00f6"
+  /// The kernel's limit of watched directories is reached; the sweep serves.
+  case watchLimitReached = "8f01a0d48bfe49cc860e82b799147596"
+  /// The kernel's event queue ran over; everything is scanned again.
+  case eventsLost = "c21899be065041519f71916f14366fa0"
+  /// The configuration is accepted, but something in it is not known.
+  case configurationWarning = "cce15cdcd50f4425844b4f1cdf24b639"
+
+  /// The level such an entry has unless the caller knows better.
+  package var level: Logger.Level {
+    switch self {
+    case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
+    case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning: .warning
+    case .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered, .migrationInterrupted,
+      .watchRestored:
+      .notice
+    case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,
+      .backupPruned:
+      .info
+    case .storeCurrent: .debug
+    }
+  }
+}
+
+extension Logger {
+  /// Logs an entry of a known kind with its fields; nothing else in the project makes journal entries with an id.
+  package func event(
+    _ kind: JournalMessage, _ text: @autoclosure () -> String, level: Logger.Level? = nil,
+    fields: @autoclosure () -> [JournalField: String] = [:]
+  ) {
+    let level = level ?? kind.level
+    guard level >= logLevel else { return }
+    var metadata: Logger.Metadata = [JournalField.messageID.rawValue: .string(kind.rawValue)]
+    for (field, value) in fields() { metadata[field.rawValue] = .string(value) }
+    log(level: level, "\(text())", metadata: metadata)
+  }
+}

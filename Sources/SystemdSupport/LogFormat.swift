@@ -1,0 +1,112 @@
+// How one log entry becomes bytes on standard error. Separate from the handler so that the escaping can be tested: file
+// names and error texts come from strangers, and a newline in one must not forge an entry.
+
+import Logging
+
+/// One log entry, ready to be written anywhere.
+struct LogEntry {
+  var level: Logger.Level
+  var message: String
+  /// Journal fields in the order of `JournalField`.
+  var fields: [(JournalField, String)]
+  /// Metadata under other names, sorted by name.
+  var others: [(String, String)]
+
+  init(level: Logger.Level, message: String, metadata: [Logger.Metadata]) {
+    self.level = level
+    self.message = message
+    var merged: Logger.Metadata = [:]
+    for part in metadata { merged.merge(part) { $1 } }
+    fields = JournalField.allCases.compactMap { field in
+      merged.removeValue(forKey: field.rawValue).map { (field, "\($0)") }
+    }
+    others = merged.sorted { $0.key < $1.key }.map { ($0.key, "\($0.value)") }
+  }
+
+  /// syslog(3)'s number of the level: 7 debug … 3 error.
+  var priority: Int {
+    switch level {
+    case .trace, .debug: 7
+    case .info: 6
+    case .notice: 5
+    case .warning: 4
+    case .error, .critical: 3
+    }
+  }
+
+  /// MESSAGE= of the journal: the text, with metadata that has no field appended.
+  var journalMessage: String {
+    message.escapingControls(keepingNewlines: true) + Self.assignments(others)
+  }
+
+  /// Lines for standard error that is no terminal: `<N>` before each line, further lines of an entry indented, so that
+  /// no text within an entry can look like another one.
+  var prefixedLines: String {
+    (message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others))
+      .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
+      .map { "<\(priority)>\($0.offset == 0 ? "" : "    ")\($0.element)\n" }.joined()
+  }
+
+  /// Lines for a terminal: the level as a word, the text, the fields.
+  func terminalLines(colored: Bool) -> String {
+    let word: String? =
+      switch level {
+      case .trace: "trace"
+      case .debug: "debug"
+      case .info: nil
+      case .notice: nil
+      case .warning: "warning"
+      case .error, .critical: "error"
+      }
+    var head = word.map { $0 + ": " } ?? ""
+    if colored, !head.isEmpty {
+      head = (priority <= 3 ? "\u{1b}[1;31m" : priority == 4 ? "\u{1b}[1;33m" : "\u{1b}[2m") + head + "\u{1b}[0m"
+    }
+    return (message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others))
+      .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
+      .map { ($0.offset == 0 ? head : "    ") + $0.element + "\n" }.joined()
+  }
+
+  /// A MESSAGE_ID says nothing to a reader of plain text.
+  private var visibleFields: [(String, String)] {
+    fields.filter { $0.0 != .messageID }.map { ($0.0.rawValue, $0.1) }
+  }
+
+  private static func assignments(_ pairs: [(String, String)]) -> String {
+    pairs.map { " \($0.0.escapingControls(keepingNewlines: false))=\($0.1.quotedValue)" }.joined()
+  }
+}
+
+extension Unicode.Scalar {
+  /// Neither a control character nor one that changes how a line reads.
+  var isLineSafe: Bool {
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
+  }
+}
+
+extension String {
+  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay where they are the text's own.
+  func escapingControls(keepingNewlines: Bool) -> String {
+    if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
+    var result = ""
+    for scalar in unicodeScalars {
+      if scalar.isLineSafe || (keepingNewlines && scalar == "\n") {
+        result.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(scalar.value, radix: 16)
+        result += scalar.value < 0x100 ? "\\x" + (digits.utf8.count == 1 ? "0" : "") + digits : "\\u{\(digits)}"
+      }
+    }
+    return result
+  }
+
+  /// The value of `key=value`: quoted where it would not end by itself.
+  fileprivate var quotedValue: String {
+    let safe = escapingControls(keepingNewlines: false)
+    guard safe.isEmpty || safe.utf8.contains(where: { " \"=".utf8.contains($0) }) else { return safe }
+    return "\"" + safe.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"") + "\""
+  }
+}

@@ -1,0 +1,31 @@
+// Connects swift-log to the journal once per process, and makes the standard descriptors safe to log to.
+
+import Glibc
+import Logging
+
+/// Sets up logging for a program.
+package enum LoggingBootstrap {
+  /// Connects every logger of the process to the journal or to standard error; to be called once, first of all.
+  ///
+  /// The threshold that is returned changes the level of all loggers (reload).
+  package static func start(identifier: String, level: Logger.Level) -> LogThreshold {
+    secureStandardDescriptors()
+    let threshold = LogThreshold(level)
+    let destination = LogDestination.detect()
+    LoggingSystem.bootstrap { _ in
+      JournalLogHandler(identifier: identifier, threshold: threshold, destination: destination)
+    }
+    return threshold
+  }
+
+  /// Makes sure that descriptors 0 to 2 are open and that a closed reader does not end the process.
+  ///
+  /// Were descriptor 2 free, the next file opened would get it, and log lines would be written into a store.
+  package static func secureStandardDescriptors() {
+    signal(SIGPIPE, SIG_IGN)
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 && errno == EBADF {
+      // The lowest free number is given out, which is this one: the lower ones are open by now.
+      _ = open("/dev/null", O_RDWR | O_NOCTTY)
+    }
+  }
+}

@@ -1,0 +1,149 @@
+// What systemd is told about the service: ready, reloading, stopping, the status line, the watchdog. It is separate
+// because it must never hold up the work: a missing, broken or full notification socket loses a message, no more.
+//
+// The datagrams are sent here and not by sd_notify(3): that call waits without end when the socket's queue is full
+// [M systemd 252, a socket that nobody reads]. The protocol itself is documented as stable in sd_notify(3).
+
+import Glibc
+import Synchronization
+
+/// Tells the service manager about the state of the service; does nothing where there is no service manager.
+package final class ServiceNotifier: Sendable {
+  private struct StatusLine {
+    var sent = ""
+    var sentAt: ContinuousClock.Instant?
+    var waiting: String?
+  }
+
+  /// Path of the socket, `@` in front for an abstract one; nil where nobody listens.
+  private let socketPath: String?
+  private let line = Mutex(StatusLine())
+
+  /// Uses the socket that `$NOTIFY_SOCKET` names.
+  package convenience init() {
+    self.init(socketPath: getenv("NOTIFY_SOCKET").map { String(cString: $0) })
+  }
+
+  /// Uses the given socket; nil, or a path that is neither absolute nor abstract, makes every call a no-op.
+  package init(socketPath: String?) {
+    let usable = socketPath.map { $0.utf8.count > 1 && ($0.hasPrefix("/") || $0.hasPrefix("@")) } ?? false
+    self.socketPath = usable ? socketPath : nil
+  }
+
+  /// Is there anybody to tell?
+  package var isConnected: Bool { socketPath != nil }
+
+  /// Start-up or reload is complete: `READY=1` with the status line.
+  package func ready(_ status: String, now: ContinuousClock.Instant = .now) {
+    send(["READY=1", statusAssignment(status, now: now)], mayWait: true)
+  }
+
+  /// The configuration is being read again; `ready` ends it.
+  ///
+  /// MONOTONIC_USEC is what Type=notify-reload of newer systemd waits for; 252 ignores it (spec/operators.md §2).
+  package func reloading() {
+    var now = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    let microseconds = Int64(now.tv_sec) &* 1_000_000 &+ Int64(now.tv_nsec) / 1000
+    send(["RELOADING=1", "MONOTONIC_USEC=\(microseconds)"], mayWait: true)
+  }
+
+  /// The service begins to stop.
+  package func stopping(_ status: String, now: ContinuousClock.Instant = .now) {
+    send(["STOPPING=1", statusAssignment(status, now: now)], mayWait: true)
+  }
+
+  /// The line that `systemctl status` shows; at most one a second is sent, the newest of those in between waits for
+  /// the next `status` or `flushStatus`.
+  package func status(_ text: String, now: ContinuousClock.Instant = .now) {
+    let assignment = line.withLock { line -> String? in
+      let text = Self.oneLine(text)
+      line.waiting = text == line.sent ? nil : text
+      return Self.due(&line, now: now)
+    }
+    if let assignment { send([assignment], mayWait: false) }
+  }
+
+  /// Sends the status line that the limit of one a second held back, if its time has come.
+  package func flushStatus(now: ContinuousClock.Instant = .now) {
+    let assignment = line.withLock { Self.due(&$0, now: now) }
+    if let assignment { send([assignment], mayWait: false) }
+  }
+
+  /// A long step of start or stop goes on: asks for this much more time from now on.
+  package func extendTimeout(microseconds: UInt64) {
+    send(["EXTEND_TIMEOUT_USEC=\(microseconds)"], mayWait: false)
+  }
+
+  /// The work moves. `WatchdogPolicy` says when.
+  package func watchdogPing() { send(["WATCHDOG=1"], mayWait: false) }
+
+  /// A bug of ours was found: let the service manager act as if the watchdog had run out.
+  package func watchdogTrigger() { send(["WATCHDOG=trigger"], mayWait: true) }
+
+  /// The service is about to end because of `errno`.
+  package func failure(errno code: Int32, status: String, now: ContinuousClock.Instant = .now) {
+    send(["ERRNO=\(code)", statusAssignment(status, now: now)], mayWait: true)
+  }
+
+  private func statusAssignment(_ status: String, now: ContinuousClock.Instant) -> String {
+    let text = Self.oneLine(status)
+    line.withLock {
+      $0.sent = text
+      $0.sentAt = now
+      $0.waiting = nil
+    }
+    return "STATUS=\(text)"
+  }
+
+  private static func due(_ line: inout StatusLine, now: ContinuousClock.Instant) -> String? {
+    guard let text = line.waiting else { return nil }
+    if let last = line.sentAt, now < last.advanced(by: .seconds(1)) { return nil }
+    line.sent = text
+    line.sentAt = now
+    line.waiting = nil
+    return "STATUS=\(text)"
+  }
+
+  /// A newline would begin another assignment: a file name must not be able to say READY=1.
+  private static func oneLine(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      result.unicodeScalars.append(scalar.isLineSafe ? scalar : " ")
+    }
+    return result
+  }
+
+  /// `mayWait` messages change the unit's state and are worth half a second of a full queue; the others are dropped.
+  private func send(_ assignments: [String], mayWait: Bool) {
+    guard let socketPath else { return }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let name = Array(socketPath.utf8)
+    let capacity = MemoryLayout.size(ofValue: address.sun_path)
+    guard name.count < capacity else { return }
+    withUnsafeMutableBytes(of: &address.sun_path) { bytes in
+      bytes.copyBytes(from: name)
+      if name.first == UInt8(ascii: "@") { bytes.storeBytes(of: 0, as: UInt8.self) }
+    }
+    // An abstract name ends with its length, not with a NUL.
+    let length = MemoryLayout<sockaddr_un>.size - capacity + name.count + (name.first == UInt8(ascii: "@") ? 0 : 1)
+
+    let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    var flags = Int32(MSG_NOSIGNAL)
+    if mayWait {
+      var limit = timeval(tv_sec: 0, tv_usec: 500_000)
+      setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    } else {
+      flags |= Int32(MSG_DONTWAIT)
+    }
+    let message = Array(assignments.joined(separator: "\n").utf8)
+    withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+        _ = sendto(descriptor, message, message.count, flags, generic, socklen_t(length))
+      }
+    }
+  }
+}

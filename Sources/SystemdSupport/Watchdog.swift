@@ -1,0 +1,64 @@
+// When the watchdog is fed: never by a timer alone. The caller asks at every tick and says how far each running job
+// has come; the policy answers whether the service has earned a ping. A job that stands still for a whole interval
+// keeps the ping back, systemd ends the service, and the next start resumes from the checkpoint.
+
+import CSystemd
+
+/// The watchdog that the unit asks for.
+package enum Watchdog {
+  /// WatchdogSec= of this very process, nil where there is none (sd_watchdog_enabled checks WATCHDOG_PID).
+  package static func interval() -> Duration? {
+    var microseconds: UInt64 = 0
+    guard sd_watchdog_enabled(0, &microseconds) > 0, microseconds > 0 else { return nil }
+    return .microseconds(Int64(clamping: microseconds))
+  }
+}
+
+/// Decides whether a watchdog ping is earned; pure, the caller brings the time.
+package struct WatchdogPolicy: Sendable {
+  private struct Job {
+    var beats: UInt64
+    var movedAt: ContinuousClock.Instant
+  }
+
+  /// WatchdogSec= of the unit.
+  package let interval: Duration
+  private var jobs: [String: Job] = [:]
+  private var lastPing: ContinuousClock.Instant
+  private var hasMoved = false
+
+  /// Starts at `now`, which counts as a ping: systemd starts its own clock at READY.
+  package init(interval: Duration, now: ContinuousClock.Instant) {
+    self.interval = interval
+    lastPing = now
+  }
+
+  /// How often `shouldPing` should be asked.
+  package var tick: Duration { max(interval / 8, .milliseconds(10)) }
+
+  /// Is a ping due at half of the interval, and earned by work that moved since the last one?
+  ///
+  /// `beats` holds a counter for each running job that grows with its progress. A service without a job earns its ping
+  /// by asking: whoever calls this from the loop that hands out work shows that the loop answers. True counts as sent.
+  package mutating func shouldPing(now: ContinuousClock.Instant, beats: [String: UInt64]) -> Bool {
+    for name in jobs.keys where beats[name] == nil {
+      jobs[name] = nil
+      hasMoved = true
+    }
+    for (name, count) in beats {
+      if let job = jobs[name], job.beats == count { continue }
+      jobs[name] = Job(beats: count, movedAt: now)
+      hasMoved = true
+    }
+    guard !jobs.values.contains(where: { now - $0.movedAt >= interval }) else { return false }
+    guard now - lastPing >= interval / 2, hasMoved || jobs.isEmpty else { return false }
+    lastPing = now
+    hasMoved = false
+    return true
+  }
+
+  /// Jobs that made no beat for a whole interval, for the log entry before the end.
+  package func hungJobs(now: ContinuousClock.Instant) -> [String] {
+    jobs.filter { now - $0.value.movedAt >= interval }.keys.sorted()
+  }
+}
