@@ -1,0 +1,144 @@
+// Looks at directories: which files count, and what lstat says of them. Separate from the watcher because it holds no
+// state. Names are bytes; links, pipes, devices and sockets are passed over without being opened.
+
+import Glibc
+import SystemPackage
+
+/// The tests that a file name must pass, and how a file is looked at.
+struct DirectoryScan: Sendable {
+  /// What one directory held.
+  struct Listing {
+    /// Names of files that may count; each is still to be looked at.
+    var files: [[UInt8]] = []
+    /// Names of directories to descend into.
+    var directories: [[UInt8]] = []
+  }
+
+  /// What a name is to the watch.
+  enum Kind: Equatable {
+    /// A file that counts, if it is a regular one.
+    case candidate
+    /// A side file of the named file.
+    case side(of: [UInt8], isNoisy: Bool)
+    /// Nothing of ours.
+    case other
+  }
+
+  let watch: WatchedDirectory
+  let ignores: @Sendable (String) -> Bool
+  let root: [UInt8]
+  private let suffixes: [(bytes: [UInt8], isNoisy: Bool)]
+
+  init(_ watch: WatchedDirectory, ignores: @escaping @Sendable (String) -> Bool) {
+    self.watch = watch
+    self.ignores = ignores
+    root = watch.path.withPlatformString { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+    suffixes =
+      watch.sideSuffixes.map { (Array($0.utf8), false) } + watch.noisySuffixes.map { (Array($0.utf8), true) }
+  }
+
+  /// What the name of a file in the watched directory means.
+  func kind(_ name: [UInt8]) -> Kind {
+    for (suffix, isNoisy) in suffixes where name.count > suffix.count && name.suffix(suffix.count) == suffix[...] {
+      return .side(of: Array(name.dropLast(suffix.count)), isNoisy: isNoisy)
+    }
+    guard watch.include.contains(where: { $0.matches(name) }), !watch.exclude.contains(where: { $0.matches(name) }),
+      !ignores(String(decoding: name, as: UTF8.self))
+    else { return .other }
+    return .candidate
+  }
+
+  /// Are directories of this name descended into?
+  func descends(into name: [UInt8]) -> Bool { watch.recursive && name.first != UInt8(ascii: ".") && !name.isEmpty }
+
+  /// The path of something below the watched directory; the empty name is the directory itself.
+  func path(_ relative: [UInt8]) -> [UInt8] { relative.isEmpty ? root : root + [UInt8(ascii: "/")] + relative }
+
+  /// The same as a `FilePath`.
+  func filePath(_ relative: [UInt8]) -> FilePath { withCString(path(relative)) { FilePath(platformString: $0) } }
+
+  /// The path of `name` in the directory `relative`.
+  static func join(_ relative: [UInt8], _ name: [UInt8]) -> [UInt8] {
+    relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
+  }
+
+  /// What the file is like now with its side files; nil when it is gone or not a regular file.
+  func look(at relative: [UInt8]) -> FileObservation? {
+    let path = path(relative)
+    guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFREG else { return nil }
+    var sides: UInt64 = 0
+    for (suffix, isNoisy) in suffixes where !isNoisy {
+      var mixed: UInt64 = 0
+      if let side = Self.status(path + suffix) {
+        mixed = Self.mix(UInt64(bitPattern: Int64(side.st_size)), UInt64(bitPattern: Self.nanoseconds(side)))
+        mixed = Self.mix(mixed, UInt64(side.st_ino))
+      }
+      sides = Self.mix(sides, mixed)
+    }
+    return FileObservation(
+      size: Int64(status.st_size), modified: Self.nanoseconds(status), inode: UInt64(status.st_ino), sides: sides)
+  }
+
+  /// Device and inode of the watched directory, with errno when it cannot be had.
+  func identity() -> Result<[UInt64], Errno> {
+    var status = stat()
+    guard withCString(root, { stat($0, &status) }) == 0 else { return .failure(Errno(rawValue: errno)) }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return .failure(.notDirectory) }
+    return .success([UInt64(status.st_dev), UInt64(status.st_ino)])
+  }
+
+  /// What the directory `relative` holds; the error when it cannot be read to its end.
+  func list(_ relative: [UInt8]) -> Result<Listing, Errno> {
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (relative.isEmpty ? 0 : O_NOFOLLOW)
+    let descriptor = withCString(path(relative)) { open($0, flags) }
+    guard descriptor >= 0 else { return .failure(Errno(rawValue: errno)) }
+    guard let stream = fdopendir(descriptor) else {
+      let code = errno
+      close(descriptor)
+      return .failure(Errno(rawValue: code))
+    }
+    defer { closedir(stream) }
+    var listing = Listing()
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        return errno == 0 ? .success(listing) : .failure(Errno(rawValue: errno))
+      }
+      let name = Self.name(of: entry)
+      if name == [UInt8(ascii: ".")] || name == [UInt8(ascii: "."), UInt8(ascii: ".")] { continue }
+      let type = Int(entry.pointee.d_type)
+      if type == Int(DT_DIR) || type == Int(DT_UNKNOWN), descends(into: name), isDirectory(Self.join(relative, name)) {
+        listing.directories.append(name)
+      } else if type == Int(DT_REG) || type == Int(DT_UNKNOWN), kind(name) == .candidate {
+        listing.files.append(name)
+      }
+    }
+  }
+
+  /// Is it a directory, and not a link to one?
+  func isDirectory(_ relative: [UInt8]) -> Bool {
+    Self.status(path(relative)).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+  }
+
+  private static func name(of entry: UnsafeMutablePointer<dirent>) -> [UInt8] {
+    // Never copy the whole structure: the kernel's entry is shorter than the declared 256 bytes.
+    guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return [] }
+    let start = UnsafeRawPointer(entry) + offset
+    return Array(UnsafeRawBufferPointer(start: start, count: strlen(start.assumingMemoryBound(to: CChar.self))))
+  }
+
+  private static func status(_ path: [UInt8]) -> stat? {
+    var status = stat()
+    return withCString(path) { lstat($0, &status) } == 0 ? status : nil
+  }
+
+  private static func nanoseconds(_ status: stat) -> Int64 {
+    Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+  }
+
+  private static func mix(_ a: UInt64, _ b: UInt64) -> UInt64 {
+    var value = (a ^ b) &* 0x9e37_79b9_7f4a_7c15
+    value ^= value >> 29
+    return (value &+ b) &* 0xbf58_476d_1ce4_e5b9
+  }
+}

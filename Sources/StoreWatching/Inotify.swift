@@ -1,0 +1,69 @@
+// inotify(7) as far as it is used here: one nonblocking instance, watches on directories only.
+
+import Glibc
+
+/// One inotify instance.
+struct Inotify: ~Copyable {
+  /// One event; the name is bytes, not text.
+  struct Event {
+    var watch: Int32
+    var mask: UInt32
+    var name: [UInt8]
+
+    func has(_ bits: Int32) -> Bool { mask & UInt32(truncatingIfNeeded: bits) != 0 }
+  }
+
+  /// The descriptor, for poll(2).
+  let descriptor: Int32
+
+  /// Nil when the kernel gives no instance (errno tells why).
+  init?() {
+    descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    guard descriptor >= 0 else { return nil }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Watches a directory; a link in its place is refused unless `following`. Nil says that errno tells why not.
+  func add(_ path: [UInt8], following: Bool) -> Int32? {
+    var mask =
+      IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF
+      | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK
+    if !following { mask |= IN_DONT_FOLLOW }
+    let watch = withCString(path) { inotify_add_watch(descriptor, $0, UInt32(truncatingIfNeeded: mask)) }
+    return watch >= 0 ? watch : nil
+  }
+
+  func remove(_ watch: Int32) { inotify_rm_watch(descriptor, watch) }
+
+  /// The events that are there now, at most one buffer full; empty when there are none.
+  func read() -> [Event] {
+    var events: [Event] = []
+    withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: MemoryLayout<inotify_event>.alignment) { buffer in
+      guard let base = buffer.baseAddress else { return }
+      let count = Glibc.read(descriptor, base, buffer.count)
+      var offset = 0
+      let header = MemoryLayout<inotify_event>.size
+      while offset + header <= count {
+        let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+        let end = offset + header + Int(event.len)
+        guard end <= count else { return }
+        // The name is padded with NULs.
+        let name = buffer[(offset + header)..<end].prefix { $0 != 0 }
+        events.append(Event(watch: event.wd, mask: event.mask, name: Array(name)))
+        offset = end
+      }
+    }
+    return events
+  }
+}
+
+/// Calls `body` with the bytes as a C string.
+func withCString<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Result) -> Result {
+  var terminated = bytes.map { CChar(bitPattern: $0) }
+  terminated.append(0)
+  return terminated.withUnsafeBufferPointer { buffer in
+    // An array with the NUL in it is never empty.
+    buffer.baseAddress.map(body) ?? body("")
+  }
+}

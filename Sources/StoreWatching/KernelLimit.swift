@@ -1,0 +1,30 @@
+// The words for the kernel's limits on inotify: the number, the sysctl, and what happens instead.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+enum KernelLimit {
+  /// What to tell when the kernel refuses a watch (ENOSPC) or an instance (EMFILE).
+  static func error(_ code: Errno, watch: WatchedDirectory, armed: Int) -> HopdError {
+    let name = code == .noSpace ? "max_user_watches" : "max_user_instances"
+    let number = read("/proc/sys/fs/inotify/\(name)").map { " (\($0))" } ?? ""
+    return HopdError(
+      .watchLimit,
+      "fs.inotify.\(name)\(number) is used up: \(armed) directories of this watch tell their changes at once, "
+        + "the others are found by the rescan every \(watch.rescan)",
+      at: Place(file: watch.path, key: "watch.\(watch.name).directory"),
+      hint: "raise it: sysctl fs.inotify.\(name)=1048576, and a file in /etc/sysctl.d to keep it")
+  }
+
+  /// The number in a file of /proc; nil where the unit hides it (ProcSubset=pid).
+  private static func read(_ path: String) -> Int? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 32)
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    guard count > 0 else { return nil }
+    return Int(String(decoding: buffer.prefix(count).prefix { $0 >= 0x30 && $0 <= 0x39 }, as: UTF8.self))
+  }
+}

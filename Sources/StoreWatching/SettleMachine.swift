@@ -1,0 +1,230 @@
+// When has a file come to rest? A store that is being copied into the directory must not be opened halfway. The machine
+// has no clock and no disk: it is told what was seen and when, says when it wants to look again, and answers whether a
+// file that was looked at may be reported. One small value per file; only files in motion carry a deadline.
+
+/// What lstat tells of a file and of the side files that belong to it.
+package struct FileObservation: Hashable, Sendable {
+  /// Size in bytes.
+  package var size: Int64
+  /// Time of the last change in nanoseconds; compared for equality only, so that a clock that jumps does no harm.
+  package var modified: Int64
+  /// Inode number.
+  package var inode: UInt64
+  /// Sizes and times of the side files, folded into one number.
+  package var sides: UInt64
+
+  /// An observation of one moment.
+  package init(size: Int64, modified: Int64, inode: UInt64, sides: UInt64 = 0) {
+    self.size = size
+    self.modified = modified
+    self.inode = inode
+    self.sides = sides
+  }
+}
+
+/// The states of all files of one directory tree: in motion, or at rest and reported.
+package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
+  private struct State: Sendable {
+    var observation: FileObservation
+    /// When to look again; nil for a file at rest.
+    var deadline: ContinuousClock.Instant?
+    /// Was the file reported to the caller at some time?
+    var isReported = false
+    /// Has the file changed since it was reported, as far as looking at it showed?
+    var hasChanged = true
+    /// Which entry of the heap is its own, if any: at most one per file, however often it moves.
+    var ticket: UInt64?
+    /// The scan that saw it last.
+    var scan: UInt32
+  }
+
+  /// How long a file must be quiet.
+  package let settle: Duration
+  private var states: [Name: State] = [:]
+  private var heap = DeadlineHeap<Name>()
+  private var scan: UInt32 = 0
+  private var lastTicket: UInt64 = 0
+
+  /// An empty machine.
+  package init(settle: Duration) { self.settle = settle }
+
+  /// Number of files known.
+  package var count: Int { states.count }
+  /// Number of files in motion.
+  package var unsettledCount: Int { states.count(where: { $0.value.deadline != nil }) }
+  /// When `due` will have something, nil while everything is at rest.
+  package var nextDeadline: ContinuousClock.Instant? { heap.first }
+
+  /// Is the file known?
+  package func knows(_ name: Name) -> Bool { states[name] != nil }
+
+  /// Something happened to the file, nobody has looked what. Unknown files are not made known by this.
+  package mutating func touched(_ name: Name, now: ContinuousClock.Instant) {
+    guard var state = states[name] else { return }
+    move(name, &state, now: now)
+    states[name] = state
+  }
+
+  /// A side file changed that mere readers change too (-shm): a file in motion stays so for longer, a file at rest
+  /// stays at rest.
+  package mutating func nudged(_ name: Name, now: ContinuousClock.Instant) {
+    if states[name]?.deadline != nil { touched(name, now: now) }
+  }
+
+  /// Somebody looked at the file; nil says that it is not there, or is none we may touch.
+  ///
+  /// True says that a file which was reported before has gone.
+  @discardableResult
+  package mutating func observed(
+    _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
+  ) -> Bool {
+    guard let observation else { return states.removeValue(forKey: name)?.isReported ?? false }
+    guard var state = states[name] else {
+      var state = State(observation: observation, scan: scan)
+      move(name, &state, now: now)
+      states[name] = state
+      return false
+    }
+    state.scan = scan
+    if state.observation != observation {
+      state.observation = observation
+      state.hasChanged = true
+      move(name, &state, now: now)
+    }
+    states[name] = state
+    return false
+  }
+
+  /// Files whose time has come, at most `limit`; the caller looks at each and tells `looked`.
+  package mutating func due(now: ContinuousClock.Instant, limit: Int = .max) -> [Name] {
+    var names: [Name] = []
+    while names.count < limit, let first = heap.first, first <= now, let entry = heap.removeFirst() {
+      // An entry without its file is left from one that was deleted; the file of that name now has its own.
+      guard var state = states[entry.name], state.ticket == entry.ticket else { continue }
+      state.ticket = nil
+      if let deadline = state.deadline {
+        if deadline <= now {
+          names.append(entry.name)
+        } else {
+          enqueue(entry.name, &state, at: deadline)  // It moved while it waited.
+        }
+      }
+      states[entry.name] = state
+    }
+    return names
+  }
+
+  /// What a file answered that was due: report it, wait on, or forget it.
+  package enum Verdict: Sendable, Hashable {
+    /// At rest, and changed since it was last reported: the caller reports it, once.
+    case settled
+    /// At rest, and nothing changed but the noise.
+    case unchanged
+    /// Still in motion.
+    case moving
+    /// Gone, and it had been reported before.
+    case vanished
+    /// Gone before it was ever reported.
+    case forgotten
+  }
+
+  /// Takes in what a look at a due file showed.
+  package mutating func looked(
+    _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
+  ) -> Verdict {
+    guard var state = states[name] else { return .forgotten }
+    guard let observation else {
+      states[name] = nil
+      return state.isReported ? .vanished : .forgotten
+    }
+    if state.observation != observation {
+      state.observation = observation
+      state.hasChanged = true
+      move(name, &state, now: now)
+      states[name] = state
+      return .moving
+    }
+    if let deadline = state.deadline, deadline > now { return .moving }
+    let isNews = state.hasChanged
+    state.deadline = nil
+    state.hasChanged = false
+    state.isReported = true
+    states[name] = state
+    return isNews ? .settled : .unchanged
+  }
+
+  /// Begins a scan: every file seen from now on is marked.
+  package mutating func beginScan() { scan &+= 1 }
+
+  /// Ends a scan: files that it did not see are gone; those are returned that had been reported.
+  package mutating func endScan() -> [Name] {
+    var vanished: [Name] = []
+    for (name, state) in states where state.scan != scan {
+      if state.isReported { vanished.append(name) }
+      states[name] = nil
+    }
+    return vanished
+  }
+
+  /// Forgets everything and returns the files that had been reported: the directory itself is gone.
+  package mutating func forgetAll() -> [Name] {
+    let vanished = states.filter { $0.value.isReported }.map(\.key)
+    states = [:]
+    heap = DeadlineHeap()
+    return vanished
+  }
+
+  private mutating func move(_ name: Name, _ state: inout State, now: ContinuousClock.Instant) {
+    let deadline = now.advanced(by: settle)
+    state.deadline = deadline
+    if state.ticket == nil { enqueue(name, &state, at: deadline) }
+  }
+
+  private mutating func enqueue(_ name: Name, _ state: inout State, at deadline: ContinuousClock.Instant) {
+    lastTicket &+= 1
+    state.ticket = lastTicket
+    heap.insert(DeadlineHeap.Entry(deadline: deadline, ticket: lastTicket, name: name))
+  }
+}
+
+/// A binary heap of deadlines, the earliest first.
+struct DeadlineHeap<Name: Sendable>: Sendable {
+  struct Entry: Sendable {
+    var deadline: ContinuousClock.Instant
+    var ticket: UInt64
+    var name: Name
+  }
+
+  private var entries: [Entry] = []
+
+  /// The earliest deadline.
+  var first: ContinuousClock.Instant? { entries.first?.deadline }
+
+  mutating func insert(_ entry: Entry) {
+    entries.append(entry)
+    var child = entries.count - 1
+    while child > 0 {
+      let parent = (child - 1) / 2
+      guard entries[child].deadline < entries[parent].deadline else { return }
+      entries.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  /// Takes the entry with the earliest deadline out.
+  mutating func removeFirst() -> Entry? {
+    guard let first = entries.first, let last = entries.popLast() else { return nil }
+    if entries.isEmpty { return first }
+    entries[0] = last
+    var parent = 0
+    while true {
+      var smallest = parent
+      for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
+        if entries[child].deadline < entries[smallest].deadline { smallest = child }
+      }
+      if smallest == parent { return first }
+      entries.swapAt(parent, smallest)
+      parent = smallest
+    }
+  }
+}

@@ -1,0 +1,295 @@
+// One watched directory with everything below it: which inotify watches it holds, what its files are doing, and when it
+// is to be looked at again. It lives on the watcher's thread; events go out through `emit`.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// The inotify instance shared by all trees: which tree and which directory a watch number belongs to.
+///
+/// Two watches of the configuration may name the same directory; the kernel gives both the same number.
+struct WatchTable: ~Copyable {
+  struct Owner: Hashable {
+    var tree: String
+    var directory: [UInt8]
+  }
+
+  private let inotify: Inotify?
+  /// For poll(2); nil where the kernel gave no instance.
+  let descriptor: Int32?
+  /// Why there is no instance.
+  let failure: Errno?
+  /// Most watches to take; more count as the kernel's refusal does.
+  let budget: Int
+  private(set) var owners: [Int32: [Owner]] = [:]
+
+  init(budget: Int) {
+    self.budget = budget
+    if let made = Inotify() {
+      descriptor = made.descriptor
+      failure = nil
+      inotify = consume made
+    } else {
+      failure = Errno(rawValue: errno)
+      descriptor = nil
+      inotify = nil
+    }
+  }
+
+  /// Events that are there now, at most one buffer full.
+  func read() -> [Inotify.Event] { inotify?.read() ?? [] }
+
+  /// Watches a directory of a tree; the number, or why not (`noSpace` at the limit).
+  mutating func add(_ path: [UInt8], owner: Owner, following: Bool) -> Result<Int32, Errno> {
+    guard let watch = inotify?.add(path, following: following) else {
+      return .failure(failure ?? Errno(rawValue: errno))
+    }
+    if owners[watch] == nil, owners.count >= budget {
+      inotify?.remove(watch)
+      return .failure(.noSpace)
+    }
+    if owners[watch]?.contains(owner) != true { owners[watch, default: []].append(owner) }
+    return .success(watch)
+  }
+
+  /// Gives a tree's watch up; the kernel's one goes when nobody else uses it.
+  mutating func remove(_ watch: Int32, owner: Owner) {
+    owners[watch]?.removeAll { $0 == owner }
+    if owners[watch]?.isEmpty == true {
+      owners[watch] = nil
+      inotify?.remove(watch)
+    }
+  }
+
+  /// The kernel dropped the watch by itself.
+  mutating func dropped(_ watch: Int32) { owners[watch] = nil }
+}
+
+/// A watched directory at work.
+final class WatchedTree {
+  let watch: WatchedDirectory
+  private let scan: DirectoryScan
+  private let emit: (WatchEvent) -> Void
+  private var machine: SettleMachine<[UInt8]>
+  /// Watched directories below (the empty name is the root) and their watch numbers.
+  private var armed: [[UInt8]: Int32] = [:]
+  /// Device and inode of the root at the last scan: another file system may have been mounted over it.
+  private var identity: [UInt64]?
+  private var isDegraded = false
+  private var retry = WatchedTree.retries.first
+  private var limitIsReported = false
+  private var lastScan: ContinuousClock.Instant?
+  private var nextScan: ContinuousClock.Instant
+
+  /// Directories deeper than this are not descended into: a chain of bind mounts has no end.
+  private static let deepest = 64
+  /// How soon, and later how often, a directory that went away is looked for again.
+  private static let retries: (first: Duration, most: Duration) = (.seconds(1), .seconds(30))
+
+  init(
+    _ watch: WatchedDirectory, ignores: @escaping @Sendable (String) -> Bool, now: ContinuousClock.Instant,
+    emit: @escaping (WatchEvent) -> Void
+  ) {
+    self.watch = watch
+    self.emit = emit
+    scan = DirectoryScan(watch, ignores: ignores)
+    machine = SettleMachine(settle: watch.settle)
+    nextScan = now
+  }
+
+  /// When this tree has something to do.
+  var nextDeadline: ContinuousClock.Instant { min(nextScan, machine.nextDeadline ?? nextScan) }
+
+  /// Asks for a scan, at most one a second however often it is asked for.
+  func requestScan(now: ContinuousClock.Instant) {
+    nextScan = min(nextScan, max(now, lastScan?.advanced(by: .seconds(1)) ?? now))
+  }
+
+  /// Asks for a scan at once: somebody wants to see one.
+  func demandScan(now: ContinuousClock.Instant) { nextScan = min(nextScan, now) }
+
+  /// Does what is due: a scan, and looking at files that have been quiet for long enough.
+  func work(_ table: inout WatchTable, now: ContinuousClock.Instant) {
+    if nextScan <= now { scanAll(&table, now: now) }
+    // Bounded, so that events are read in between when 100 000 files come to rest at once.
+    for name in machine.due(now: now, limit: 4096) {
+      let observation = scan.look(at: name)
+      switch machine.looked(name, observation, now: now) {
+      case .settled:
+        emit(.settled(SettledFile(watch: watch.name, path: scan.filePath(name), size: observation?.size ?? 0)))
+      case .vanished: emit(.vanished(watch: watch.name, path: scan.filePath(name)))
+      case .moving, .unchanged, .forgotten: break
+      }
+    }
+  }
+
+  /// Takes in an event of the directory `directory` of this tree.
+  func handle(
+    _ event: Inotify.Event, directory: [UInt8], table: inout WatchTable, now: ContinuousClock.Instant
+  ) {
+    if event.has(IN_IGNORED) || event.has(IN_UNMOUNT) || event.has(IN_DELETE_SELF) || event.has(IN_MOVE_SELF) {
+      if directory.isEmpty {
+        lose(&table, .noSuchFileOrDirectory, now: now)
+      } else {
+        if event.has(IN_IGNORED) { armed[directory] = nil }
+        requestScan(now: now)
+      }
+      return
+    }
+    guard !event.name.isEmpty else { return }
+    let relative = DirectoryScan.join(directory, event.name)
+    if event.has(IN_ISDIR) {
+      guard scan.descends(into: event.name) else { return }
+      if event.has(IN_CREATE) || event.has(IN_MOVED_TO) {
+        var problem: HopdError?
+        var seen: Set<[UInt8]> = []
+        walk(relative, depth: relative.count(where: { $0 == UInt8(ascii: "/") }), &table, &seen, &problem, now: now)
+        if limitIsHit != nil { reportLimit() }
+      } else {
+        requestScan(now: now)  // Files below it went with it.
+      }
+      return
+    }
+    switch scan.kind(event.name) {
+    case .side(let main, let isNoisy):
+      let name = DirectoryScan.join(directory, main)
+      if isNoisy { machine.nudged(name, now: now) } else { machine.touched(name, now: now) }
+    case .candidate:
+      let isGone = event.has(IN_DELETE) || event.has(IN_MOVED_FROM)
+      // A file that was deleted may be there again by the time its event is read: what lstat says counts.
+      if isGone || event.has(IN_CREATE) || event.has(IN_MOVED_TO) || !machine.knows(relative) {
+        if machine.observed(relative, scan.look(at: relative), now: now) {
+          emit(.vanished(watch: watch.name, path: scan.filePath(relative)))
+        }
+      }
+      machine.touched(relative, now: now)
+    case .other: break
+    }
+  }
+
+  /// Gives every watch back; the tree is not used any more.
+  func close(_ table: inout WatchTable) {
+    for (directory, number) in armed { table.remove(number, owner: owner(directory)) }
+    armed = [:]
+  }
+
+  // MARK: Scanning
+
+  private func scanAll(_ table: inout WatchTable, now: ContinuousClock.Instant) {
+    lastScan = now
+    nextScan = now.advanced(by: watch.rescan)
+    switch scan.identity() {
+    case .failure(let code):
+      lose(&table, code, now: now)
+      return
+    case .success(let current):
+      if let identity, identity != current { close(&table) }
+      identity = current
+    }
+    limitIsHit = nil
+    var problem: HopdError?
+    var seen: Set<[UInt8]> = []
+    machine.beginScan()
+    walk([], depth: 0, &table, &seen, &problem, now: now)
+    if let problem {
+      // What was not seen may well be there: nothing is forgotten after half a scan.
+      degrade(problem, now: now)
+    } else {
+      for name in machine.endScan() { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+      for (directory, number) in armed where !seen.contains(directory) {
+        table.remove(number, owner: owner(directory))
+        armed[directory] = nil
+      }
+      retry = Self.retries.first
+      if isDegraded {
+        isDegraded = false
+        emit(.restored(watch: watch.name))
+      }
+    }
+    reportLimit()
+    emit(.scanned(watch: watch.name, files: machine.count))
+  }
+
+  /// Why not every directory could be armed in this scan.
+  private var limitIsHit: Errno?
+
+  private func walk(
+    _ directory: [UInt8], depth: Int, _ table: inout WatchTable, _ seen: inout Set<[UInt8]>,
+    _ problem: inout HopdError?, now: ContinuousClock.Instant
+  ) {
+    // Armed first and listed then: what is created in between is told by both, never by none.
+    switch table.add(scan.path(directory), owner: owner(directory), following: directory.isEmpty) {
+    case .success(let number):
+      if let old = armed[directory], old != number { table.remove(old, owner: owner(directory)) }
+      armed[directory] = number
+      seen.insert(directory)
+    case .failure(let code):
+      if code == .noSpace || code == .tooManyOpenFiles || code == .tooManyOpenFilesInSystem {
+        limitIsHit = code
+      } else if !Self.isRace(code, directory) {
+        problem = problem ?? unavailable(code, directory)
+      }
+    }
+    switch scan.list(directory) {
+    case .failure(let code):
+      if !Self.isRace(code, directory) { problem = problem ?? unavailable(code, directory) }
+    case .success(let listing):
+      for name in listing.files {
+        let relative = DirectoryScan.join(directory, name)
+        // What is not regular or has gone in between is left to endScan, which forgets what was not seen.
+        if let observation = scan.look(at: relative) { machine.observed(relative, observation, now: now) }
+      }
+      guard depth < Self.deepest else { return }
+      for name in listing.directories {
+        walk(DirectoryScan.join(directory, name), depth: depth + 1, &table, &seen, &problem, now: now)
+      }
+    }
+  }
+
+  /// A directory below that went away or became a link while it was scanned is no problem; the root is.
+  private static func isRace(_ code: Errno, _ directory: [UInt8]) -> Bool {
+    !directory.isEmpty && [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(code)
+  }
+
+  private func owner(_ directory: [UInt8]) -> WatchTable.Owner {
+    WatchTable.Owner(tree: watch.name, directory: directory)
+  }
+
+  // MARK: Trouble
+
+  /// The directory itself is gone: so are its files, and they count as new when it comes back.
+  private func lose(_ table: inout WatchTable, _ code: Errno, now: ContinuousClock.Instant) {
+    close(&table)
+    identity = nil
+    for name in machine.forgetAll() { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+    degrade(unavailable(code, []), now: now)
+  }
+
+  private func degrade(_ error: HopdError, now: ContinuousClock.Instant) {
+    nextScan = now.advanced(by: min(watch.rescan, retry))
+    retry = min(retry * 2, Self.retries.most)
+    guard !isDegraded else { return }
+    isDegraded = true
+    emit(.degraded(watch: watch.name, error))
+  }
+
+  private func unavailable(_ code: Errno, _ directory: [UInt8]) -> HopdError {
+    let permission = code == .permissionDenied
+    return HopdError(
+      permission ? .noPermission : .watchUnavailable, "the watched directory cannot be read: \(code)",
+      at: Place(file: scan.filePath(directory), key: "watch.\(watch.name).directory"),
+      hint: permission
+        ? "give the user of the service the rights to list it, and ReadWritePaths= in the unit"
+        : "create or mount it; it is looked for again by itself")
+  }
+
+  private func reportLimit() {
+    guard let code = limitIsHit else {
+      limitIsReported = false
+      return
+    }
+    guard !limitIsReported else { return }
+    limitIsReported = true
+    emit(.watchLimitReached(watch: watch.name, KernelLimit.error(code, watch: watch, armed: armed.count)))
+  }
+}
