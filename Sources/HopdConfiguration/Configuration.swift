@@ -1,0 +1,126 @@
+// The configuration as the rest of the program sees it: one immutable value, complete and valid. What is not set has
+// its default here already; nobody else knows defaults, TOML, or files.
+
+import SystemPackage
+
+/// Everything an operator can set.
+package struct Configuration: Sendable, Hashable {
+  /// What concerns the daemon as a whole.
+  package var daemon: Daemon
+  /// The watched directories in the order of their first appearance.
+  package var watches: [Watch]
+
+  /// Is there anything to do? Without a `[[watch]]` the daemon ends with status 6 (NOTCONFIGURED).
+  package var isConfigured: Bool { !watches.isEmpty }
+
+  /// The watch of that name.
+  package func watch(named name: String) -> Watch? { watches.first { $0.name == name } }
+
+  /// Lowest level that is logged.
+  package enum LogLevel: String, CaseIterable, Sendable {
+    /// Every decision.
+    case trace
+    /// SQL statements and timings.
+    case debug
+    /// One line per store.
+    case info
+    /// What is worth a look.
+    case notice
+    /// What went wrong and was dealt with.
+    case warning
+    /// What somebody must deal with.
+    case error
+  }
+
+  /// `[daemon]`.
+  package struct Daemon: Sendable, Hashable {
+    /// `log_level`.
+    package var logLevel: LogLevel
+    /// `jobs`: stores migrated at once.
+    package var jobs: Int
+    /// `memory_limit` in bytes: what the chunks of all jobs together may use.
+    package var memoryLimit: Int64
+  }
+
+  /// One `[[watch]]`.
+  package struct Watch: Sendable, Hashable {
+    /// `name`, unique.
+    package var name: String
+    /// `directory`, absolute.
+    package var directory: FilePath
+    /// `include`: patterns for file names.
+    package var include: [String]
+    /// `exclude`: patterns for file names.
+    package var exclude: [String]
+    /// `recursive`: the directories below too.
+    package var recursive: Bool
+    /// `models`: models or folders of models, absolute.
+    package var models: [FilePath]
+    /// `versions`: the order that the operator declares; empty for the natural order.
+    package var versions: [String]
+    /// `target`: the version to migrate to; nil for the model's current one.
+    package var target: String?
+    /// `infer`: may hops be inferred where no mapping model is given?
+    package var infer: Bool
+    /// `settle`: how long a file must be quiet.
+    package var settle: Duration
+    /// `rescan`: how often everything is looked at again.
+    package var rescan: Duration
+    /// `[watch.migration]`.
+    package var migration: Migration
+    /// `[watch.backup]`.
+    package var backup: Backup
+  }
+
+  /// How thoroughly a migrated store is verified.
+  package enum Verification: String, CaseIterable, Sendable {
+    /// Schema, counts, references, quick_check.
+    case quick
+    /// Every check there is.
+    case full
+  }
+
+  /// Journal mode of the migrated store.
+  package enum JournalMode: String, CaseIterable, Sendable {
+    /// As the store had it.
+    case keep
+    /// Write-ahead log.
+    case wal
+    /// Rollback journal, deleted.
+    case delete
+  }
+
+  /// `[watch.migration]`.
+  package struct Migration: Sendable, Hashable {
+    /// `chunk_time`: the chunk grows or shrinks to this.
+    package var chunkTime: Duration
+    /// `chunk_rows_max`.
+    package var chunkRowsMax: Int
+    /// `verify`.
+    package var verify: Verification
+    /// `journal_mode`.
+    package var journalMode: JournalMode
+    /// `retry`.
+    package var retry: Retry
+  }
+
+  /// `retry`: what happens after a failure that may pass.
+  package struct Retry: Sendable, Hashable {
+    /// `attempts`: tries in all.
+    package var attempts: Int
+    /// `backoff`: pause after the first failure; it doubles.
+    package var backoff: Duration
+    /// `max`: longest pause.
+    package var max: Duration
+  }
+
+  /// `[watch.backup]`.
+  package struct Backup: Sendable, Hashable {
+    /// `keep`: generations; 0 keeps none.
+    package var keep: Int
+    /// `keep_for`: age at which a backup may go.
+    package var keepFor: Duration
+    /// `directory`, absolute; nil for beside the store.
+    package var directory: FilePath?
+  }
+}

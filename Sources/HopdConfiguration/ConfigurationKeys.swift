@@ -1,0 +1,108 @@
+// The one list of keys: what the reader asks for, what unknown keys are compared with, and what config/hopd.toml must
+// show (a test compares them both ways).
+
+/// A key of hopd.toml.
+package struct ConfigurationKey: Hashable, Sendable {
+  /// What the program does with it today.
+  package enum Status: Hashable, Sendable {
+    /// It works.
+    case supported
+    /// Only the value that describes today's behaviour is accepted; any other is refused by name.
+    case notYet(today: String)
+  }
+
+  /// Path with dots; tables of an array without a number: `watch.migration.verify`.
+  package let path: String
+  /// The default as it is written in TOML; nil where the key must be set or has no default.
+  package let defaultText: String?
+  /// Does it work already?
+  package let status: Status
+
+  private init(_ path: String, _ defaultText: String?, notYet today: String? = nil) {
+    self.path = path
+    self.defaultText = defaultText
+    status = today.map { .notYet(today: $0) } ?? .supported
+  }
+
+  /// All keys in the order of the sample file.
+  package static let all: [ConfigurationKey] = [
+    ConfigurationKey("daemon.log_level", "\"info\""),
+    ConfigurationKey("daemon.jobs", "2"),
+    ConfigurationKey("daemon.memory_limit", "\"64MiB\""),
+    ConfigurationKey("daemon.metrics_file", "\"\"", notYet: "\"\""),
+    ConfigurationKey("control.socket", "\"\"", notYet: "\"\""),
+    ConfigurationKey("watch.name", nil),
+    ConfigurationKey("watch.directory", nil),
+    ConfigurationKey("watch.include", "[\"*.sqlite\"]"),
+    ConfigurationKey("watch.exclude", "[]"),
+    ConfigurationKey("watch.recursive", "false"),
+    ConfigurationKey("watch.models", nil),
+    ConfigurationKey("watch.mappings", "[]", notYet: "[]"),
+    ConfigurationKey("watch.versions", "[]"),
+    ConfigurationKey("watch.target", "\"current\""),
+    ConfigurationKey("watch.infer", "true"),
+    ConfigurationKey("watch.settle", "\"2s\""),
+    ConfigurationKey("watch.rescan", "\"10min\""),
+    ConfigurationKey("watch.migration.chunk_time", "\"250ms\""),
+    ConfigurationKey("watch.migration.chunk_rows_max", "50_000"),
+    ConfigurationKey("watch.migration.fuse_hops", "false", notYet: "false"),
+    ConfigurationKey("watch.migration.invalid_rows", "\"fail\"", notYet: "\"fail\""),
+    ConfigurationKey("watch.migration.unmapped_entities", "\"fail\"", notYet: "\"fail\""),
+    ConfigurationKey("watch.migration.history", "\"refuse\"", notYet: "\"refuse\""),
+    ConfigurationKey("watch.migration.verify", "\"quick\""),
+    ConfigurationKey("watch.migration.replace", "\"rename\"", notYet: "\"rename\""),
+    ConfigurationKey("watch.migration.journal_mode", "\"keep\""),
+    ConfigurationKey("watch.migration.retry.attempts", "5"),
+    ConfigurationKey("watch.migration.retry.backoff", "\"30s\""),
+    ConfigurationKey("watch.migration.retry.max", "\"1h\""),
+    ConfigurationKey("watch.backup.keep", "1"),
+    ConfigurationKey("watch.backup.keep_for", "\"30d\""),
+    ConfigurationKey("watch.backup.directory", "\"\""),
+    ConfigurationKey("policies", nil, notYet: "an empty table"),
+  ]
+
+  /// Names that may follow directly below `prefix` (empty for the top).
+  static func names(below prefix: String) -> [String] {
+    var names: [String] = []
+    for key in all {
+      let rest: Substring
+      if prefix.isEmpty {
+        rest = key.path[...]
+      } else if key.path.hasPrefix(prefix + ".") {
+        rest = key.path.dropFirst(prefix.count + 1)
+      } else {
+        continue
+      }
+      let name = String(rest.prefix { $0 != "." })
+      if !names.contains(name) { names.append(name) }
+    }
+    return names
+  }
+
+  /// Is this the path of a table with known keys?
+  static func isTable(_ path: String) -> Bool { all.contains { $0.path.hasPrefix(path + ".") } }
+
+  /// The known name that looks most like `name`, if any does.
+  static func suggestion(for name: String, below prefix: String) -> String? {
+    names(below: prefix).map { ($0, distance(name, $0)) }
+      .filter { $0.1 <= max(1, name.utf8.count / 3) }.min { $0.1 < $1.1 }?.0
+  }
+
+  /// Insertions, deletions, replacements and swaps of neighbours that make one name of the other.
+  private static func distance(_ a: String, _ b: String) -> Int {
+    let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
+    var older: [Int] = []
+    var last = Array(0...b.count)
+    for i in a.indices {
+      var row = [i + 1]
+      for j in b.indices {
+        var best = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, older[j - 1] + 1) }
+        row.append(best)
+      }
+      older = last
+      last = row
+    }
+    return last.last ?? 0
+  }
+}

@@ -1,0 +1,224 @@
+// Which files make the configuration, in which order, and how they are put on top of each other: the vendor's file, the
+// administrator's, then the drop-ins of both places in name order.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// A configuration with where it came from.
+package struct LoadedConfiguration: Sendable {
+  /// The valid configuration.
+  package var configuration: Configuration
+  /// What is not known in it; nothing that stops the work.
+  package var warnings: [HopdError]
+  /// The files that are in force, the later over the earlier.
+  package var files: [FilePath]
+}
+
+/// Finds, reads, merges and checks the configuration files.
+package struct ConfigurationLoader: Sendable {
+  /// Where the vendor's file and drop-ins lie.
+  package var vendor: FilePath
+  /// Where the administrator's lie.
+  package var administrator: FilePath
+
+  /// Uses the given folders.
+  package init(vendor: FilePath = "/usr/lib/hopd", administrator: FilePath = "/etc/hopd") {
+    self.vendor = vendor
+    self.administrator = administrator
+  }
+
+  /// Loads what is installed. Files that do not exist are no error: the defaults are complete, and `isConfigured` tells
+  /// whether there is anything to do.
+  ///
+  /// Throws one error with every mistake of every file in `reasons`.
+  package func load() throws(HopdError) -> LoadedConfiguration {
+    var reasons: [HopdError] = []
+    var files = [vendor.appending("hopd.toml"), administrator.appending("hopd.toml")]
+    var dropIns: [String: FilePath] = [:]
+    for folder in [vendor, administrator] {
+      do {
+        for file in try Self.dropIns(in: folder.appending("hopd.toml.d")) {
+          dropIns[file.lastComponent?.string ?? ""] = file
+        }
+      } catch {
+        reasons.append(error)
+      }
+    }
+    files += dropIns.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map(\.value)
+    return try Self.load(files, reasons: reasons)
+  }
+
+  /// Loads one file and its own drop-ins (`FILE.d/*.toml`) and nothing that is installed; the file must exist.
+  package static func load(file: FilePath) throws(HopdError) -> LoadedConfiguration {
+    var folder = file
+    guard let name = folder.lastComponent, folder.removeLastComponent() else {
+      throw HopdError(.notFound, "no configuration file is named", at: Place(file: file))
+    }
+    folder.append("\(name.string).d")
+    guard try text(of: file) != nil else {
+      throw HopdError(.notFound, "the configuration file does not exist", at: Place(file: file))
+    }
+    let dropIns = try dropIns(in: folder)
+    return try load(
+      [file] + dropIns.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }, reasons: [])
+  }
+
+  private static func load(_ files: [FilePath], reasons: [HopdError]) throws(HopdError) -> LoadedConfiguration {
+    var reasons = reasons
+    var root = ConfigurationNode.empty
+    var watches = WatchList()
+    var used: [FilePath] = []
+    for file in files {
+      do {
+        // An empty file, or a link to /dev/null, is there only to mask another of its name.
+        guard let text = try text(of: file), !text.isEmpty else { continue }
+        var node = try ConfigurationNode(toml: text, file: file)
+        reasons += watches.take(from: &node)
+        root = root.merged(with: node)
+        used.append(file)
+      } catch {
+        reasons.append(error)
+      }
+    }
+    var reader = ConfigurationReader()
+    let configuration = reader.read(root, watches: watches.nodes)
+    reasons += reader.errors
+    if reasons.count == 1, let only = reasons.first { throw only }
+    if !reasons.isEmpty {
+      // In the order of the files and lines: that is the order in which they are repaired.
+      func rank(_ error: HopdError) -> (Int, Int, Int) {
+        (files.firstIndex { $0 == error.place.file } ?? -1, error.place.line ?? 0, error.place.column ?? 0)
+      }
+      reasons.sort { rank($0) < rank($1) }
+      throw HopdError(
+        reasons.allSatisfy { $0.code == .notYet } ? .notYet : .configurationInvalid,
+        "the configuration has \(reasons.count) mistakes", reasons: reasons)
+    }
+    return LoadedConfiguration(configuration: configuration, warnings: reader.warnings, files: used)
+  }
+
+  // MARK: Files
+
+  private static func dropIns(in folder: FilePath) throws(HopdError) -> [FilePath] {
+    guard let stream = folder.withPlatformString({ opendir($0) }) else {
+      if errno == ENOENT || errno == ENOTDIR { return [] }
+      throw HopdError(
+        .noPermission, "the folder of drop-ins cannot be read: \(Errno(rawValue: errno))", at: Place(file: folder))
+    }
+    defer { closedir(stream) }
+    var files: [FilePath] = []
+    while let entry = readdir(stream) {
+      guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { break }
+      let name = (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
+      guard let component = FilePath.Component(platformString: name) else { continue }
+      if component.extension == "toml", component.stem.isEmpty == false, !component.string.hasPrefix(".") {
+        files.append(folder.appending(component))
+      }
+    }
+    return files
+  }
+
+  /// The text of a file, nil if there is none; empty for a device as /dev/null.
+  private static func text(of file: FilePath) throws(HopdError) -> String? {
+    // Nonblocking: a pipe in the place of a file must not hang the start.
+    let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
+    if descriptor < 0, errno == ENOENT { return nil }
+    var status = stat()
+    guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
+      let code = Errno(rawValue: errno)
+      if descriptor >= 0 { close(descriptor) }
+      throw HopdError(
+        code == .permissionDenied ? .noPermission : .inputOutput, "the configuration cannot be read: \(code)",
+        at: Place(file: file))
+    }
+    defer { close(descriptor) }
+    if status.st_mode & S_IFMT == S_IFCHR { return "" }
+    guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= 1 << 20 else {
+      throw HopdError(
+        .configurationInvalid, "this is no regular file of at most 1 MiB", at: Place(file: file),
+        hint: "replace it by a TOML file")
+    }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    while true {
+      let count = read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else {
+        throw HopdError(
+          .inputOutput, "the configuration cannot be read: \(Errno(rawValue: errno))", at: Place(file: file))
+      }
+      if count == 0 { break }
+      bytes += buffer.prefix(count)
+      // It may have grown since it was looked at.
+      if bytes.count > 2 << 20 { break }
+    }
+    // The parser takes a C string: it would read a file only up to a NUL and say nothing.
+    guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
+      let lines = bytes.split(separator: 10, omittingEmptySubsequences: false)
+      let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil } ?? 0
+      throw HopdError(
+        .configurationInvalid, "this is no UTF-8 text", at: Place(file: file, line: bad + 1),
+        hint: "write the file in UTF-8, without NUL characters")
+    }
+    return text
+  }
+}
+
+/// The `[[watch]]` tables of all files, merged by their names.
+private struct WatchList {
+  private(set) var nodes: [ConfigurationNode] = []
+  private var places: [String: Int] = [:]
+
+  /// Takes the watches out of a file's tree; answers what is wrong with their names.
+  mutating func take(from root: inout ConfigurationNode) -> [HopdError] {
+    guard case .table(var entries) = root.value, let node = entries.removeValue(forKey: "watch") else { return [] }
+    root.value = .table(entries)
+    guard case .array(let elements) = node.value else {
+      return [
+        HopdError(
+          .configurationInvalid, "`watch` must be an array of tables, not \(node.kind)", at: node.place(key: "watch"),
+          hint: "write [[watch]] with double brackets")
+      ]
+    }
+    var errors: [HopdError] = []
+    var here: Set<String> = []
+    for element in elements {
+      guard case .table(let table) = element.value else {
+        errors.append(
+          HopdError(
+            .configurationInvalid, "`watch` holds \(element.kind), not a table", at: element.place(key: "watch"),
+            hint: "write [[watch]]"))
+        continue
+      }
+      guard let nameNode = table["name"], case .string(let name) = nameNode.value, Self.isName(name) else {
+        errors.append(
+          HopdError(
+            .configurationInvalid, "a watch needs a `name` of letters, digits, `-`, `_` and `.`",
+            at: (table["name"] ?? element).place(key: "watch.name"), hint: "write name = \"library\""))
+        continue
+      }
+      if !here.insert(name).inserted {
+        errors.append(
+          HopdError(
+            .configurationInvalid, "two watches of this file have the same name",
+            at: nameNode.place(key: "watch.\(name).name"), hint: "give one of them another name"))
+      } else if let index = places[name] {
+        nodes[index] = nodes[index].merged(with: element)
+      } else {
+        places[name] = nodes.count
+        nodes.append(element)
+      }
+    }
+    return errors
+  }
+
+  /// Names stand in keys, in journal fields and in messages.
+  private static func isName(_ name: String) -> Bool {
+    (1...64).contains(name.utf8.count)
+      && name.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+          || "-_.".utf8.contains(byte)
+      }
+  }
+}

@@ -1,0 +1,283 @@
+// From the merged tree to the `Configuration`: every key by its name, its type, its range and its default. Nothing stops
+// at the first mistake; all of them are told at once, because an operator repairs a file in one go.
+
+import Diagnostics
+import SystemPackage
+
+/// Reads the tree and collects what is wrong or unknown in it.
+struct ConfigurationReader {
+  private(set) var errors: [HopdError] = []
+  private(set) var warnings: [HopdError] = []
+
+  /// A table that is being read: its entries, its path in the key list, its path as shown.
+  private struct Scope {
+    var entries: [String: ConfigurationNode]
+    var path: String
+    var shown: String
+
+    func shown(_ key: String) -> String { shown.isEmpty ? key : "\(shown).\(key)" }
+  }
+
+  /// Reads everything; the value is of use only if `errors` is empty afterwards.
+  mutating func read(_ root: ConfigurationNode, watches: [ConfigurationNode]) -> Configuration {
+    guard case .table(let entries) = root.value else {
+      return Configuration(daemon: daemon(Scope(entries: [:], path: "daemon", shown: "daemon")), watches: [])
+    }
+    let top = Scope(entries: entries, path: "", shown: "")
+    reportUnknown(top)
+    let daemon = daemon(table(top, "daemon"))
+    let control = table(top, "control")
+    notYet(control, "socket") { if case .string("") = $0 { true } else { false } }
+    notYet(top, "policies") { if case .table(let all) = $0 { all.isEmpty } else { false } }
+    return Configuration(daemon: daemon, watches: watches.map { watch($0) })
+  }
+
+  // MARK: Tables
+
+  private mutating func daemon(_ scope: Scope) -> Configuration.Daemon {
+    notYet(scope, "metrics_file") { if case .string("") = $0 { true } else { false } }
+    return Configuration.Daemon(
+      logLevel: choice(scope, "log_level", .info),
+      jobs: integer(scope, "jobs", 2, in: 1...256),
+      memoryLimit: bytes(scope, "memory_limit", 64 << 20, in: (1 << 20)...(1 << 46)))
+  }
+
+  private mutating func watch(_ node: ConfigurationNode) -> Configuration.Watch {
+    var name = ""
+    var entries: [String: ConfigurationNode] = [:]
+    if case .table(let all) = node.value { entries = all }
+    if case .string(let text)? = entries["name"]?.value { name = text }
+    let scope = Scope(entries: entries, path: "watch", shown: "watch.\(name.isEmpty ? "?" : name)")
+    reportUnknown(scope)
+    notYet(scope, "mappings") { if case .array(let all) = $0 { all.isEmpty } else { false } }
+    let target = string(scope, "target", "current")
+    if target.isEmpty { wrong(scope, "target", "is empty", "write \"current\" or the name of a version") }
+    return Configuration.Watch(
+      name: name,
+      directory: path(scope, "directory") ?? missing(scope, "directory", node, "directory = \"/srv/stores\"", "/"),
+      include: patterns(scope, "include", ["*.sqlite"]),
+      exclude: patterns(scope, "exclude", []),
+      recursive: boolean(scope, "recursive", false),
+      models: models(scope, node),
+      versions: strings(scope, "versions", []),
+      target: target == "current" ? nil : target,
+      infer: boolean(scope, "infer", true),
+      settle: duration(scope, "settle", .seconds(2), in: .milliseconds(1) ... .seconds(86_400)),
+      rescan: duration(scope, "rescan", .seconds(600), in: .seconds(1) ... .seconds(30 * 86_400)),
+      migration: migration(table(scope, "migration")),
+      backup: backup(table(scope, "backup")))
+  }
+
+  private mutating func migration(_ scope: Scope) -> Configuration.Migration {
+    notYet(scope, "fuse_hops") { if case .boolean(false) = $0 { true } else { false } }
+    notYet(scope, "invalid_rows") { if case .string("fail") = $0 { true } else { false } }
+    notYet(scope, "unmapped_entities") { if case .string("fail") = $0 { true } else { false } }
+    notYet(scope, "history") { if case .string("refuse") = $0 { true } else { false } }
+    notYet(scope, "replace") { if case .string("rename") = $0 { true } else { false } }
+    let retry = table(scope, "retry")
+    return Configuration.Migration(
+      chunkTime: duration(scope, "chunk_time", .milliseconds(250), in: .milliseconds(1) ... .seconds(60)),
+      chunkRowsMax: integer(scope, "chunk_rows_max", 50_000, in: 1...10_000_000),
+      verify: choice(scope, "verify", .quick),
+      journalMode: choice(scope, "journal_mode", .keep),
+      retry: Configuration.Retry(
+        attempts: integer(retry, "attempts", 5, in: 1...1000),
+        backoff: duration(retry, "backoff", .seconds(30), in: .milliseconds(1) ... .seconds(86_400)),
+        max: duration(retry, "max", .seconds(3600), in: .milliseconds(1) ... .seconds(30 * 86_400))))
+  }
+
+  private mutating func backup(_ scope: Scope) -> Configuration.Backup {
+    var directory: FilePath?
+    if case .string("")? = scope.entries["directory"]?.value {} else { directory = path(scope, "directory") }
+    return Configuration.Backup(
+      keep: integer(scope, "keep", 1, in: 0...10_000),
+      keepFor: duration(scope, "keep_for", .seconds(30 * 86_400), in: .zero ... .seconds(36_600 * 86_400)),
+      directory: directory)
+  }
+
+  private mutating func models(_ scope: Scope, _ node: ConfigurationNode) -> [FilePath] {
+    guard let models = scope.entries["models"] else {
+      return [missing(scope, "models", node, "models = [\"/srv/models/Library.momd\"]", "/")]
+    }
+    let names = strings(scope, "models", [])
+    if names.isEmpty, case .array(let all) = models.value, all.isEmpty {
+      wrong(scope, "models", "names no model", "write models = [\"/srv/models/Library.momd\"]")
+    }
+    return names.map { absolute($0, scope, "models") }
+  }
+
+  // MARK: Values
+
+  private mutating func table(_ scope: Scope, _ key: String) -> Scope {
+    var inner = Scope(entries: [:], path: scope.path.isEmpty ? key : "\(scope.path).\(key)", shown: scope.shown(key))
+    guard let node = scope.entries[key] else { return inner }
+    guard case .table(let entries) = node.value else {
+      wrong(scope, key, "must be a table, not \(node.kind)", "write a [\(inner.path)] section")
+      return inner
+    }
+    inner.entries = entries
+    reportUnknown(inner)
+    return inner
+  }
+
+  private mutating func string(_ scope: Scope, _ key: String, _ standard: String) -> String {
+    guard let node = scope.entries[key] else { return standard }
+    if case .string(let text) = node.value { return text }
+    wrong(scope, key, "must be a string, not \(node.kind)", "write \(key) = \"\(standard)\"")
+    return standard
+  }
+
+  private mutating func boolean(_ scope: Scope, _ key: String, _ standard: Bool) -> Bool {
+    guard let node = scope.entries[key] else { return standard }
+    if case .boolean(let flag) = node.value { return flag }
+    wrong(scope, key, "must be true or false, not \(node.kind)", "write \(key) = \(standard), without quotes")
+    return standard
+  }
+
+  private mutating func integer(_ scope: Scope, _ key: String, _ standard: Int, in range: ClosedRange<Int>) -> Int {
+    guard let node = scope.entries[key] else { return standard }
+    guard case .integer(let number) = node.value else {
+      wrong(scope, key, "must be an integer, not \(node.kind)", "write \(key) = \(standard)")
+      return standard
+    }
+    guard let number = Int(exactly: number), range.contains(number) else {
+      wrong(
+        scope, key, "must lie between \(range.lowerBound) and \(range.upperBound)", "write \(key) = \(standard)")
+      return standard
+    }
+    return number
+  }
+
+  private mutating func bytes(
+    _ scope: Scope, _ key: String, _ standard: Int64, in range: ClosedRange<Int64>
+  ) -> Int64 {
+    guard let node = scope.entries[key] else { return standard }
+    let remedy = "write \(key) = \"\(standard >> 20)MiB\" (units: B, KiB, MiB, GiB, TiB)"
+    guard case .string(let text) = node.value, let number = Quantity.bytes(text) else {
+      wrong(scope, key, "is no size", remedy)
+      return standard
+    }
+    if !range.contains(number) {
+      wrong(scope, key, "must lie between \(range.lowerBound >> 20)MiB and \(range.upperBound >> 40)TiB", remedy)
+    }
+    return number
+  }
+
+  private mutating func duration(
+    _ scope: Scope, _ key: String, _ standard: Duration, in range: ClosedRange<Duration>
+  ) -> Duration {
+    guard let node = scope.entries[key] else { return standard }
+    let remedy = "write \(key) = \(Self.defaultText(scope, key)) (units: ms, s, min, h, d, w)"
+    guard case .string(let text) = node.value, let time = Quantity.duration(text) else {
+      wrong(scope, key, "is no time", remedy)
+      return standard
+    }
+    if !range.contains(time) {
+      wrong(scope, key, "must lie between \(range.lowerBound) and \(range.upperBound)", remedy)
+    }
+    return time
+  }
+
+  private mutating func choice<Choice: RawRepresentable & CaseIterable>(
+    _ scope: Scope, _ key: String, _ standard: Choice
+  ) -> Choice where Choice.RawValue == String {
+    guard let node = scope.entries[key] else { return standard }
+    if case .string(let text) = node.value, let choice = Choice(rawValue: text) { return choice }
+    let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+    wrong(scope, key, "must be one of \(names)", "write \(key) = \"\(standard.rawValue)\"")
+    return standard
+  }
+
+  private mutating func strings(_ scope: Scope, _ key: String, _ standard: [String]) -> [String] {
+    guard let node = scope.entries[key] else { return standard }
+    guard case .array(let elements) = node.value else {
+      wrong(scope, key, "must be an array of strings, not \(node.kind)", "write \(key) = [\"…\"]")
+      return standard
+    }
+    var result: [String] = []
+    for element in elements {
+      if case .string(let text) = element.value, !text.isEmpty {
+        result.append(text)
+      } else {
+        wrong(scope, key, "holds something that is no string, or an empty one", "write \(key) = [\"…\"]", at: element)
+      }
+    }
+    return result
+  }
+
+  /// Patterns are compared with file names, so that one with a slash would never match.
+  private mutating func patterns(_ scope: Scope, _ key: String, _ standard: [String]) -> [String] {
+    let patterns = strings(scope, key, standard)
+    if let slashed = patterns.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
+      wrong(
+        scope, key, "\"\(slashed)\" holds a slash; patterns are compared with file names",
+        "write the part after the slash, and recursive = true for the directories below")
+    }
+    if key == "include", patterns.isEmpty, case .array(let all)? = scope.entries[key]?.value, all.isEmpty {
+      wrong(scope, key, "matches no file", "write include = [\"*.sqlite\"]")
+    }
+    return patterns
+  }
+
+  private mutating func path(_ scope: Scope, _ key: String) -> FilePath? {
+    guard let node = scope.entries[key] else { return nil }
+    guard case .string(let text) = node.value else {
+      wrong(scope, key, "must be a string, not \(node.kind)", "write \(key) = \"/srv/stores\"")
+      return "/"
+    }
+    return absolute(text, scope, key)
+  }
+
+  private mutating func absolute(_ text: String, _ scope: Scope, _ key: String) -> FilePath {
+    let path = FilePath(text).lexicallyNormalized()
+    if !path.isAbsolute || text.utf8.contains(0) {
+      wrong(scope, key, "\"\(text)\" is no absolute path", "begin it with /")
+    }
+    return path
+  }
+
+  // MARK: What is wrong
+
+  private mutating func missing(
+    _ scope: Scope, _ key: String, _ node: ConfigurationNode, _ example: String, _ standard: FilePath
+  ) -> FilePath {
+    errors.append(
+      HopdError(
+        .configurationInvalid, "`\(key)` is not set", at: node.place(key: scope.shown(key)), hint: "write \(example)"))
+    return standard
+  }
+
+  private mutating func wrong(
+    _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: ConfigurationNode? = nil
+  ) {
+    let place = (node ?? scope.entries[key])?.place(key: scope.shown(key)) ?? Place(key: scope.shown(key))
+    errors.append(HopdError(.configurationInvalid, "`\(key)` \(message)", at: place, hint: hint))
+  }
+
+  private mutating func notYet(
+    _ scope: Scope, _ key: String, isToday: (ConfigurationNode.Value) -> Bool
+  ) {
+    guard let node = scope.entries[key], !isToday(node.value) else { return }
+    let path = scope.path.isEmpty ? key : "\(scope.path).\(key)"
+    var today = "nothing"
+    if case .notYet(let text)? = ConfigurationKey.all.first(where: { $0.path == path })?.status { today = text }
+    errors.append(
+      HopdError(
+        .notYet, "`\(key)` cannot be set to this yet: the only value of this version is \(today)",
+        at: node.place(key: scope.shown(key)), hint: "remove it"))
+  }
+
+  private mutating func reportUnknown(_ scope: Scope) {
+    let known = ConfigurationKey.names(below: scope.path)
+    for (key, node) in scope.entries.sorted(by: { $0.key < $1.key }) where !known.contains(key) {
+      warnings.append(
+        HopdError(
+          .unknownKey, "unknown key, ignored", at: node.place(key: scope.shown(key)),
+          hint: ConfigurationKey.suggestion(for: key, below: scope.path).map { "did you mean `\($0)`?" }))
+    }
+  }
+
+  private static func defaultText(_ scope: Scope, _ key: String) -> String {
+    ConfigurationKey.all.first { $0.path == "\(scope.path).\(key)" }?.defaultText ?? "\"10s\""
+  }
+}

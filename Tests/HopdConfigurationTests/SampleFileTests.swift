@@ -1,0 +1,69 @@
+// config/hopd.toml against the list of keys: a key that is not shown to operators does not exist for them, and a default
+// that is shown must be the default.
+
+import SystemPackage
+import Testing
+
+@testable import HopdConfiguration
+
+@Suite struct SampleFileTests {
+  private static let file = Repository.root.appending("config/hopd.toml")
+
+  /// The sample with the `#` of every commented-out line removed: lines that begin with `#` and no space after it.
+  private static func uncommented() throws -> String {
+    try Repository.read(file).split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.hasPrefix("#") && !$0.hasPrefix("# ") ? $0.dropFirst() : $0 }.joined(separator: "\n")
+  }
+
+  @Test func showsEverySupportedKeyAndNoOther() throws {
+    let positions = KeyPositions(try Self.uncommented()).positions
+    let shown = Set(
+      positions.keys.map { path in
+        path.compactMap { step in if case .key(let name) = step { name } else { nil } }.joined(separator: ".")
+      }.filter { path in !ConfigurationKey.isTable(path) && path != "" })
+    let supported = Set(ConfigurationKey.all.filter { $0.status == .supported }.map(\.path))
+    #expect(shown == supported)
+  }
+
+  @Test func namesEveryKeyThatIsToCome() throws {
+    let text = try Repository.read(Self.file)
+    for key in ConfigurationKey.all {
+      guard case .notYet(let today) = key.status else { continue }
+      let name = String(key.path.split(separator: ".").last ?? "")
+      #expect(text.contains("\(name) = \(today)") || text.contains("[\(name)]"), "\(key.path)")
+    }
+  }
+
+  @Test func uncommentedItIsTheDefaults() throws {
+    let node = try ConfigurationNode(toml: try Self.uncommented(), file: Self.file)
+    let minimal = try ConfigurationNode(
+      toml: """
+        [[watch]]
+        name = "library"
+        directory = "/srv/library/stores"
+        models = ["/srv/library/models/Library.momd"]
+        """, file: "minimal.toml")
+    #expect(try Self.configuration(node) == Self.configuration(minimal))
+  }
+
+  @Test func asItIsShippedItIsValidAndNotConfigured() throws {
+    let loaded = try ConfigurationLoader.load(file: Self.file)
+    #expect(!loaded.configuration.isConfigured)
+    #expect(loaded.warnings.isEmpty)
+  }
+
+  private static func configuration(_ node: ConfigurationNode) throws -> Configuration {
+    var reader = ConfigurationReader()
+    guard case .table(var entries) = node.value, case .array(let watches)? = entries.removeValue(forKey: "watch")?.value
+    else {
+      Issue.record("no watch in the text")
+      throw CancellationError()
+    }
+    var root = node
+    root.value = .table(entries)
+    let configuration = reader.read(root, watches: watches)
+    #expect(reader.errors.isEmpty)
+    #expect(reader.warnings.isEmpty)
+    return configuration
+  }
+}
