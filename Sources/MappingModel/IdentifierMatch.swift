@@ -19,8 +19,14 @@ struct IdentifierMatch {
   /// Names that stand on both sides without being matched with each other, sorted: an identifier says that the one is
   /// not the other, and nobody can tell whether that was meant.
   let contradictions: [String]
+  /// Identifiers by name, for messages.
+  let sourceIdentifiers: [String: String]
+  let destinationIdentifiers: [String: String]
 
   init(source: [Identified], destination: [Identified]) {
+    sourceIdentifiers = Dictionary(source.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
+    destinationIdentifiers = Dictionary(
+      destination.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
     duplicatesInSource = IdentifierMatch.duplicates(source)
     duplicatesInDestination = IdentifierMatch.duplicates(destination)
     var sourceByIdentifier: [String: String] = [:]

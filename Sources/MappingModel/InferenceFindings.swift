@@ -41,13 +41,16 @@ struct InferenceFindings {
       }
     }
     for name in match.contradictions {
+      let old = match.sourceIdentifiers[name] ?? name
+      let new = match.destinationIdentifiers[name] ?? name
       let from = match.sourceByDestination[name].map { "it continues \($0)" } ?? "it continues nothing"
-      let to = match.sourceByDestination.first { $0.value == name }.map { "that one continues as \($0.key)" }
+      let to = match.sourceByDestination.first { $0.value == name }.map { ", and that one continues as \($0.key)" }
       report(
         name, owner?.destination,
-        "both versions have \(name), but the renaming identifiers say that they are not the same: \(from)"
-          + (to.map { ", and \($0)" } ?? ""),
-        hint: "rename in one version and use the name again in a later one, or correct the renaming identifier")
+        "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they are "
+          + "not the same: \(from)" + (to ?? ""),
+        hint: "if they are the same, give \(name) the renaming identifier \"\(old)\" in the destination; if not, use "
+          + "another name")
     }
   }
 }

@@ -89,7 +89,10 @@ struct DropCounting {
         let storage = journey.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
       switch storage {
-      case .toOne(let table, let column, _, _):
+      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _):
+        // Both ends are dropped together; the pairs are told for the end whose rows hold the column.
+        let isToOne = if case .toOne = storage { true } else { false }
+        guard isToOne != origin.isInverted else { continue }
         try note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
       case .join(let join, _):
         // Both ends are dropped together; the pairs are told once.
@@ -107,7 +110,6 @@ struct DropCounting {
         counts[key] =
           try reader.connection.integer(
             "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table))") ?? 0
-      case .inverseOfToOne: continue  // The column is the to-one's and is told with that.
       }
     }
   }

@@ -68,7 +68,10 @@ package enum MigrationPlanner {
     var warnings = catalog.warnings.filter { $0.place.file?.starts(with: store.version.path) ?? false }
     inspection.inspect(store.metadata, version: store.version)
     try inspection.inspectSchema()
-    for error in inspection.findings.errors { findings.add(error) }
+    // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
+    for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
+      findings.add(error)
+    }
     var schemas = [sourceSchema]
     if let last = edges.last {
       let decision = JoinTableDecision(journey: journey, destination: last.destination.model, given: naming)
@@ -80,7 +83,7 @@ package enum MigrationPlanner {
           naming: index == edges.count - 1 ? decision.naming : JoinTableNaming())
       }
     }
-    for schema in schemas {
+    for schema in edges.isEmpty ? [] : schemas {
       for error in schema.unsupported where error.code == .layoutUnsupported { findings.add(error) }
     }
     try findings.throwIfAny(at: place)
@@ -91,8 +94,8 @@ package enum MigrationPlanner {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
       try rows.checkUniqueness()
+      try rows.findings.throwIfAny(at: place)
     }
-    try rows.findings.throwIfAny(at: place)
 
     let drops = try DropCounting(journey: journey, reader: reader, rows: rows.rows)
     let dangling = try DanglingReferences.find(schema: sourceSchema, reader: reader)

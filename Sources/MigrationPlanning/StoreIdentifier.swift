@@ -35,9 +35,14 @@ package enum StoreIdentifier {
   ) throws -> StoreAssessment {
     let place = Place(store: location.database)
     let tables = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
-    guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
+    guard tables.contains("Z_METADATA") else {
       throw HopdError(
         .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place)
+    }
+    guard tables.contains("Z_PRIMARYKEY") else {
+      throw HopdError(
+        .storeDamaged, "the store lacks Z_PRIMARYKEY, which numbers its entities", at: place,
+        hint: "restore the store from a backup")
     }
     let metadata = try reader.metadata()
     let matches = catalog.versions.filter { isMatch(metadata.versionHashes, $0) }

@@ -102,7 +102,7 @@ struct SampleValues {
       return .real(bounded([-99_999_999.99, 99_999_999.99, 0, 0.01, 0.1, 1e15][(index + 5) % 6], attribute))
     case .date:
       // distantPast and distantFuture of Foundation, the two epochs, and instants that are no whole second.
-      let dates: [Double] = [-63_114_076_800, 64_092_211_200, 0, -978_307_200, -0.25, 86_399.999]
+      let dates: [Double] = [-63_114_076_800, 63_113_904_000, 0, -978_307_200, -0.25, 86_399.999]
       return .real(bounded(dates[(index + 5) % 6], attribute))
     case .string:
       return .text(fitted(SampleValues.strings[(index + 5) % SampleValues.strings.count], attribute))

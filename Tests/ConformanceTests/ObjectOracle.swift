@@ -84,13 +84,14 @@ struct ObjectOracle {
         newID[object.id] = entity + object.id.drop { $0 != "/" }
       }
     }
+    let inverted = invertedPairs(objects)
     let migrated = objects.compactMap { object -> DumpedObject? in
       guard let entityMapping = mapping.mapping(fromSource: object.entity), let id = newID[object.id],
         let name = entityMapping.destinationEntity, let entity = destination.entity(named: name)
       else { return nil }
       return DumpedObject(
         entity: name, id: id, attributes: attributes(of: object, entity, entityMapping),
-        relationships: relationships(of: object, entity, entityMapping, newID: newID))
+        relationships: relationships(of: object, entity, entityMapping, newID: newID, inverted: inverted))
     }
     return order(migrated)
   }
@@ -126,8 +127,30 @@ struct ObjectOracle {
     return date.formatted(.iso8601).dropLast() + ".0Z"
   }
 
+  /// Who points at whom through each relationship that is only matched by its inverse: "relationship target" → owners.
+  private func invertedPairs(_ objects: [DumpedObject]) -> [String: [String]] {
+    let names = Set(
+      mapping.entityMappings.flatMap(\.relationships).compactMap { $0.source?.isInverted == true ? $0.source?.relationship : nil })
+    var result: [String: [String]] = [:]
+    for object in objects {
+      for name in names {
+        for target in ids(object.relationships[name]) { result["\(name) \(target)", default: []].append(object.id) }
+      }
+    }
+    return result
+  }
+
+  private func ids(_ value: JSON?) -> [String] {
+    switch value {
+    case .string(let id)?: [id]
+    case .array(let ids)?: ids.compactMap { if case .string(let id) = $0 { id } else { nil } }
+    default: []
+    }
+  }
+
   private func relationships(
-    of object: DumpedObject, _ entity: Entity, _ entityMapping: EntityMapping, newID: [String: String]
+    of object: DumpedObject, _ entity: Entity, _ entityMapping: EntityMapping, newID: [String: String],
+    inverted: [String: [String]]
   ) -> [String: JSON] {
     var result: [String: JSON] = [:]
     for relationship in destination.allRelationships(of: entity).values where !relationship.isTransient {
@@ -136,10 +159,15 @@ struct ObjectOracle {
       var wasOrdered = false
       if let from, !from.isInverted, let before = source.entity(named: from.entity) {
         wasOrdered = source.allRelationships(of: before)[from.relationship]?.isOrdered ?? false
-        switch object.relationships[from.relationship] {
-        case .string(let id)?: targets = [id]
-        case .array(let ids)?: targets = ids.compactMap { if case .string(let id) = $0 { id } else { nil } }
-        default: break
+        targets = ids(object.relationships[from.relationship])
+      } else if let from {
+        targets = inverted["\(from.relationship) \(object.id)"] ?? []
+        // The order of these targets was kept by the inverse's own inverse, under its old name.
+        if let before = source.entity(named: from.entity),
+          let old = source.allRelationships(of: before)[from.relationship].flatMap({ source.inverse(of: $0) })
+        {
+          wasOrdered = old.relationship.isOrdered
+          if wasOrdered { targets = ids(object.relationships[old.relationship.name]) }
         }
       }
       let surviving = targets.compactMap { newID[$0] }

@@ -115,7 +115,8 @@ struct RandomModels {
 
   private mutating func change() {
     guard let index = entities.indices.randomElement(using: &dice) else { return }
-    switch Int.random(in: 0..<13, using: &dice) {
+    switch Int.random(in: 0..<14, using: &dice) {
+    case 13: renameOneEndSilently(index)
     case 0:
       var new = attribute()
       // A required attribute without default is refused where rows exist: that has tests of its own.
@@ -194,6 +195,10 @@ struct RandomModels {
 
   private mutating func renameRelationship(_ index: Int) {
     guard let other = entities[index].relationships.indices.randomElement(using: &dice) else { return }
+    renameRelationship(index, other)
+  }
+
+  private mutating func renameRelationship(_ index: Int, _ other: Int) {
     let (old, new) = (entities[index].relationships[other].name, name("s"))
     entities[index].relationships[other].name = new
     for e in entities.indices {
@@ -201,5 +206,14 @@ struct RandomModels {
         entities[e].relationships[r].inverseName = new
       }
     }
+  }
+
+  /// A rename without identifier: this end is new, but its inverse is not, so the pairs come through the inverse.
+  private mutating func renameOneEndSilently(_ index: Int) {
+    guard let other = entities[index].relationships.indices.randomElement(using: &dice),
+      entities[index].relationships[other].inverseName != nil
+    else { return }
+    renameRelationship(index, other)
+    entities[index].relationships[other].renamingIdentifier = entities[index].relationships[other].name
   }
 }

@@ -91,11 +91,11 @@ import Testing
 
   @Test func identifiersThatContradictNames() {
     // A becomes B, and a new A appears.
-    expect([entity("A")], [entity("B", id: "A"), entity("A", id: "New")], "A", "renaming identifiers say")
+    expect([entity("A")], [entity("B", id: "A"), entity("A", id: "New")], "A", "say that they are not the same")
     // A swap.
     expect(
       [entity("E", [attribute("a"), attribute("b")])],
-      [entity("E", [attribute("a", id: "b"), attribute("b", id: "a")])], "E.b", "renaming identifiers say")
+      [entity("E", [attribute("a", id: "b"), attribute("b", id: "a")])], "E.b", "say that they are not the same")
     // An identifier that was forgotten in the next version.
     expect(
       [entity("E", [attribute("b", id: "a")])], [entity("E", [attribute("b")])], "E.b", "it continues nothing")

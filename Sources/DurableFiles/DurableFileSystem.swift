@@ -1,0 +1,110 @@
+// Every file call whose order matters for crash safety, behind one protocol. The part that swaps stores says *in which
+// order* files change; this one says *how* each single change is made. They are apart so that a test can fail, record
+// or crash each call, one after the other.
+
+import Diagnostics
+import SystemPackage
+
+/// The file calls the replacement of a store is made of.
+///
+/// Paths are absolute and canonical (`canonical(_:)`); no call follows a symbolic link in any component. Every call
+/// throws `HopdError` with a code made from errno, the path as place, and the `Errno` as cause.
+package protocol DurableFileSystem: Sendable {
+  /// The absolute path without symbolic links, `.` or `..`; the file must exist.
+  func canonical(_ path: FilePath) throws -> FilePath
+  /// What is at `path`, or nil where there is nothing. The file is not opened.
+  func status(_ path: FilePath) throws -> FileStatus?
+  /// Names in a directory, without `.` and `..`, sorted by bytes.
+  func names(in directory: FilePath) throws -> [FilePath.Component]
+  /// The content of a small file; more than `limit` bytes is an error.
+  func read(_ path: FilePath, limit: Int) throws -> [UInt8]
+  /// Owner, group, mode and extended attributes, read without opening the file.
+  func attributes(of path: FilePath) throws -> FileAttributes
+  /// Bytes an unprivileged process may still write on the file system of `path`.
+  func freeBytes(at path: FilePath) throws -> Int64
+  /// Throws `.noPermission` when this process may not write to `path`.
+  func checkWritable(_ path: FilePath) throws
+  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell.
+  ///
+  /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
+  func isOpenElsewhere(_ path: FilePath) throws -> Bool?
+
+  /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the directory.
+  func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
+  /// Copies content and mode into a file that does not exist yet, and syncs it.
+  ///
+  /// Opens and closes both: never call it for a database this process holds SQLite locks on.
+  func copyFile(from source: FilePath, to destination: FilePath) throws
+  /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
+  func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
+  /// Makes a directory.
+  func makeDirectory(_ path: FilePath, mode: UInt32) throws
+  /// A second name for a file.
+  func link(_ existing: FilePath, as new: FilePath) throws
+  /// Renames, replacing what is there.
+  func rename(_ old: FilePath, to new: FilePath) throws
+  /// Renames; an existing file under the new name is an error.
+  func renameNoReplace(_ old: FilePath, to new: FilePath) throws
+  /// Takes a name of a file away.
+  func unlink(_ path: FilePath) throws
+  /// Removes an empty directory.
+  func removeDirectory(_ path: FilePath) throws
+  /// Makes the content and attributes of a file durable. A failure is final: the caller gives up, never asks again.
+  func syncFile(_ path: FilePath) throws
+  /// Makes the names in a directory durable. A failure is final as with `syncFile`.
+  func syncDirectory(_ path: FilePath) throws
+}
+
+extension DurableFileSystem {
+  /// Writes a whole small file so that after a crash it is the old one or the new one: temporary file, sync, rename,
+  /// sync of the directory. `temporarySuffix` must be unique among writers of the same file.
+  package func writeDurably(
+    _ bytes: [UInt8], to path: FilePath, mode: UInt32 = 0o600, temporarySuffix: String = ".new"
+  ) throws {
+    guard let name = path.lastComponent else {
+      throw HopdError(.internalError, "a file to be written has no name", at: Place(file: path))
+    }
+    let directory = path.removingLastComponent()
+    let temporary = directory.appending(name.string + temporarySuffix)
+    try unlinkIfPresent(temporary)  // left over from a crash
+    do {
+      try createFile(temporary, bytes, mode: mode)
+      try rename(temporary, to: path)
+    } catch {
+      _ = try? unlinkIfPresent(temporary)
+      throw error
+    }
+    try syncDirectory(directory)
+  }
+
+  /// Takes a name away if it is there. True when it was.
+  @discardableResult
+  package func unlinkIfPresent(_ path: FilePath) throws -> Bool {
+    guard try status(path) != nil else { return false }
+    try unlink(path)
+    return true
+  }
+
+  /// Makes a directory unless it is there, and syncs its parent when it was made.
+  package func ensureDirectory(_ path: FilePath, mode: UInt32 = 0o700) throws {
+    if let found = try status(path) {
+      guard found.kind == .directory else {
+        throw HopdError(.unsuitableFile, "a directory is needed here, but this is \(found.kind)", at: Place(file: path))
+      }
+      return
+    }
+    try makeDirectory(path, mode: mode)
+    try syncDirectory(path.removingLastComponent())
+  }
+
+  /// Gives `destination` the owner, group, mode, ACLs and extended attributes of `source`.
+  package func copyAttributes(from source: FilePath, to destination: FilePath) throws {
+    try setAttributes(attributes(of: source), of: destination)
+  }
+
+  /// The kernel's boot id: what was written without sync is only to be believed while it stays the same.
+  package func bootIdentifier() throws -> String {
+    let bytes = try read("/proc/sys/kernel/random/boot_id", limit: 256)
+    return String(decoding: bytes.filter { $0 > 0x20 && $0 < 0x7f }, as: UTF8.self)
+  }
+}

@@ -1,0 +1,48 @@
+// One owner per store: an advisory lock on a file of hopd's own. It is never taken on a store, because closing any
+// descriptor of a store drops the locks SQLite holds on it (replacement.md P2). The kernel frees it with the process.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+extension HopdError.Code {
+  /// Another hopd or hopctl works on this store.
+  package static let lockedByOther = HopdError.Code("locked-by-other", exit: .unavailable, isRetryable: true)
+}
+
+/// An exclusive `flock` on a lock file; held until `release()` or the end of the value's life.
+package final class FileLock {
+  /// The lock file. It stays after the release: removing it would let two processes lock two files of one name.
+  package let path: FilePath
+  private var descriptor: Int32
+
+  /// Takes the lock or throws `.lockedByOther` at once. The lock file is made if it is missing; its directory exists.
+  package init(path: FilePath) throws {
+    self.path = path
+    let files = LinuxFileSystem()
+    let file = try files.open(path, "open the lock file", O_RDWR | O_CREAT, mode: 0o600)
+    do {
+      try call("lock", at: path) { flock(file.number, LOCK_EX | LOCK_NB) }
+    } catch let error as HopdError where error.errno == .wouldBlock {
+      let owner = String(decoding: (try? files.read(path, limit: 64)) ?? [], as: UTF8.self).filter(\.isNumber)
+      throw HopdError(
+        .lockedByOther,
+        "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
+        at: Place(file: path), hint: "wait until it has finished, then try again")
+    }
+    descriptor = try call("keep the lock", at: path) { dup(file.number) }
+    // Only a help for whoever reads the refusal; the lock itself is the kernel's.
+    let text = Array("\(getpid())\n".utf8)
+    _ = ftruncate(descriptor, 0)
+    _ = pwrite(descriptor, text, text.count, 0)
+  }
+
+  /// Gives the lock back.
+  package func release() {
+    guard descriptor >= 0 else { return }
+    _ = close(descriptor)
+    descriptor = -1
+  }
+
+  deinit { release() }
+}

@@ -1,0 +1,77 @@
+// Owner, mode, ACLs and extended attributes: read by path without opening the file (closing a descriptor of a database
+// would drop its SQLite locks), set through a descriptor, read back and compared.
+
+import CLinux
+import Diagnostics
+import Glibc
+import SystemPackage
+
+extension LinuxFileSystem {
+  package func attributes(of path: FilePath) throws -> FileAttributes {
+    guard let found = try status(path) else { throw HopdError(errno: ENOENT, "read the attributes", at: path) }
+    return FileAttributes(
+      owner: found.owner, group: found.group, mode: found.mode,
+      extended: try path.withPlatformString { name in
+        try extendedAttributes(
+          at: path, list: { clinux_llistxattr(name, $0, $1) }, get: { clinux_lgetxattr(name, $0, $1, $2) })
+      })
+  }
+
+  package func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws {
+    let file = try open(path, "set the attributes", O_RDONLY | O_NONBLOCK)
+    guard let found = try status(path) else { throw HopdError(errno: ENOENT, "set the attributes", at: path) }
+    // Owner first: changing it clears the set-id bits and may clear capabilities.
+    if found.owner != attributes.owner || found.group != attributes.group {
+      try call("set owner \(attributes.owner) and group \(attributes.group)", at: path) {
+        fchown(file.number, attributes.owner, attributes.group)
+      }
+    }
+    let present = try extendedAttributes(
+      at: path, list: { clinux_flistxattr(file.number, $0, $1) },
+      get: { clinux_fgetxattr(file.number, $0, $1, $2) })
+    // A new file may have inherited an ACL from its directory which the old one does not have. Labels that the system
+    // itself gives (security.*) are overwritten below, never taken away.
+    for name in present.keys.sorted() where attributes.extended[name] == nil && !name.hasPrefix("security.") {
+      try call("remove the attribute \(name)", at: path) { clinux_fremovexattr(file.number, name) }
+    }
+    for (name, value) in attributes.extended.sorted(by: { $0.key < $1.key }) where present[name] != value {
+      try call("set the attribute \(name)", at: path) {
+        value.withUnsafeBytes { clinux_fsetxattr(file.number, name, $0.baseAddress, $0.count) }
+      }
+    }
+    // Last: an ACL changes the group bits, and the mode read from a file with an ACL has its mask in them.
+    try call("set the mode", at: path) { fchmod(file.number, attributes.mode) }
+
+    let result = try self.attributes(of: path)
+    let kept = result.extended.filter { attributes.extended[$0.key] != nil || !$0.key.hasPrefix("security.") }
+    guard
+      result.owner == attributes.owner, result.group == attributes.group, result.mode == attributes.mode,
+      kept == attributes.extended
+    else {
+      throw HopdError(
+        .noPermission, "owner, mode or extended attributes did not stay as they were set", at: Place(file: path))
+    }
+  }
+
+  private func extendedAttributes(
+    at path: FilePath, list: (UnsafeMutablePointer<CChar>?, Int) -> Int,
+    get: (UnsafePointer<CChar>, UnsafeMutableRawPointer?, Int) -> Int
+  ) throws -> [String: [UInt8]] {
+    // 64 KiB is the kernel's limit for the list and for one value (XATTR_LIST_MAX, XATTR_SIZE_MAX).
+    var names = [CChar](repeating: 0, count: 65_536)
+    let length: Int
+    do {
+      length = try call("list the extended attributes", at: path) { list(&names, names.count) }
+    } catch let error as HopdError where error.errno == .notSupported {
+      return [:]
+    }
+    var result: [String: [UInt8]] = [:]
+    for raw in names.prefix(length).split(separator: 0) {
+      let name = String(decoding: raw.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      var value = [UInt8](repeating: 0, count: 65_536)
+      let count = try call("read the attribute \(name)", at: path) { get(name, &value, value.count) }
+      result[name] = Array(value.prefix(count))
+    }
+    return result
+  }
+}

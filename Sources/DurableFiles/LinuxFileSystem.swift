@@ -1,0 +1,253 @@
+// The real file system. Every call first opens the parent directory with openat2 (no symbolic link in any component)
+// and then names the file relative to that descriptor: what was checked is what is used.
+
+import CLinux
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// File calls of Linux.
+package struct LinuxFileSystem: DurableFileSystem {
+  /// The file system of this process.
+  package init() {}
+
+  package func canonical(_ path: FilePath) throws -> FilePath {
+    let resolved: FilePath? = path.withPlatformString { name in
+      guard let text = Glibc.realpath(name, nil) else { return nil }
+      defer { free(text) }
+      return FilePath(platformString: text)
+    }
+    guard let resolved else { throw HopdError(errno: Glibc.errno, "resolve the path", at: path) }
+    return resolved
+  }
+
+  package func status(_ path: FilePath) throws -> FileStatus? {
+    var found = clinux_file_status()
+    do {
+      try within(path) { parent, name in
+        _ = try call("read the status", at: path) { clinux_status_at(parent, name, &found) }
+      }
+    } catch let error as HopdError where error.code == .notFound {
+      return nil
+    }
+    return FileStatus(found)
+  }
+
+  package func names(in directory: FilePath) throws -> [FilePath.Component] {
+    let descriptor = try openDirectory(directory, flags: O_RDONLY)
+    // fdopendir takes the descriptor over and closes it, so it gets its own.
+    let own = try call("list the directory", at: directory) { Glibc.dup(descriptor.number) }
+    guard let stream = fdopendir(own) else {
+      let code = Glibc.errno
+      _ = Glibc.close(own)
+      throw HopdError(errno: code, "list the directory", at: directory)
+    }
+    defer { closedir(stream) }
+    var names: [FilePath.Component] = []
+    while true {
+      Glibc.errno = 0
+      guard let entry = readdir(stream) else {
+        let code = Glibc.errno
+        if code != 0 { throw HopdError(errno: code, "list the directory", at: directory) }
+        break
+      }
+      let component = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { FilePath.Component(platformString: $0) }
+      }
+      if let component, component.kind == .regular { names.append(component) }
+    }
+    return names.sorted { $0.string < $1.string }
+  }
+
+  package func read(_ path: FilePath, limit: Int) throws -> [UInt8] {
+    let file = try open(path, "read", O_RDONLY | O_NONBLOCK)
+    var content: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while true {
+      let count = try call("read", at: path) { Glibc.read(file.number, &buffer, buffer.count) }
+      if count == 0 { return content }
+      content += buffer.prefix(count)
+      guard content.count <= limit else {
+        throw HopdError(.unsuitableFile, "the file is larger than \(limit) bytes", at: Place(file: path))
+      }
+    }
+  }
+
+  package func freeBytes(at path: FilePath) throws -> Int64 {
+    var found = statvfs()
+    let descriptor = try open(path, "ask for free space", pathOnly)
+    try call("ask for free space", at: path) { fstatvfs(descriptor.number, &found) }
+    let (bytes, overflow) = UInt64(found.f_bavail).multipliedReportingOverflow(by: UInt64(found.f_frsize))
+    return overflow ? .max : Int64(clamping: bytes)
+  }
+
+  package func checkWritable(_ path: FilePath) throws {
+    try within(path) { parent, name in
+      _ = try call("write here", at: path) { faccessat(parent, name, W_OK, AT_EACCESS) }
+    }
+  }
+
+  package func isOpenElsewhere(_ path: FilePath) throws -> Bool? {
+    let file = try open(path, "open", O_RDONLY | O_NONBLOCK)
+    if clinux_probe_exclusive_lease(file.number) == 0 { return false }
+    return Glibc.errno == EAGAIN ? true : nil
+  }
+
+  package func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
+    let file = try open(path, "create", O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+    do {
+      try write(bytes[...], to: file.number, path)
+      try call("sync", at: path) { fsync(file.number) }
+    } catch {
+      try? unlink(path)
+      throw error
+    }
+  }
+
+  package func copyFile(from source: FilePath, to destination: FilePath) throws {
+    let from = try open(source, "read", O_RDONLY | O_NONBLOCK)
+    guard let found = try status(source), found.kind == .regular else {
+      throw HopdError(.unsuitableFile, "only regular files are copied", at: Place(file: source))
+    }
+    let to = try open(destination, "create", O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    do {
+      try copyContent(from: from.number, to: to.number, source: source, destination: destination)
+      try call("set the mode", at: destination) { fchmod(to.number, found.mode) }
+      try call("sync", at: destination) { fsync(to.number) }
+    } catch {
+      try? unlink(destination)
+      throw error
+    }
+  }
+
+  package func makeDirectory(_ path: FilePath, mode: UInt32) throws {
+    try within(path) { parent, name in
+      _ = try call("make the directory", at: path) { mkdirat(parent, name, mode_t(mode)) }
+    }
+  }
+
+  package func link(_ existing: FilePath, as new: FilePath) throws {
+    try within(existing) { fromParent, from in
+      try within(new) { toParent, to in
+        _ = try call("link \(existing.lastComponent?.string ?? "") to this name", at: new) {
+          linkat(fromParent, from, toParent, to, 0)
+        }
+      }
+    }
+  }
+
+  package func rename(_ old: FilePath, to new: FilePath) throws { try rename(old, to: new, flags: 0) }
+
+  package func renameNoReplace(_ old: FilePath, to new: FilePath) throws {
+    try rename(old, to: new, flags: UInt32(CLINUX_RENAME_NOREPLACE))
+  }
+
+  package func unlink(_ path: FilePath) throws {
+    try within(path) { parent, name in _ = try call("remove", at: path) { unlinkat(parent, name, 0) } }
+  }
+
+  package func removeDirectory(_ path: FilePath) throws {
+    try within(path) { parent, name in
+      _ = try call("remove the directory", at: path) { unlinkat(parent, name, AT_REMOVEDIR) }
+    }
+  }
+
+  package func syncFile(_ path: FilePath) throws {
+    let file = try open(path, "sync", O_RDONLY | O_NONBLOCK)
+    try call("sync", at: path) { fsync(file.number) }
+  }
+
+  package func syncDirectory(_ path: FilePath) throws {
+    let directory = try openDirectory(path, flags: O_RDONLY)
+    try call("sync the directory", at: path) { fsync(directory.number) }
+  }
+
+  // MARK: Ways to a file
+
+  /// Runs `body` with a descriptor of the parent directory and the name in it.
+  func within<Result>(
+    _ path: FilePath, _ body: (Int32, UnsafePointer<CChar>) throws -> Result
+  ) throws -> Result {
+    guard let name = path.lastComponent else {
+      let directory = try openDirectory(path, flags: pathOnly)
+      return try ".".withPlatformString { try body(directory.number, $0) }
+    }
+    let directory = try openDirectory(path.removingLastComponent(), flags: pathOnly)
+    return try name.withPlatformString { try body(directory.number, $0) }
+  }
+
+  func openDirectory(_ path: FilePath, flags: Int32) throws -> Descriptor {
+    guard path.isAbsolute else {
+      throw HopdError(.internalError, "a path of a file call must be absolute", at: Place(file: path))
+    }
+    let root = Descriptor(try call("open", at: "/") { Glibc.open("/", pathOnly | O_DIRECTORY | O_CLOEXEC) })
+    var relative = path
+    relative.root = nil
+    if relative.isEmpty { relative = "." }
+    return Descriptor(
+      try relative.withPlatformString { name in
+        try call("open the directory", at: path) {
+          clinux_openat_beneath(root.number, name, flags | O_DIRECTORY | O_CLOEXEC, 0)
+        }
+      })
+  }
+
+  func open(_ path: FilePath, _ doing: String, _ flags: Int32, mode: UInt32 = 0) throws -> Descriptor {
+    Descriptor(
+      try within(path) { parent, name in
+        try call(doing, at: path) { clinux_openat_beneath(parent, name, flags | O_CLOEXEC, mode) }
+      })
+  }
+
+  private func rename(_ old: FilePath, to new: FilePath, flags: UInt32) throws {
+    try within(old) { fromParent, from in
+      try within(new) { toParent, to in
+        _ = try call("rename \(old.lastComponent?.string ?? "") to this name", at: new) {
+          clinux_renameat2(fromParent, from, toParent, to, flags)
+        }
+      }
+    }
+  }
+
+  // MARK: Content
+
+  private func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32, _ path: FilePath) throws {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = try call("write", at: path) {
+        rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private func copyContent(from: Int32, to: Int32, source: FilePath, destination: FilePath) throws {
+    do {
+      var copied = 0
+      while true {
+        let count = try call("copy into", at: destination) { clinux_copy_file_range(from, to, 1 << 24) }
+        if count > 0 {
+          copied &+= count
+        } else if copied > 0 {
+          return
+        } else {
+          break  // empty, or a file system that answers 0 for what it cannot copy: read it
+        }
+      }
+    } catch let error as HopdError
+      where error.errno == .invalidArgument || error.errno == .improperLink || error.errno == .notSupported
+      || error.errno == .noFunction || error.errno == .badFileDescriptor
+    {
+      // Between these two file systems the kernel does not copy; nothing has been written yet.
+    }
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    while true {
+      let count = try call("read", at: source) { Glibc.read(from, &buffer, buffer.count) }
+      if count == 0 { return }
+      try write(buffer.prefix(count), to: to, destination)
+    }
+  }
+}
+
+/// O_PATH: names a file without opening it.
+private let pathOnly = clinux_o_path()

@@ -1,0 +1,57 @@
+// The two things every call needs, written once: EINTR is repeated, and errno becomes a `HopdError`.
+
+import CLinux
+import Diagnostics
+import Glibc
+import SystemPackage
+
+extension HopdError.Code {
+  /// A file of that name exists already.
+  package static let alreadyExists = HopdError.Code("already-exists", exit: .cannotCreate)
+  /// The thing under this name is not what is needed: a symbolic link, a device, a too long name.
+  package static let unsuitableFile = HopdError.Code("unsuitable-file", exit: .dataError)
+}
+
+extension HopdError {
+  /// The error of a system call that failed with `errno`.
+  package init(errno code: Int32, _ doing: String, at path: FilePath) {
+    let name = String(cString: clinux_error_name(code))
+    self.init(
+      HopdError.code(forErrno: code), "cannot \(doing): \(Errno(rawValue: code)) (\(name))", at: Place(file: path),
+      cause: Errno(rawValue: code))
+  }
+
+  /// The errno at the bottom of this error, where a system call failed.
+  package var errno: Errno? { cause as? Errno }
+
+  private static func code(forErrno code: Int32) -> Code {
+    switch code {
+    case ENOSPC, EDQUOT: .noSpace
+    case EACCES, EPERM, EROFS: .noPermission
+    case ENOENT: .notFound
+    case EEXIST, ENOTEMPTY: .alreadyExists
+    case ELOOP, EXDEV, ENOTDIR, EISDIR, ENAMETOOLONG, EINVAL, ENXIO: .unsuitableFile
+    default: .inputOutput
+    }
+  }
+}
+
+/// Makes a call that answers -1 with errno, again while a signal interrupts it, and throws what it failed with.
+@discardableResult
+func call<Result: FixedWidthInteger & SignedInteger>(
+  _ doing: String, at path: FilePath, _ body: () -> Result
+) throws -> Result {
+  while true {
+    let result = body()
+    if result != -1 { return result }
+    let code = Glibc.errno
+    if code != EINTR { throw HopdError(errno: code, doing, at: path) }
+  }
+}
+
+/// A descriptor that closes itself. Errors of close carry no news here: what must be durable was synced before.
+struct Descriptor: ~Copyable {
+  let number: Int32
+  init(_ number: Int32) { self.number = number }
+  deinit { _ = Glibc.close(number) }
+}

@@ -1,0 +1,188 @@
+// The daemon from its command line to its exit status: logging, configuration, state directory, and the services that
+// run until a signal ends them.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import Logging
+import SQLite
+import ServiceLifecycle
+import SystemPackage
+import SystemdSupport
+import UnixSignals
+
+/// What `hopd --version` says.
+package enum HopdVersion {
+  /// Version of the program.
+  package static let number = "0.1.0"
+  /// One line with the versions that matter for a report.
+  package static var text: String { "hopd \(number) (SQLite \(Connection.libraryVersion))" }
+}
+
+/// A run of hopd.
+package struct Daemon: Sendable {
+  /// Where the configuration comes from.
+  package var source: ConfigurationSource
+  /// Where intent records and locks lie; nil for the service manager's choice, else /var/lib/hopd.
+  package var stateDirectory: FilePath?
+
+  /// A run with the installed configuration, or with one file instead of it.
+  package init(configurationFile: String? = nil, stateDirectory: String? = nil) {
+    source = configurationFile.map { .file(Self.absolute($0)) } ?? .installed
+    self.stateDirectory = stateDirectory.map { Self.absolute($0) }
+  }
+
+  /// Looks at the configuration and says what is wrong with it; the exit status.
+  package func check() -> Int32 {
+    do throws(HopdError) {
+      let loaded = try source.load()
+      for warning in loaded.warnings { Self.print("warning: \(warning)", asError: true) }
+      let files = loaded.files.map(\.printable).joined(separator: ", ")
+      Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
+      return ExitStatus.success.rawValue
+    } catch {
+      Self.print("error: \(error)", asError: true)
+      return Self.startStatus(error).rawValue
+    }
+  }
+
+  /// Runs until a signal ends it; the exit status.
+  package func run() async -> Int32 {
+    let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
+    let logger = Logger(label: "hopd")
+    let notifier = ServiceNotifier()
+    // Trapped before anything else: a signal that comes during the start waits for its turn.
+    let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
+    do {
+      let loaded = try source.load()
+      guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
+      threshold.level = loaded.configuration.daemon.logLevel.level
+      let setup = try DaemonSetup(loaded)
+      let directory = try openStateDirectory()
+      let lock = try FileLock(path: directory.appending("hopd.lock"))
+      defer { lock.release() }
+      let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
+      let coordinator = DaemonCoordinator(
+        DaemonCoordinator.Surroundings(
+          source: source, stateDirectory: directory, pauseFile: runtime.appending("pause"), notifier: notifier,
+          watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold), setup: setup)
+      var quiet = logger
+      quiet.logLevel = .error
+      let group = ServiceGroup(
+        configuration: ServiceGroupConfiguration(
+          services: [
+            .init(service: SignalService(signals: signals, coordinator: coordinator)),
+            .init(
+              service: CoordinatorService(coordinator: coordinator),
+              successTerminationBehavior: .gracefullyShutdownGroup),
+          ], logger: quiet))
+      try await group.run()
+      return ExitStatus.success.rawValue
+    } catch {
+      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      let status = Self.startStatus(error)
+      logger.event(
+        .serviceFailed, "hopd cannot run: \(error)",
+        fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
+          .compactMapValues { $0 })
+      notifier.stopping("cannot run: \(error.headline)")
+      return status.rawValue
+    }
+  }
+
+  // MARK: Surroundings
+
+  /// Nothing to watch: the daemon ends, and is not to be started again before somebody writes a configuration.
+  static func notConfigured(_ files: [FilePath]) -> HopdError {
+    let list = files.map(\.printable).joined(separator: ", ")
+    return HopdError(
+      .notConfigured, "no directory is configured to be watched" + (list.isEmpty ? "" : " in \(list)"),
+      hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; see hopd.toml(5)")
+  }
+
+  /// With which status a start ends. What stays wrong until somebody changes the configuration must not be one that the
+  /// service manager starts again after.
+  static func startStatus(_ error: HopdError) -> ExitStatus {
+    switch error.code.exit {
+    case .notConfigured: .notConfigured
+    case .dataError, .noInput, .configuration, .usage: .configuration
+    case .noPermission where error.place.key != nil: .configuration
+    case let status: status
+    }
+  }
+
+  private func openStateDirectory() throws -> FilePath {
+    // systemd lists several with colons; the first is ours.
+    let directory = stateDirectory ?? Self.environment("STATE_DIRECTORY") ?? "/var/lib/hopd"
+    let files = LinuxFileSystem()
+    do {
+      try files.ensureDirectory(directory)
+      try files.checkWritable(directory)
+      return try files.canonical(directory)
+    } catch let error as HopdError {
+      throw HopdError(
+        error.code == .noPermission ? .noPermission : error.code, "the state directory cannot be used",
+        at: Place(file: directory), cause: error,
+        hint: "make it and give it to the user of hopd, or name another one with --state-directory")
+    }
+  }
+
+  private static func environment(_ name: String) -> FilePath? {
+    guard let text = getenv(name).map({ String(cString: $0) }) else { return nil }
+    let first = text.prefix { $0 != ":" }
+    return first.hasPrefix("/") ? FilePath(String(first)) : nil
+  }
+
+  private static func absolute(_ text: String) -> FilePath {
+    let path = FilePath(text)
+    guard path.isRelative, let here = getcwd(nil, 0) else { return path.lexicallyNormalized() }
+    defer { free(here) }
+    return FilePath(platformString: here).pushing(path).lexicallyNormalized()
+  }
+
+  /// Writes a line to standard output, or to standard error.
+  package static func print(_ text: String, asError: Bool) {
+    let bytes = Array((text + "\n").utf8)
+    _ = Glibc.write(asError ? STDERR_FILENO : STDOUT_FILENO, bytes, bytes.count)
+  }
+}
+
+extension HopdError.Code {
+  /// Nothing is configured.
+  package static let notConfigured = HopdError.Code("not-configured", exit: .notConfigured)
+}
+
+/// Turns signals into orders.
+private struct SignalService: Service {
+  let signals: UnixSignalsSequence
+  let coordinator: DaemonCoordinator
+
+  func run() async throws {
+    var isStopping = false
+    for await signal in signals.cancelOnGracefulShutdown() {
+      switch signal {
+      case .sighup: coordinator.reload()
+      case _ where isStopping:
+        // Asked twice: end at once. Everything on disk is made for that; the next start goes on from the checkpoint.
+        _exit(ExitStatus.temporaryFailure.rawValue)
+      default:
+        isStopping = true
+        coordinator.stop()
+      }
+    }
+  }
+}
+
+/// The coordinator as a service.
+private struct CoordinatorService: Service {
+  let coordinator: DaemonCoordinator
+
+  func run() async throws {
+    try await withTaskCancellationOrGracefulShutdownHandler {
+      try await coordinator.run()
+    } onCancelOrGracefulShutdown: {
+      coordinator.stop()
+    }
+  }
+}

@@ -1,0 +1,159 @@
+// Jobs: handing them to threads, taking their ends, and what the operator is told of it.
+
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import SystemPackage
+import SystemdSupport
+
+extension DaemonCoordinator {
+  /// Gives work to every free slot.
+  func dispatch(now: ContinuousClock.Instant) {
+    scheduler.wake(now: now)
+    let wasPaused = isPaused
+    isPaused = surroundings.pauseFile.withPlatformString { access($0, F_OK) } == 0
+    if isPaused != wasPaused {
+      let file = surroundings.pauseFile.printable
+      logger.notice(
+        isPaused ? "paused: no migration begins while \(file) exists" : "migrations go on: \(file) is gone")
+    }
+    while let ticket = scheduler.start(holdingMigrations: isPaused) { begin(ticket, now: now) }
+  }
+
+  private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
+    let job = name(ofJob: ticket.job)
+    guard
+      let request = setup.request(for: ticket.store, job: job, stateDirectory: surroundings.stateDirectory)
+    else {
+      // The watch went away while it waited.
+      _ = scheduler.finished(ticket.store.key, .gone, now: now)
+      return
+    }
+    let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
+    let monitor = JobMonitor()
+    running[ticket.store.key] = RunningJob(ticket: ticket, subject: subject, monitor: monitor)
+    let (work, stop, key) = (surroundings.work, stopSignal, ticket.store.key)
+    switch ticket.step {
+    case .look:
+      BlockingWork.run("look") { [self] in
+        do throws(JobFailure) {
+          post(.looked(key, .success(try work.look(request, stop: stop) { monitor.beat() })))
+        } catch {
+          post(.looked(key, .failure(error)))
+        }
+      }
+    case .migrate:
+      let reporter = MigrationReporter(subject, logger: logger)
+      BlockingWork.run("job") { [self] in
+        // The journal is told on the thread of the job, so that the order is that of the events.
+        let teller = EventTeller(reporter.run(), monitor)
+        do throws(JobFailure) {
+          let report = try work.migrate(request, stop: stop) { teller.handle($0) }
+          teller.end()
+          reporter.finished(report)
+          post(.migrated(key, .success(report)))
+        } catch {
+          teller.end()
+          post(.migrated(key, .failure(error)))
+        }
+      }
+    }
+  }
+
+  func looked(_ key: FilePath, _ result: Result<LookResult, JobFailure>) {
+    guard let job = running.removeValue(forKey: key) else { return }
+    let reporter = MigrationReporter(job.subject, logger: logger)
+    let now = ContinuousClock.now
+    switch result {
+    case .success(.current(let facts)):
+      _ = scheduler.finished(key, .current, now: now)
+      reporter.current(facts)
+    case .success(.behind(let facts, let target)):
+      if case .queued = scheduler.finished(key, .behind, now: now) { reporter.queued(facts, to: target) }
+    case .failure(let failure):
+      let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
+      // A look that was stopped is nothing that anybody has to know.
+      if failure.error.code != .interrupted { reporter.failed(failure, verdict, now: now) }
+    }
+  }
+
+  func migrated(_ key: FilePath, _ result: Result<MigrationReport, JobFailure>) {
+    guard let job = running.removeValue(forKey: key) else { return }
+    let now = ContinuousClock.now
+    switch result {
+    case .success(let report):
+      _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
+    case .failure(let failure):
+      let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
+      MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
+      if failure.error.code == .internalError {
+        note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
+      }
+    }
+  }
+
+  private func name(ofJob number: UInt64) -> String {
+    let digits = String(number, radix: 16)
+    return jobPrefix + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+  }
+
+  // MARK: Status
+
+  func statusLine() -> StatusLine {
+    var line = StatusLine()
+    let counts = scheduler.counts
+    line.jobs = running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
+      .map { job in
+        let known = job.monitor.snapshot
+        return StatusLine.Job(
+          ordinal: job.ticket.ordinal, name: job.subject.store.lastComponent.map { FilePath($0.string).printable } ?? "",
+          from: known.from, to: known.to, progress: known.progress, activity: known.activity)
+      }
+    line.batch = scheduler.batch
+    // Files that were scanned are known to the scheduler only when they have been quiet for a while.
+    line.stores = max(counts.known, scanned.values.reduce(0, &+))
+    line.toDo = counts.waiting
+    line.deferred = counts.deferred
+    line.attention = counts.attention
+    line.isPaused = isPaused
+    line.note = note
+    return line
+  }
+
+  func tellStatus(now: ContinuousClock.Instant) {
+    switch phase {
+    case .ready where !isReloading: notifier.status(statusLine().text, now: now)
+    case .recovering, .scanning, .ready, .stopping, .ended: break
+    }
+  }
+
+  func log(_ kind: JournalMessage, _ watch: String, _ text: String, _ error: HopdError?) {
+    var fields: [JournalField: String] = [.watch: watch]
+    if let directory = setup.configuration.watch(named: watch)?.directory { fields[.directory] = directory.printable }
+    if let error {
+      fields[.error] = error.code.name
+      fields[.hint] = error.hint
+    }
+    logger.event(kind, error.map { "\(text): \($0)" } ?? text, fields: fields)
+  }
+}
+
+/// The events of one run, on the thread of its job alone.
+private final class EventTeller {
+  private var run: MigrationReporter.Run
+  private let monitor: JobMonitor
+
+  init(_ run: MigrationReporter.Run, _ monitor: JobMonitor) {
+    self.run = run
+    self.monitor = monitor
+  }
+
+  func handle(_ event: MigrationEvent) {
+    monitor.note(event)
+    run.handle(event)
+  }
+
+  func end() { run.end() }
+}

@@ -1,0 +1,105 @@
+// Reload: the whole configuration with all models is read anew beside the running work, and put in force only if every
+// part of it is good.
+
+import Diagnostics
+import HopdConfiguration
+import Logging
+import StoreWatching
+import SystemPackage
+import SystemdSupport
+
+extension DaemonCoordinator {
+  func beginReload() {
+    switch phase {
+    case .stopping, .ended: return
+    case .recovering, .scanning:
+      // It was read a moment ago; what changed since is read when the start is through.
+      mustReloadAgain = true
+      return
+    case .ready: break
+    }
+    guard !isReloading else {
+      mustReloadAgain = true
+      return
+    }
+    isReloading = true
+    mustReloadAgain = false
+    notifier.reloading()
+    let source = surroundings.source
+    BlockingWork.run("reload") { [self] in
+      do throws(HopdError) {
+        let setup = try DaemonSetup(source.load())
+        guard setup.configuration.isConfigured else { throw Daemon.notConfigured(setup.files) }
+        post(.reloaded(.success(setup)))
+      } catch {
+        post(.reloaded(.failure(error)))
+      }
+    }
+  }
+
+  func reloaded(_ result: Result<DaemonSetup, HopdError>) {
+    guard phase == .ready else { return }
+    isReloading = false
+    switch result {
+    case .success(let new):
+      note = nil
+      apply(new)
+    case .failure(let error):
+      let place = error.configurationPlace
+      note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
+      logger.event(
+        .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
+        fields: [.configuration: place, .error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
+    }
+    notifier.ready(statusLine().text)
+    if mustReloadAgain { beginReload() }
+  }
+
+  private func apply(_ new: DaemonSetup) {
+    setup = new
+    surroundings.threshold?.level = new.configuration.daemon.logLevel.level
+    scheduler.configure(jobs: new.configuration.daemon.jobs, rules: new.retryRules)
+    scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
+    watcher?.update(new.directories)
+    tellWarnings(new)
+    logger.event(
+      .configurationReloaded,
+      "the configuration of \(new.files.map(\.printable).joined(separator: ", ")) is in force",
+      fields: [.count: String(new.configuration.watches.count)])
+  }
+
+  func tellWarnings(_ setup: DaemonSetup) {
+    for warning in setup.warnings {
+      logger.event(
+        .configurationWarning, "\(warning)",
+        fields: [
+          .configuration: warning.configurationPlace, .error: warning.code.name, .hint: warning.hint,
+        ].compactMapValues { $0 })
+    }
+  }
+}
+
+extension HopdError {
+  /// File and line of this error, or of its first reason that has them.
+  var configurationPlace: String? {
+    if let file = place.file { return file.printable + (place.line.map { ":\($0)" } ?? "") }
+    return reasons.lazy.compactMap(\.configurationPlace).first ?? place.key
+  }
+
+  /// The first thing to do that is said anywhere in it.
+  var firstHint: String? { hint ?? reasons.lazy.compactMap(\.firstHint).first }
+}
+
+extension Configuration.LogLevel {
+  /// The same in the logger's words.
+  package var level: Logger.Level {
+    switch self {
+    case .trace: .trace
+    case .debug: .debug
+    case .info: .info
+    case .notice: .notice
+    case .warning: .warning
+    case .error: .error
+    }
+  }
+}

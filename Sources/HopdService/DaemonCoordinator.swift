@@ -1,0 +1,341 @@
+// The loop of the daemon and the one owner of its state. Everything that happens arrives as a message: what the watcher
+// saw, a job that ended, a signal, the time. A message is dealt with without waiting for anything; what takes time runs
+// on a thread of its own and sends a message when it is done. So the loop always answers, and the watchdog, which is fed
+// from here and nowhere else, speaks for it.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import StoreWatching
+import SystemPackage
+import SystemdSupport
+
+/// Coordinates watchers, queue, jobs and the service manager.
+package actor DaemonCoordinator {
+  /// What the coordinator needs from outside.
+  package struct Surroundings: Sendable {
+    /// Where the configuration comes from.
+    package var source: ConfigurationSource
+    /// State of the daemon; it exists.
+    package var stateDirectory: FilePath
+    /// While this file exists no migration begins.
+    package var pauseFile: FilePath
+    /// The service manager.
+    package var notifier: ServiceNotifier
+    /// WatchdogSec= of the unit.
+    package var watchdogInterval: Duration?
+    /// What jobs do.
+    package var work: any StoreWork
+    /// Log of the service.
+    package var logger: Logger
+    /// Changes the level of all loggers; nil leaves it.
+    package var threshold: LogThreshold?
+
+    /// Describes the surroundings.
+    package init(
+      source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
+      watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
+      threshold: LogThreshold? = nil
+    ) {
+      self.source = source
+      self.stateDirectory = stateDirectory
+      self.pauseFile = pauseFile
+      self.notifier = notifier
+      self.watchdogInterval = watchdogInterval
+      self.work = work
+      self.logger = logger
+      self.threshold = threshold
+    }
+  }
+
+  enum Message: Sendable {
+    case recovered(Result<[RecoveredStore], HopdError>)
+    case watch(WatchEvent, FoundStore?)
+    case vanished(FilePath)
+    case looked(FilePath, Result<LookResult, JobFailure>)
+    case migrated(FilePath, Result<MigrationReport, JobFailure>)
+    case reload
+    case reloaded(Result<DaemonSetup, HopdError>)
+    case stop
+    case tick
+  }
+
+  enum Phase { case recovering, scanning, ready, stopping, ended }
+
+  struct RunningJob {
+    var ticket: JobTicket
+    var subject: MigrationReporter.Subject
+    var monitor: JobMonitor
+    var isHungReported = false
+  }
+
+  let surroundings: Surroundings
+  let stopSignal = StopSignal()
+  private let messages: AsyncStream<Message>
+  private let inbox: AsyncStream<Message>.Continuation
+  var logger: Logger { surroundings.logger }
+  var notifier: ServiceNotifier { surroundings.notifier }
+
+  var phase = Phase.recovering
+  var setup: DaemonSetup
+  var scheduler: JobScheduler
+  var running: [FilePath: RunningJob] = [:]
+  /// Stores whose interrupted job goes on or whose report is still to be written: they are migrated without a look.
+  var interrupted: Set<FilePath> = []
+  var watcher: DirectoryWatcher?
+  /// Files per watch by the last scan; a watch is missing until its first one.
+  var scanned: [String: Int] = [:]
+  var note: String?
+  var isPaused = false
+  var isReloading = false
+  var mustReloadAgain = false
+  private var watchdog: WatchdogPolicy?
+  private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
+  /// For the extension of the stop's time limit: beats of all jobs when it was last extended.
+  private var extendedAt: ContinuousClock.Instant?
+  private var beatsAtExtension: UInt64 = 0
+  /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
+  let jobPrefix: String
+
+  /// Prepares a run with a setup that was read already.
+  package init(_ surroundings: Surroundings, setup: DaemonSetup) {
+    self.surroundings = surroundings
+    self.setup = setup
+    scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
+    (messages, inbox) = AsyncStream.makeStream(of: Message.self)
+    let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
+    jobPrefix = String(repeating: "0", count: 6 - digits.count) + digits
+    let now = ContinuousClock.now
+    watchdog = surroundings.watchdogInterval.map { WatchdogPolicy(interval: $0, now: now) }
+  }
+
+  // MARK: Orders from outside
+
+  /// Reads the configuration again.
+  package nonisolated func reload() { inbox.yield(.reload) }
+
+  /// Ends the run at the next chunk of each job.
+  package nonisolated func stop() { inbox.yield(.stop) }
+
+  /// Leaves a message for the loop.
+  nonisolated func post(_ message: Message) { inbox.yield(message) }
+
+  /// Runs until it is stopped; throws what makes a start impossible.
+  package func run() async throws {
+    begin()
+    for await message in messages {
+      try handle(message)
+      afterwards()
+      if phase == .ended { break }
+    }
+    timer?.task.cancel()
+    inbox.finish()
+  }
+
+  private func handle(_ message: Message) throws {
+    switch message {
+    case .recovered(let result):
+      switch result {
+      case .success(let stores): recovered(stores)
+      case .failure(let error): throw error
+      }
+      if phase == .recovering { try watch() }
+    case .watch(let event, let store): handle(event, store)
+    case .vanished(let key): scheduler.vanished(key)
+    case .looked(let key, let result): looked(key, result)
+    case .migrated(let key, let result): migrated(key, result)
+    case .reload: beginReload()
+    case .reloaded(let result): reloaded(result)
+    case .stop: beginStop()
+    case .tick: break
+    }
+  }
+
+  /// What follows every message: time, work, words, and the next moment to look.
+  private func afterwards() {
+    let now = ContinuousClock.now
+    if phase == .ready { dispatch(now: now) }
+    if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
+    feedWatchdog(now: now)
+    extendTimeout(now: now)
+    tellStatus(now: now)
+    setTimer(now: now)
+  }
+
+  // MARK: Start
+
+  private func begin() {
+    logger.event(
+      .serviceStarted,
+      "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
+      fields: [.count: String(setup.configuration.watches.count)])
+    tellWarnings(setup)
+    notifier.status("putting in order what an interruption left")
+    let (work, directory) = (surroundings.work, surroundings.stateDirectory)
+    let rules = setup.configuration.watches.compactMap { watch in
+      setup.backupRule(ofWatch: watch.name).map { (watch.directory, $0) }
+    }
+    BlockingWork.run("recovery") { [self] in
+      do throws(HopdError) {
+        let stores = try work.recover(stateDirectory: directory) { path in
+          rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule()
+        }
+        post(.recovered(.success(stores)))
+      } catch {
+        post(.recovered(.failure(error)))
+      }
+    }
+    setTimer(now: .now)
+  }
+
+  private func recovered(_ stores: [RecoveredStore]) {
+    for store in stores {
+      let watch = setup.configuration.watches.first { store.store.starts(with: $0.directory) }?.name ?? ""
+      let reporter = MigrationReporter(
+        MigrationReporter.Subject(store: store.store, watch: watch, job: ""), logger: logger)
+      if let sentence = store.sentence { reporter.recovered(sentence) }
+      if let failure = store.failure {
+        reporter.failed(failure, .refused(isNews: true), now: .now)
+      }
+      if store.goesOn { interrupted.insert(store.store) }
+    }
+  }
+
+  private func watch() throws {
+    phase = .scanning
+    // The thread of the watcher asks the disk which file it is, so that the loop need not.
+    let watcher = try DirectoryWatcher(
+      setup.directories, ignores: { DaemonSetup.ignores($0) },
+      onEvent: { [self] event in
+        switch event {
+        case .settled(let file): post(.watch(event, FoundStore(file)))
+        case .vanished(_, let path): post(.vanished(FoundStore.key(of: path)))
+        default: post(.watch(event, nil))
+        }
+      })
+    try watcher.start()
+    self.watcher = watcher
+  }
+
+  private func handle(_ event: WatchEvent, _ store: FoundStore?) {
+    switch event {
+    case .settled:
+      guard let store else { return }
+      let goesOn = interrupted.remove(store.key) != nil
+      scheduler.found(store, step: goesOn ? .migrate : .look, now: .now)
+    case .vanished: break
+    case .scanned(let watch, let files):
+      scanned[watch] = files
+    case .degraded(let watch, let error):
+      scanned[watch] = scanned[watch] ?? 0
+      log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
+    case .restored(let watch):
+      log(.watchRestored, watch, "the watch \(watch) is served again", nil)
+    case .watchLimitReached(let watch, let error):
+      log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
+    case .eventsLost:
+      logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
+    }
+    let isComplete = setup.configuration.watches.allSatisfy { scanned[$0.name] != nil }
+    if phase == .scanning, isComplete { becomeReady() }
+  }
+
+  private func becomeReady() {
+    phase = .ready
+    let text = statusLine().text
+    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
+    notifier.ready(text)
+  }
+
+  // MARK: Stop
+
+  private func beginStop() {
+    guard phase != .stopping, phase != .ended else { return }
+    phase = .stopping
+    stopSignal.stop()
+    let names = running.values.filter { $0.ticket.step == .migrate }.compactMap { $0.subject.store.lastComponent?.string }
+    let text = names.isEmpty ? "stopping" : "finishing chunk of \(names.sorted().joined(separator: ", "))"
+    logger.event(.serviceStopping, text)
+    notifier.stopping(text)
+    // Joining its thread may take as long as a directory that does not answer; nobody has to wait for it.
+    if let watcher { BlockingWork.run("watcher-stop") { watcher.stop() } }
+    watcher = nil
+  }
+
+  // MARK: Time
+
+  private func feedWatchdog(now: ContinuousClock.Instant) {
+    guard var policy = watchdog else { return }
+    let beats = Dictionary(
+      running.values.map { ("\($0.subject.job) \($0.subject.store.printable)", $0.monitor.snapshot.beats) }
+    ) { first, _ in first }
+    if policy.shouldPing(now: now, beats: beats) { notifier.watchdogPing() }
+    let hung = Set(policy.hungJobs(now: now))
+    watchdog = policy
+    for (key, job) in running where !job.isHungReported {
+      guard hung.contains("\(job.subject.job) \(job.subject.store.printable)") else { continue }
+      running[key]?.isHungReported = true
+      logger.event(
+        .serviceFailed,
+        "\(job.subject.store.printable) made no progress for a whole watchdog interval; the watchdog is no longer fed",
+        fields: [.store: job.subject.store.printable, .job: job.subject.job, .watch: job.subject.watch])
+    }
+  }
+
+  /// A start that recovers, and a stop whose jobs still move, ask for more time.
+  private func extendTimeout(now: ContinuousClock.Instant) {
+    guard phase == .recovering || phase == .stopping else { return }
+    if let last = extendedAt, now < last.advanced(by: .seconds(5)) { return }
+    let beats = running.values.reduce(UInt64(0)) { $0 &+ $1.monitor.snapshot.beats }
+    if phase == .stopping, extendedAt != nil, beats == beatsAtExtension { return }
+    extendedAt = now
+    beatsAtExtension = beats
+    notifier.extendTimeout(microseconds: 60_000_000)
+  }
+
+  private func setTimer(now: ContinuousClock.Instant) {
+    var next: [ContinuousClock.Instant] = []
+    if let tick = watchdog?.tick { next.append(now.advanced(by: tick)) }
+    if !running.isEmpty { next.append(now.advanced(by: .seconds(1))) }
+    if isPaused { next.append(now.advanced(by: .seconds(2))) }
+    if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
+    if phase == .ready, let alarm = scheduler.nextAlarm() { next.append(alarm) }
+    guard let at = next.min() else { return }
+    if let timer, timer.at > now, timer.at <= at { return }
+    timer?.task.cancel()
+    let inbox = inbox
+    timer = (
+      at,
+      Task {
+        do { try await Task.sleep(until: at, clock: .continuous) } catch { return }
+        inbox.yield(.tick)
+      }
+    )
+  }
+}
+
+extension FoundStore {
+  /// A file that came to rest, as it is now; nil when it is gone again.
+  init?(_ file: SettledFile) {
+    let location = StoreLocation(database: file.path)
+    guard let fingerprint = try? SourceFingerprint(of: location, files: LinuxFileSystem()) else { return nil }
+    self.init(key: FoundStore.key(of: file.path), path: file.path, watch: file.watch, fingerprint: fingerprint)
+  }
+
+  /// The path with the links of its directory resolved.
+  static func key(of path: FilePath) -> FilePath {
+    let path = path.lexicallyNormalized()
+    guard let name = path.lastComponent else { return path }
+    let directory = path.removingLastComponent()
+    return directory.withPlatformString { text in
+      guard let real = realpath(text, nil) else { return path }
+      defer { free(real) }
+      return FilePath(platformString: real).appending(name)
+    }
+  }
+}

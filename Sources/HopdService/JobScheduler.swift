@@ -1,0 +1,379 @@
+// Which store is worked on next, and what becomes of it afterwards. The scheduler is a pure value: it is told what was
+// found, what ended and what time it is; it has no clock, no disk, no task. Its owner is `DaemonCoordinator`.
+
+import DurableFiles
+import StoreReplacement
+import SystemPackage
+
+/// The queue of stores: one owner per store, first come first served, a limit of jobs, pauses after failures, and a
+/// memory of what was refused.
+package struct JobScheduler: Sendable {
+  /// A moment.
+  package typealias Instant = ContinuousClock.Instant
+
+  private struct Report: Hashable {
+    var reason: String
+    var inode: UInt64
+  }
+
+  private struct Entry {
+    var store: FoundStore
+    var state: JobState
+    var job: UInt64
+    /// Which item of a queue is its own: items with another number are stale.
+    var turn: UInt64 = 0
+    /// Failures in a row that may pass, and times in a row that it was in use.
+    var failures = 0
+    var busyTimes = 0
+    /// What it looked like when it was found again while it was worked on.
+    var foundAgain: FoundStore?
+    /// The configuration changed while it was worked on.
+    var mustLookAgain = false
+    var isGone = false
+    /// What was last told of it.
+    var reported: Report?
+  }
+
+  private struct Item {
+    var key: FilePath
+    var turn: UInt64
+  }
+
+  /// How many stores are in which state.
+  package struct Counts: Sendable, Hashable {
+    /// Stores known.
+    package var known = 0
+    /// Stores that are to be looked at, or are.
+    package var looking = 0
+    /// Stores that wait for their migration.
+    package var waiting = 0
+    /// Stores in migration.
+    package var migrating = 0
+    /// Stores in use or failed, to be tried again.
+    package var deferred = 0
+    /// Stores refused or given up.
+    package var attention = 0
+    /// Stores that are to be migrated or are.
+    package var toDo: Int { waiting + migrating + deferred }
+  }
+
+  private var jobs: Int
+  private var rules: [String: RetryRule]
+  private var entries: [FilePath: Entry] = [:]
+  private var looks = Line()
+  private var migrations = Line()
+  /// By time; items whose turn is over are skipped.
+  private var alarms: [(until: Instant, item: Item)] = []
+  private var lastTurn: UInt64 = 0
+  private var lastJob: UInt64 = 0
+  private var runningLooks = 0
+  private var lastOrdinal = 0
+  /// How many stores are in which state.
+  package private(set) var counts = Counts()
+
+  /// An empty queue for these watches; `jobs` migrations run at once.
+  package init(jobs: Int, rules: [String: RetryRule]) {
+    self.jobs = max(1, jobs)
+    self.rules = rules
+  }
+
+  // MARK: What is found
+
+  /// A file has come to rest. True when there is something to do at once.
+  ///
+  /// A file that was settled or refused and is the same as then is left alone, so that rescans cost and log nothing.
+  @discardableResult
+  package mutating func found(_ store: FoundStore, step: JobStep = .look, now: Instant) -> Bool {
+    guard var entry = entries[store.key] else {
+      entries[store.key] = Entry(store: store, state: .done, job: 0)
+      counts.known += 1
+      enqueue(store.key, step, newJob: true)
+      return true
+    }
+    // The watch that came first owns the file.
+    guard entry.store.watch == store.watch || rules[entry.store.watch] == nil else { return false }
+    let isSame = entry.store.fingerprint == store.fingerprint
+    entry.isGone = false
+    if case .running = entry.state {
+      if !isSame { entry.foundAgain = store }
+      entries[store.key] = entry
+      return false
+    }
+    entry.store = store
+    entries[store.key] = entry
+    switch entry.state {
+    case .running, .waiting: return false
+    case .deferred(let step, let until):
+      // An app that keeps writing must not make us knock at each change: never sooner than the shortest pause.
+      let soon = now.advanced(by: rule(of: entry).pause(after: 1))
+      if !isSame, soon < until { postpone(store.key, step, until: soon) }
+      return false
+    case .done, .failed, .needsAttention:
+      guard !isSame else { return false }
+      entries[store.key]?.failures = 0
+      entries[store.key]?.busyTimes = 0
+      enqueue(store.key, step, newJob: true)
+      return true
+    }
+  }
+
+  /// The file is gone.
+  package mutating func vanished(_ key: FilePath) {
+    guard let entry = entries[key] else { return }
+    if case .running = entry.state {
+      entries[key]?.isGone = true
+      entries[key]?.foundAgain = nil
+    } else {
+      forget(key)
+    }
+  }
+
+  /// Another configuration or other models are in force: every store of a watch that is still there is looked at again,
+  /// those of other watches are forgotten. Running jobs go on.
+  package mutating func configure(jobs: Int, rules: [String: RetryRule]) {
+    self.jobs = max(1, jobs)
+    self.rules = rules
+    // In the order of their last turn, so that who waited longest is still first.
+    for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) }) {
+      let isWatched = rules[entry.store.watch] != nil
+      switch entry.state {
+      case .running:
+        entries[key]?.mustLookAgain = isWatched
+        if !isWatched { entries[key]?.isGone = true }
+      case _ where !isWatched: forget(key)
+      case .waiting: break
+      case .deferred, .done, .failed, .needsAttention:
+        entries[key]?.failures = 0
+        entries[key]?.busyTimes = 0
+        entries[key]?.reported = nil
+        var isDeferred = false
+        if case .deferred = entry.state { isDeferred = true }
+        enqueue(key, .look, newJob: !isDeferred)
+      }
+    }
+  }
+
+  // MARK: Handing out
+
+  /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
+  package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
+    if !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
+      lastOrdinal += 1
+      return begin(key, .migrate, ordinal: lastOrdinal)
+    }
+    if runningLooks < jobs, let key = Self.next(&looks, .look, entries) {
+      runningLooks += 1
+      return begin(key, .look, ordinal: 0)
+    }
+    return nil
+  }
+
+  /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
+  package mutating func wake(now: Instant) {
+    while let first = alarms.first, first.until <= now {
+      alarms.removeFirst()
+      guard let entry = entries[first.item.key], entry.turn == first.item.turn,
+        case .deferred(let step, _) = entry.state
+      else { continue }
+      enqueue(first.item.key, step, newJob: false)
+    }
+  }
+
+  /// When `wake` will have something to do.
+  package mutating func nextAlarm() -> Instant? {
+    while let first = alarms.first {
+      if let entry = entries[first.item.key], entry.turn == first.item.turn, case .deferred = entry.state {
+        return first.until
+      }
+      alarms.removeFirst()
+    }
+    return nil
+  }
+
+  /// A piece of work has ended.
+  package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
+    guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
+    if step == .look { runningLooks -= 1 }
+    defer {
+      if counts.migrating == 0, counts.waiting == 0 { lastOrdinal = 0 }
+    }
+    let again = entry.foundAgain
+    let mustLookAgain = entry.mustLookAgain || again != nil
+    if let again { entry.store = again }
+    entry.foundAgain = nil
+    entry.mustLookAgain = false
+    entries[key] = entry
+    if entry.isGone || outcome == .gone {
+      // Gone and there again in the meantime is a new file.
+      if let again, !entry.isGone {
+        forget(key)
+        entries[key] = Entry(store: again, state: .done, job: 0)
+        counts.known += 1
+        enqueue(key, .look, newJob: true)
+      } else {
+        forget(key)
+      }
+      return outcome == .gone ? .forgotten : verdictOfGone(outcome)
+    }
+    switch outcome {
+    case .current, .migrated, .gone:
+      entries[key]?.failures = 0
+      entries[key]?.busyTimes = 0
+      entries[key]?.reported = nil
+      settle(key, .done, lookAgain: mustLookAgain)
+      return .settled
+    case .behind:
+      enqueue(key, .migrate, newJob: false)
+      return .queued
+    case .interrupted:
+      enqueue(key, step, newJob: false)
+      return .queued
+    case .busy(let code):
+      entries[key]?.busyTimes &+= 1
+      let until = now.advanced(by: rule(of: entry).pause(after: entry.busyTimes &+ 1))
+      let isNews = tell(key, "busy \(code)")
+      postpone(key, step, until: until)
+      return .deferred(until: until, isNews: isNews)
+    case .failed(let code):
+      let rule = rule(of: entry)
+      let failures = entry.failures &+ 1
+      entries[key]?.failures = failures
+      guard failures < rule.attempts else {
+        _ = tell(key, "gave up \(code)")
+        settle(key, .needsAttention, lookAgain: mustLookAgain)
+        return .gaveUp(attempts: failures)
+      }
+      let until = now.advanced(by: rule.pause(after: failures))
+      let isNews = tell(key, "failed \(code)")
+      postpone(key, step, until: until)
+      return .retry(until: until, attempt: failures, attempts: rule.attempts, isNews: isNews)
+    case .refused(let reason):
+      let isNews = tell(key, reason)
+      settle(key, .failed, lookAgain: mustLookAgain)
+      return .refused(isNews: isNews)
+    }
+  }
+
+  // MARK: What is so
+
+  /// Where a store stands; nil for one that is not known.
+  package func state(of key: FilePath) -> JobState? { entries[key]?.state }
+
+  /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
+  package var batch: Int { lastOrdinal + counts.waiting }
+
+  // MARK: Inside
+
+  private func rule(of entry: Entry) -> RetryRule {
+    rules[entry.store.watch] ?? RetryRule(attempts: 1, backoff: .seconds(30), longest: .seconds(3600))
+  }
+
+  /// What a job of a store that is gone or no longer watched is still worth telling.
+  private func verdictOfGone(_ outcome: JobOutcome) -> JobVerdict {
+    switch outcome {
+    case .migrated, .current: .settled
+    case .refused: .refused(isNews: true)
+    case .behind, .interrupted, .gone, .busy, .failed: .forgotten
+    }
+  }
+
+  /// Notes what is told of a store; false when the same was told of the same file before.
+  private mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
+    guard let entry = entries[key] else { return false }
+    let report = Report(reason: reason, inode: entry.store.fingerprint.database.file.inode)
+    entries[key]?.reported = report
+    return report != entry.reported
+  }
+
+  private mutating func settle(_ key: FilePath, _ state: JobState, lookAgain: Bool) {
+    set(key, state)
+    if lookAgain {
+      entries[key]?.failures = 0
+      enqueue(key, .look, newJob: true)
+    }
+  }
+
+  private mutating func enqueue(_ key: FilePath, _ step: JobStep, newJob: Bool) {
+    lastTurn += 1
+    if newJob {
+      lastJob += 1
+      entries[key]?.job = lastJob
+    }
+    entries[key]?.turn = lastTurn
+    set(key, .waiting(step))
+    let item = Item(key: key, turn: lastTurn)
+    if step == .look { looks.append(item) } else { migrations.append(item) }
+  }
+
+  private mutating func postpone(_ key: FilePath, _ step: JobStep, until: Instant) {
+    lastTurn += 1
+    entries[key]?.turn = lastTurn
+    set(key, .deferred(step, until: until))
+    var (low, high) = (0, alarms.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if alarms[middle].until <= until { low = middle + 1 } else { high = middle }
+    }
+    alarms.insert((until, Item(key: key, turn: lastTurn)), at: low)
+  }
+
+  private static func next(_ line: inout Line, _ step: JobStep, _ entries: [FilePath: Entry]) -> FilePath? {
+    while let item = line.removeFirst() {
+      if let entry = entries[item.key], entry.turn == item.turn, entry.state == .waiting(step) { return item.key }
+    }
+    return nil
+  }
+
+  private mutating func begin(_ key: FilePath, _ step: JobStep, ordinal: Int) -> JobTicket? {
+    set(key, .running(step))
+    return entries[key].map { JobTicket(store: $0.store, step: step, job: $0.job, ordinal: ordinal) }
+  }
+
+  private mutating func forget(_ key: FilePath) {
+    guard let entry = entries.removeValue(forKey: key) else { return }
+    count(entry.state, -1)
+    counts.known -= 1
+  }
+
+  private mutating func set(_ key: FilePath, _ state: JobState) {
+    guard let entry = entries[key] else { return }
+    count(entry.state, -1)
+    count(state, 1)
+    entries[key]?.state = state
+  }
+
+  private mutating func count(_ state: JobState, _ change: Int) {
+    switch state {
+    case .waiting(.look), .running(.look): counts.looking += change
+    case .waiting(.migrate): counts.waiting += change
+    case .running(.migrate): counts.migrating += change
+    case .deferred: counts.deferred += change
+    case .failed, .needsAttention: counts.attention += change
+    case .done: break
+    }
+  }
+
+  /// A queue whose first item costs nothing to take.
+  private struct Line {
+    private var items: [Item] = []
+    private var head = 0
+
+    mutating func append(_ item: Item) { items.append(item) }
+
+    mutating func removeFirst() -> Item? {
+      guard head < items.count else {
+        items.removeAll(keepingCapacity: true)
+        head = 0
+        return nil
+      }
+      defer {
+        head += 1
+        if head > 1024, head * 2 > items.count {
+          items.removeFirst(head)
+          head = 0
+        }
+      }
+      return items[head]
+    }
+  }
+}

@@ -1,0 +1,242 @@
+// The life of one store as journal entries: queued, started, each hop, and how it ended. It runs on the job's thread, so
+// that entries stand in the order of what happened. No value of a user's attribute comes through here: events, reports
+// and errors hold names, keys and counts.
+
+import Diagnostics
+import Logging
+import MigrationPipeline
+import SystemPackage
+import SystemdSupport
+
+/// Tells the journal what happens to one store.
+package struct MigrationReporter: Sendable {
+  /// What the entries of one job have in common.
+  package struct Subject: Sendable {
+    /// The store, as the configuration names it.
+    package var store: FilePath
+    /// Name of its watch.
+    package var watch: String
+    /// Name of the job.
+    package var job: String
+
+    /// Names a job.
+    package init(store: FilePath, watch: String, job: String) {
+      self.store = store
+      self.watch = watch
+      self.job = job
+    }
+  }
+
+  private let logger: Logger
+  private let subject: Subject
+
+  /// Reports one job to `logger`.
+  package init(_ subject: Subject, logger: Logger) {
+    self.subject = subject
+    self.logger = logger
+  }
+
+  private var name: String { subject.store.printable }
+
+  // MARK: Before the migration
+
+  /// A look found that the store needs a migration.
+  package func queued(_ facts: StoreFacts, to target: String) {
+    logger.event(
+      .storeQueued, "\(name) has version \(facts.version) and waits for its migration to \(target)",
+      fields: fields([.storeUUID: facts.uuid, .from: facts.version, .to: target]))
+  }
+
+  /// A look found nothing to do.
+  package func current(_ facts: StoreFacts?) {
+    logger.event(
+      .storeCurrent, "\(name) is current" + (facts.map { " (\($0.version))" } ?? ""),
+      fields: fields([.storeUUID: facts?.uuid, .from: facts?.version, .result: "current"]))
+  }
+
+  /// What a crash had left of a store was put in order.
+  package func recovered(_ sentence: String) {
+    logger.event(.crashRecovered, "\(name): after an interruption \(sentence)", fields: fields([:]))
+  }
+
+  // MARK: During the migration
+
+  /// Events of one run, in order; the value belongs to the thread of the job.
+  package struct Run {
+    private let reporter: MigrationReporter
+    private var facts: StoreFacts?
+    private var plan: PlanSummary?
+    /// The hop at work, from 0, and how many there are.
+    private var hop = 0
+    private var hops = 0
+    /// A hop was begun, and the start of the migration is not told yet: whether it resumes is known with the next event.
+    private var owesStart = false
+    private var hasStarted = false
+
+    init(_ reporter: MigrationReporter) { self.reporter = reporter }
+
+    /// Tells what an event is worth telling.
+    package mutating func handle(_ event: MigrationEvent) {
+      if case .resumed(let hop, let hops) = event { start(resumedAt: hop, of: hops) }
+      end()
+      switch event {
+      case .identified(let facts): self.facts = facts
+      case .recovered(let sentence): reporter.recovered(sentence)
+      case .planned(let plan): self.plan = plan
+      case .hopStarted(let index, let hops, _, _):
+        (hop, self.hops) = (index, hops)
+        owesStart = !hasStarted
+      case .hopFinished(let report): finished(report)
+      case .verified(let checks): reporter.logger.debug("\(reporter.name): \(checks) checks passed")
+      case .resumed, .progress, .verifying, .replacing: break
+      }
+    }
+
+    /// Tells what is still owed when the run is over.
+    package mutating func end() {
+      if owesStart { start(resumedAt: nil, of: hops) }
+    }
+
+    private mutating func start(resumedAt hop: Int?, of hops: Int) {
+      owesStart = false
+      guard !hasStarted else { return }
+      hasStarted = true
+      let way = plan.map { " from \($0.from) to \($0.to)" } ?? ""
+      let size = "\(hops) \(hops == 1 ? "hop" : "hops")" + (plan.map { ", \($0.rows) rows" } ?? "")
+      var text =
+        hop.map { "the migration of \(reporter.name)\(way) resumes at hop \($0 &+ 1) of \(hops): \(size)" }
+        ?? "the migration of \(reporter.name)\(way) begins: \(size)"
+      let warnings = plan?.warnings ?? []
+      for warning in warnings.prefix(MigrationReporter.mostFindings) { text += "\n  warning: \(warning.headline)" }
+      if warnings.count > MigrationReporter.mostFindings {
+        text += "\n  and \(warnings.count - MigrationReporter.mostFindings) more warnings; hopctl plan shows them all"
+      }
+      reporter.logger.event(
+        .migrationStarted, text, level: warnings.isEmpty ? nil : .notice,
+        fields: reporter.fields([
+          .storeUUID: facts?.uuid, .from: plan?.from, .to: plan?.to, .hops: String(hops),
+          .rows: plan.map { String($0.rows) }, .bytes: plan.map { String($0.bytes) },
+        ]))
+    }
+
+    private func finished(_ report: HopReport) {
+      reporter.logger.event(
+        .hopFinished,
+        "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.source) → \(report.destination), "
+          + "\(report.rowsWritten) rows in \(StatusLine.duration(seconds: report.seconds))",
+        fields: reporter.fields([
+          .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
+          .hops: String(hops), .rows: String(report.rowsWritten),
+          .microseconds: MigrationReporter.microseconds(report.seconds),
+        ]))
+    }
+  }
+
+  /// The teller of one run.
+  package func run() -> Run { Run(self) }
+
+  // MARK: After the migration
+
+  /// The run ended well.
+  package func finished(_ report: MigrationReport) {
+    switch report.result {
+    case .current:
+      logger.event(
+        .storeCurrent, "\(name) is current (\(report.to))",
+        fields: fields([.storeUUID: report.storeUUID, .to: report.to, .result: report.result.rawValue]))
+    case .migrated, .completedBeforeCrash:
+      let rows = report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
+      var text =
+        report.result == .migrated
+        ? "\(name) was migrated from \(report.from) to \(report.to): \(rows) rows, "
+          + "\(report.hops.count) \(report.hops.count == 1 ? "hop" : "hops"), "
+          + StatusLine.duration(seconds: report.seconds)
+        : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
+      if let backup = report.backup { text += "; the old store is \(backup.printable)" }
+      for warning in report.warnings.suffix(Self.mostFindings) where warning.code.exit != .success {
+        text += "\n  warning: \(warning.headline)"
+      }
+      logger.event(
+        .storeMigrated, text,
+        fields: fields([
+          .storeUUID: report.storeUUID, .from: report.from, .to: report.to, .hops: String(report.hops.count),
+          .rows: String(rows), .microseconds: Self.microseconds(report.seconds),
+          .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
+        ]))
+    }
+  }
+
+  /// The run, or a look, ended with an error; the verdict says what follows, and whether it is news.
+  package func failed(_ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+    let error = failure.error.located(Place(store: subject.store))
+    var values: [JournalField: String?] = [
+      .storeUUID: failure.storeUUID, .from: failure.from, .to: failure.to, .error: error.code.name,
+      .hint: hint(error),
+      // Errors of a hop name it; the fields say it for filters.
+      .entity: error.place.entity,
+    ]
+    let what = error.description
+    func again(_ until: ContinuousClock.Instant) -> String {
+      let pause = (until - now).components
+      return "tried again in "
+        + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
+    }
+    switch verdict {
+    case .deferred(let until, let isNews):
+      values[.result] = "deferred"
+      logger.event(
+        .storeDeferred, "deferred, \(again(until)): \(what)", level: isNews ? nil : .debug, fields: fields(values))
+    case .retry(let until, let attempt, let attempts, let isNews):
+      values[.result] = "failed"
+      logger.event(
+        .migrationFailed, "failed (try \(attempt) of \(attempts)), \(again(until)): \(what)",
+        level: isNews ? .warning : .debug, fields: fields(values))
+    case .gaveUp(let attempts):
+      values[.result] = "failed"
+      logger.event(
+        .migrationFailed, "failed \(attempts) times, not tried again until it changes: \(what)",
+        fields: fields(values))
+    case .refused(let isNews):
+      let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
+      values[.result] = isEarly ? "refused" : "failed"
+      logger.event(
+        isEarly ? .storeRefused : .migrationFailed,
+        (isEarly ? "refused" : "failed") + ", the store is as it was: \(what)", level: isNews ? nil : .debug,
+        fields: fields(values))
+    case .queued where error.code == .interrupted:
+      values[.result] = "interrupted"
+      values[.hint] = "nothing is to be done: the next start of hopd goes on from the checkpoint"
+      logger.event(
+        .migrationInterrupted,
+        "the migration of \(name) stopped at a checkpoint; the next start resumes it", level: .notice,
+        fields: fields(values))
+    case .settled, .queued, .forgotten:
+      logger.debug("\(what)")
+    }
+  }
+
+  // MARK: Inside
+
+  /// Findings that one entry lists at most: an entry is read by people.
+  private static let mostFindings = 20
+
+  private func hint(_ error: HopdError) -> String {
+    error.hint ?? error.reasons.lazy.compactMap(\.hint).first
+      ?? "`hopctl identify \(name)` says what the file is; `exclude` of the watch \(subject.watch) leaves it out"
+  }
+
+  private func fields(_ values: [JournalField: String?]) -> [JournalField: String] {
+    var fields: [JournalField: String] = [.store: name, .watch: subject.watch, .job: subject.job]
+    for (field, value) in values where value?.isEmpty == false { fields[field] = value }
+    return fields
+  }
+
+  static func microseconds(_ seconds: Double) -> String {
+    String(seconds > 0 && seconds < 1e12 ? max(1, Int64(seconds * 1e6)) : 1)
+  }
+}
+
+extension HopdError {
+  /// One line: the place and the message, without cause and hint.
+  var headline: String { place.isEmpty ? message : "\(place): \(message)" }
+}

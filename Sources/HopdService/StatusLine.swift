@@ -1,0 +1,118 @@
+// The one line that `systemctl status` shows. Separate and pure, because it must tell the whole story and people's
+// scripts look at it.
+
+import Diagnostics
+import MigrationPipeline
+import SystemPackage
+
+/// What the status line is made of.
+package struct StatusLine: Sendable, Hashable {
+  /// A migration at work.
+  package struct Job: Sendable, Hashable {
+    /// Position among the migrations of this batch, from 1.
+    package var ordinal: Int
+    /// Name of the store's file.
+    package var name: String
+    /// Versions of the whole way, once they are known.
+    package var from: String?
+    package var to: String?
+    /// How far it is, once it moves.
+    package var progress: MigrationProgress?
+    /// What it does outside of the hops, as "verifying".
+    package var activity: String?
+
+    /// Describes a migration.
+    package init(
+      ordinal: Int, name: String, from: String? = nil, to: String? = nil, progress: MigrationProgress? = nil,
+      activity: String? = nil
+    ) {
+      self.ordinal = ordinal
+      self.name = name
+      self.from = from
+      self.to = to
+      self.progress = progress
+      self.activity = activity
+    }
+  }
+
+  /// Migrations at work, the oldest first.
+  package var jobs: [Job] = []
+  /// Migrations of this batch.
+  package var batch = 0
+  /// Stores found.
+  package var stores = 0
+  /// Stores that wait for their migration.
+  package var toDo = 0
+  /// Stores that are in use, or failed and are tried again.
+  package var deferred = 0
+  /// Stores that need somebody.
+  package var attention = 0
+  /// Are new migrations held back by the flag file?
+  package var isPaused = false
+  /// Something that the operator should know, as a refused configuration.
+  package var note: String?
+
+  /// An empty line.
+  package init() {}
+
+  /// The line.
+  package var text: String {
+    var text = jobs.first.map { Self.text($0, batch: batch) } ?? idleText
+    if jobs.count > 1 { text += " (and \(jobs.count - 1) more)" }
+    if isPaused { text = "paused; " + text }
+    if let note { text += "; \(note)" }
+    return text
+  }
+
+  private var idleText: String {
+    var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
+    if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
+    if deferred > 0 { text += ", \(Self.grouped(deferred)) tried again later" }
+    if attention > 0 { text += ", \(Self.grouped(attention)) \(attention == 1 ? "needs" : "need") attention" }
+    return text
+  }
+
+  /// "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s".
+  package static func text(_ job: Job, batch: Int) -> String {
+    var words = ["store \(job.ordinal)/\(max(batch, job.ordinal))", job.name]
+    if let from = job.from ?? job.progress?.from, let to = job.to ?? job.progress?.to { words.append("\(from)→\(to)") }
+    if let activity = job.activity {
+      words.append(activity)
+    } else if let progress = job.progress {
+      words.append("hop \(progress.hop &+ 1)/\(progress.hops)")
+      if !progress.subject.isEmpty { words.append(progress.subject) }
+      words.append("\(percent(progress.fraction)) %")
+      if let remaining = progress.remaining { words.append("ETA \(duration(seconds: remaining))") }
+    }
+    return words.joined(separator: " ")
+  }
+
+  /// 0…100; 100 only when everything is done.
+  static func percent(_ fraction: Double) -> Int {
+    guard fraction > 0 else { return 0 }  // Also for what is no number.
+    return fraction >= 1 ? 100 : min(99, Int(fraction * 100))
+  }
+
+  /// "45s", "2m10s", "1h05m", "3d04h".
+  package static func duration(seconds: Double) -> String {
+    // A thousand days say as much as any more; this also keeps the conversion within its range.
+    let total = seconds > 0 ? Int(min(seconds.rounded(.up), 86_400_000)) : 0
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    if total < 60 { return "\(total)s" }
+    if total < 3600 { return "\(total / 60)m\(two(total % 60))s" }
+    if total < 86_400 { return "\(total / 3600)h\(two(total % 3600 / 60))m" }
+    return "\(total / 86_400)d\(two(total % 86_400 / 3600))h"
+  }
+
+  /// "12 344".
+  static func grouped(_ number: Int) -> String {
+    let digits = Array(String(number))
+    guard digits.count > 4 else { return String(digits) }
+    var text = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += " " }
+      text.append(digit)
+    }
+    return text
+  }
+}

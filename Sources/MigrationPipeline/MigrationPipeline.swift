@@ -1,0 +1,101 @@
+// The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is cleaned
+// up when a stage fails, and what is told to the caller. It blocks its thread from start to end: callers give it one of
+// their own.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+extension HopdError.Code {
+  /// The output of `--output` is there already.
+  package static let outputExists = HopdError.Code("output-exists", exit: .cannotCreate)
+}
+
+/// Migrates one store at a time.
+package struct MigrationPipeline: Sendable {
+  let files: any DurableFileSystem
+
+  /// Makes a pipeline on a file system.
+  package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
+
+  /// Takes one store to its target, and returns when that is durable.
+  ///
+  /// On a failure the store is the complete old one; where its code is `interrupted` the next call goes on from the
+  /// last checkpoint. `observer` is called on the calling thread.
+  package func run(
+    _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
+  ) throws(MigrationFailure) -> MigrationReport {
+    let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
+    do {
+      return request.output == nil ? try run.replaceStore() : try run.writeCopy()
+    } catch {
+      throw run.failure(error)
+    }
+  }
+
+  /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
+  ///
+  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do.
+  package func recover(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+  ) throws(MigrationFailure) -> RecoveryOutcome? {
+    do {
+      let outcome = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+        .recovery.recover(location, rule: backup)
+      if case .nothingToDo = outcome.decision { return nil }
+      return outcome
+    } catch {
+      throw MigrationFailure(
+        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
+        storeUUID: nil)
+    }
+  }
+
+  /// Stores that an intent record in the state directory speaks of.
+  package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
+    let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+    return try workshop.intents.all().compactMap { entry in
+      if case .intent(let intent) = entry.finding { StoreLocation(database: intent.store.path) } else { nil }
+    }
+  }
+}
+
+/// The parts of StoreReplacement as one state directory sets them up.
+struct ReplacementWorkshop {
+  let intents: IntentStore
+  let recovery: RecoveryRunner
+  let lockDirectory: FilePath
+
+  init(files: any DurableFileSystem, stateDirectory: FilePath) throws {
+    lockDirectory = stateDirectory.appending("locks")
+    try files.ensureDirectory(lockDirectory)
+    intents = try IntentStore(stateDirectory: stateDirectory, files: files)
+    recovery = RecoveryRunner(
+      files: files, intents: intents, lockDirectory: lockDirectory, identify: ReplacementWorkshop.identify)
+  }
+
+  /// A store's version as the replacement compares it: the digest of its version hashes.
+  static func identify(_ connection: Connection) throws -> String {
+    VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
+  }
+}
+
+extension HopdError {
+  /// Any error as one of ours.
+  static func of(_ error: any Error, at place: Place) -> HopdError {
+    switch error {
+    case let error as HopdError: return error.located(place)
+    case let error as SQLiteError:
+      return place.store.map { StoreReader.explained(error, location: StoreLocation(database: $0)) }
+        ?? HopdError(.internalError, "SQLite refused a statement", at: place, cause: error)
+    default: return HopdError(.internalError, "an unexpected error", at: place, cause: error)
+    }
+  }
+}

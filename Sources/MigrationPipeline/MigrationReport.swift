@@ -1,0 +1,65 @@
+// What came of a migration. Encoded as CLI.md documents `hopctl migrate --json`.
+
+import Diagnostics
+import MigrationPlanning
+import StoreVerification
+import SystemPackage
+
+/// How a run ended without an error.
+package enum MigrationResult: String, Sendable, Hashable, Codable {
+  /// The store is at the target now.
+  case migrated
+  /// It was already.
+  case current
+  /// It was already, because a run that crashed had finished the swap.
+  case completedBeforeCrash = "completed-before-crash"
+}
+
+/// One hop of a finished run.
+package struct HopReport: Sendable, Hashable {
+  package let source: String
+  package let destination: String
+  /// "inferred"; mapping models come later.
+  package let kind: String
+  package let rowsRead: Int64
+  package let rowsWritten: Int64
+  package let chunks: Int64
+  package let seconds: Double
+}
+
+/// A finished run.
+package struct MigrationReport: Sendable {
+  /// The migrated store, or the copy with `--output`.
+  package var store: FilePath
+  package var storeUUID: String
+  package var result: MigrationResult
+  package var from: String
+  package var to: String
+  package var hops: [HopReport]
+  /// Rows of the result by entity.
+  package var rows: [String: Int64]
+  package var dropped: [DroppedColumn]
+  package var warnings: [HopdError]
+  /// Where the old store is kept; nil where none is.
+  package var backup: FilePath?
+  package var seconds: Double
+  /// Peak resident set of the process in bytes.
+  package var peakMemory: Int64
+  package var checks: [VerificationCheck]
+  /// Did this run continue an interrupted one?
+  package var wasResumed: Bool
+}
+
+/// A run that failed: the error, and the stage it happened in. The store is the complete old one.
+package struct MigrationFailure: Error, Sendable {
+  package let stage: MigrationStage
+  package let error: HopdError
+  /// The version the store is at and the wanted one, as far as known.
+  package let from: String?
+  package let to: String?
+  package let storeUUID: String?
+}
+
+extension MigrationFailure: CustomStringConvertible {
+  package var description: String { error.description }
+}

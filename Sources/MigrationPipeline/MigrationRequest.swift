@@ -1,0 +1,64 @@
+// What a caller asks of the pipeline: one store, the models, where to go, and the rules. A plain value; the daemon makes
+// it from a watch's configuration, hopctl from its command line.
+
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// Journal mode of the migrated store.
+package enum ResultJournalMode: String, Sendable, Hashable, CaseIterable {
+  /// As the source had it.
+  case keep
+  case wal
+  case delete
+}
+
+/// One store to migrate.
+package struct MigrationRequest: Sendable {
+  /// The store.
+  package var location: StoreLocation
+  /// All models known.
+  package var catalog: ModelCatalog
+  /// The version to reach.
+  package var target: TargetVersion
+  /// May mappings be inferred?
+  package var infer: Bool
+  /// Which end names a self many-to-many table, where the caller knows.
+  package var naming: JoinTableNaming
+  /// Write the result here and only read the source; nil replaces the store.
+  package var output: FilePath?
+  /// How many backups are kept, for how long, and where.
+  package var backup: BackupRule
+  package var verification: VerificationDepth
+  package var journalMode: ResultJournalMode
+  package var engine: EngineOptions
+  /// Where intent records and locks live; it must exist and be writable.
+  package var stateDirectory: FilePath
+  /// Short lower-case hex text that names this job; an interrupted job's own name wins when it is resumed.
+  package var job: String
+
+  /// Makes a request with the defaults of the configuration.
+  package init(
+    location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
+    naming: JoinTableNaming = JoinTableNaming(), output: FilePath? = nil, backup: BackupRule = BackupRule(),
+    verification: VerificationDepth = .quick, journalMode: ResultJournalMode = .keep,
+    engine: EngineOptions = EngineOptions(), stateDirectory: FilePath, job: String
+  ) {
+    self.location = location
+    self.catalog = catalog
+    self.target = target
+    self.infer = infer
+    self.naming = naming
+    self.output = output
+    self.backup = backup
+    self.verification = verification
+    self.journalMode = journalMode
+    self.engine = engine
+    self.stateDirectory = stateDirectory
+    self.job = job
+  }
+}

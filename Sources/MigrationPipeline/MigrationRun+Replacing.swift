@@ -1,0 +1,158 @@
+// The run that replaces a store: lock, plan, build, verify, swap.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+extension MigrationRun {
+  /// Takes the store to its target in place.
+  func replaceStore() throws -> MigrationReport {
+    stage = .recover
+    let workshop = try ReplacementWorkshop(files: files, stateDirectory: request.stateDirectory)
+    let outcome = try workshop.recovery.recover(request.location, rule: request.backup)
+    switch outcome.decision {
+    case .quarantine:
+      throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+    case .completed:
+      observer(.recovered(sentence: "the migration was completed before the crash"))
+      if let intent = outcome.intent { return try completed(intent, outcome, workshop) }
+    case .resume:
+      if let intent = outcome.intent { job = intent.job }
+    case .startAgain:
+      observer(.recovered(sentence: "what an interrupted run had left was removed; the store is the old one"))
+    case .nothingToDo: break
+    }
+
+    stage = .identify
+    try checkStop()
+    // Most stores are current: they are told by a look that changes and locks nothing.
+    guard
+      try identified(
+        StoreIdentifier.identify(request.location, catalog: request.catalog, target: request.target)) != nil
+    else { return report(.current) }
+
+    stage = .lock
+    guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
+      throw HopdError(.notFound, "the store is gone")
+    }
+    let held = try HeldStore(location: request.location, lockDirectory: workshop.lockDirectory, files: files)
+    defer { held.release() }
+    let area = StagingArea(location: held.location, job: job, files: files)
+    do {
+      return try migrate(held, fingerprint: fingerprint, area: area, workshop: workshop)
+    } catch {
+      // The connection has the staged stores attached; it goes first, so that the files can.
+      held.release()
+      cleanUp(after: error, area: area, workshop: workshop)
+      throw error
+    }
+  }
+
+  /// A crash came between the swap and the report: the new store is in place.
+  private func completed(
+    _ intent: ReplacementIntent, _ outcome: RecoveryOutcome, _ workshop: ReplacementWorkshop
+  ) throws -> MigrationReport {
+    let assessment = try StoreIdentifier.identify(
+      request.location, catalog: request.catalog, target: request.target)
+    // The target may have moved on since: then this is an ordinary store that is behind.
+    if try identified(assessment) != nil {
+      try workshop.intents.remove(request.location)
+      return try replaceStore()
+    }
+    var report = report(.completedBeforeCrash, backup: outcome.backups.first)
+    report.from = intent.from.name
+    report.to = intent.to.name
+    try workshop.intents.remove(request.location)
+    return report
+  }
+
+  private func migrate(
+    _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, workshop: ReplacementWorkshop
+  ) throws -> MigrationReport {
+    try held.requireRenameKeepsEverything()
+    let reader = StoreReader(connection: try held.connection)
+    // What was seen without the lock may have changed: only this counts.
+    guard
+      let store = try identified(
+        StoreIdentifier.identify(
+          reader: reader, location: held.location, catalog: request.catalog, target: request.target))
+    else { return report(.current) }
+    let plan = try plan(store, reader: reader)
+    try area.proveAttributesCanBeKept()
+    try requireSpace(plan, area: area)
+
+    let intent = ReplacementIntent(
+      location: held.location, job: job, planFingerprint: plan.fingerprint, source: fingerprint,
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version), to: mark(plan.target), storeUUID: store.metadata.uuid,
+      startedAt: Int64(time(nil)))
+    try workshop.intents.write(intent)
+
+    stage = .migrate
+    let outcome = try HopChain(
+      plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(
+        plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
+      options: request.engine, files: files, stop: stop, observer: observer
+    ).run()
+    let verified = try verify(outcome.staged, plan: plan)
+
+    stage = .replace
+    observer(.replacing)
+    let replaced = try StoreSwap(files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify)
+      .replace(
+        held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
+        now: Int64(time(nil)))
+
+    stage = .report
+    let report = report(
+      .migrated, plan: plan, hops: outcome.hops, verified: verified, backup: replaced.backup,
+      warnings: replaced.warnings, wasResumed: outcome.wasResumed)
+    try? workshop.intents.remove(held.location)
+    return report
+  }
+
+  /// What is on disk already is not needed again when a run is continued.
+  private func requireSpace(_ plan: MigrationPlan, area: StagingArea) throws {
+    var there: Int64 = 0
+    for index in plan.hops.indices { there &+= try files.status(area.path(hop: index))?.size ?? 0 }
+    try area.requireSpace(max(0, plan.estimate.diskNeeded &- there))
+  }
+
+  private func mark(_ version: CatalogedVersion) -> StoreVersionMark {
+    StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
+  }
+
+  private var journalModeRule: JournalModeRule {
+    switch request.journalMode {
+    case .keep: .keep
+    case .wal: .wal
+    case .delete: .delete
+    }
+  }
+
+  /// After a failure nothing of ours stays, with two exceptions: an interrupted run is continued from its checkpoint,
+  /// and where the store's own file is in doubt everything is kept as evidence for recovery.
+  private func cleanUp(after error: any Error, area: StagingArea, workshop: ReplacementWorkshop) {
+    let code = (error as? HopdError)?.code
+    let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
+    if let code, keeps.contains(code) { return }
+    // Failing to clean up must not hide the failure itself; recovery does it at the next start.
+    try? area.removeAll()
+    try? workshop.intents.remove(area.location)
+  }
+}
+
+extension SourceFingerprint {
+  /// The fingerprint as a checkpoint keeps it.
+  fileprivate var text: String {
+    let stamps = [database, log].compactMap { $0 }
+    return stamps.map { "\($0.file.device):\($0.file.inode):\($0.size):\($0.modified)" }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,147 @@
+// One run over one store: the state of the stages while they pass.
+
+import CLinux
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// The journey of one store. It stays on the thread that made it.
+final class MigrationRun {
+  let request: MigrationRequest
+  let files: any DurableFileSystem
+  let stop: StopSignal
+  let observer: (MigrationEvent) -> Void
+  let start = ContinuousClock.now
+
+  var stage = MigrationStage.identify
+  var facts: StoreFacts?
+  var targetName: String?
+  /// An interrupted job that is continued has its own name.
+  var job: String
+
+  init(
+    request: MigrationRequest, files: any DurableFileSystem, stop: StopSignal,
+    observer: @escaping (MigrationEvent) -> Void
+  ) {
+    self.request = request
+    self.files = files
+    self.stop = stop
+    self.observer = observer
+    job = request.job
+  }
+
+  func failure(_ error: any Error) -> MigrationFailure {
+    MigrationFailure(
+      stage: stage, error: HopdError.of(error, at: Place(store: request.location.database)), from: facts?.version,
+      to: targetName, storeUUID: facts?.uuid)
+  }
+
+  var seconds: Double { Pace.seconds(ContinuousClock.now - start) }
+
+  /// Looks whether the caller wants the run to end before anything is in hand.
+  func checkStop() throws(HopdError) {
+    if stop.isStopping {
+      throw HopdError(.interrupted, "stopped on request", hint: "start it again")
+    }
+  }
+
+  // MARK: Identify and plan
+
+  /// The store's version; nil when it is at the target already. Throws where it cannot be migrated at all.
+  func identified(_ assessment: StoreAssessment) throws -> IdentifiedStore? {
+    if let metadata = assessment.metadata, let version = assessment.version {
+      let known = StoreFacts(
+        uuid: metadata.uuid, model: version.modelName, version: version.model.name,
+        frameworkVersion: metadata.frameworkVersion)
+      if facts != known { observer(.identified(known)) }
+      facts = known
+    }
+    targetName = assessment.target?.model.name ?? targetName
+    switch assessment.state {
+    case .current: return nil
+    case .behind:
+      guard let identified = assessment.identified else {
+        throw HopdError(.internalError, "a store that is behind has no version")
+      }
+      return identified
+    case .newer, .unknown, .notAStore, .damaged, .encrypted:
+      throw assessment.explanation
+        ?? HopdError(.internalError, "the store is \(assessment.state.rawValue), without a reason")
+    }
+  }
+
+  /// P4: is the source sound? A damaged store is refused before anything is written.
+  func checkSource(_ reader: StoreReader) throws {
+    let stop = self.stop
+    reader.connection.setProgressHandler(every: 200_000) { !stop.isStopping }
+    defer { reader.connection.setProgressHandler(nil) }
+    let answer = try quickCheck(reader)
+    guard answer == "ok" else {
+      throw HopdError(
+        .storeDamaged, "SQLite finds the database damaged: \(answer ?? "no answer")",
+        hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
+    }
+  }
+
+  private func quickCheck(_ reader: StoreReader) throws -> String? {
+    do {
+      return try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).quick_check(1)")
+    } catch {
+      if error.isInterrupt { throw HopdError(.interrupted, "stopped on request", hint: "start it again") }
+      throw error
+    }
+  }
+
+  func plan(_ store: IdentifiedStore, reader: StoreReader) throws -> MigrationPlan {
+    stage = .plan
+    try checkSource(reader)
+    let plan = try MigrationPlanner.plan(
+      store: store, catalog: request.catalog, target: request.target, infer: request.infer, naming: request.naming,
+      reader: reader)
+    observer(
+      .planned(
+        PlanSummary(
+          from: store.version.model.name, to: plan.target.model.name, hops: plan.hops.count, rows: plan.estimate.rows,
+          bytes: plan.estimate.bytes, warnings: plan.warnings, dropped: plan.drops)))
+    return plan
+  }
+
+  func verify(_ staged: FilePath, plan: MigrationPlan) throws -> VerifiedStore {
+    stage = .verify
+    observer(.verifying)
+    let (stop, observer) = (self.stop, self.observer)
+    let verifier = StoreVerifier(depth: request.verification) {
+      observer(.verifying)
+      return !stop.isStopping
+    }
+    let verified = try verifier.verify(staged: staged, plan: plan)
+    observer(.verified(checks: verified.checks.count))
+    return verified
+  }
+
+  // MARK: Report
+
+  func report(
+    _ result: MigrationResult, plan: MigrationPlan? = nil, hops: [HopReport] = [], verified: VerifiedStore? = nil,
+    backup: FilePath? = nil, warnings: [HopdError] = [], wasResumed: Bool = false
+  ) -> MigrationReport {
+    let version = facts?.version ?? ""
+    return MigrationReport(
+      store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
+      from: plan?.store.version.model.name ?? version, to: plan?.target.model.name ?? targetName ?? version,
+      hops: hops, rows: plan?.expectation.rowsByEntity ?? [:], dropped: plan?.drops ?? [],
+      warnings: (plan?.warnings ?? []) + warnings, backup: backup, seconds: seconds,
+      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: wasResumed)
+  }
+}

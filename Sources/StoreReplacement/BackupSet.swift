@@ -1,0 +1,269 @@
+// The old stores: one directory per generation beside the store, holding the old database under its own name, its
+// external data, and a label. One unit: it is listed, restored and removed as a whole.
+//
+//   .Library.sqlite.hopd-backups/20300102T030405Z-1a2b3c/Library.sqlite            hard link to the old inode
+//                                                       /.Library_SUPPORT/_EXTERNAL_DATA/…
+//                                                       /backup.json
+//
+// The database is linked last and removed first: a generation that has it is complete.
+
+import Diagnostics
+import DurableFiles
+import FoundationEssentials
+import PersistentStore
+import SystemPackage
+
+/// How many old stores are kept, for how long, and where.
+package struct BackupRule: Hashable, Sendable {
+  /// Generations kept; 0 keeps none.
+  package var keep: Int
+  /// Older ones are removed; nil keeps them however old they are.
+  package var keepFor: Duration?
+  /// Another place for them, copied there after the swap; nil is beside the store.
+  package var directory: FilePath?
+
+  /// Notes a rule.
+  package init(keep: Int = 1, keepFor: Duration? = nil, directory: FilePath? = nil) {
+    self.keep = keep
+    self.keepFor = keepFor
+    self.directory = directory
+  }
+
+  /// No old store is kept after a success.
+  package static let none = BackupRule(keep: 0)
+}
+
+/// The label of a generation, as it lies in `backup.json`.
+package struct BackupRecord: Hashable, Sendable, Codable {
+  /// Format of the label.
+  package var format: Int = 1
+  /// Where the store was.
+  package var store: PathText
+  /// Job that replaced it.
+  package var job: String
+  /// Version of the old store.
+  package var from: StoreVersionMark
+  /// Version it was replaced by.
+  package var to: StoreVersionMark
+  /// Time of the replacement, seconds since 1970.
+  package var createdAt: Int64
+  /// Z_UUID of the store.
+  package var storeUUID: String?
+  /// Journal mode it had; the kept file itself is in rollback mode.
+  package var journalMode: JournalMode
+}
+
+/// One old store.
+package struct BackupGeneration: Hashable, Sendable {
+  /// Its directory.
+  package let directory: FilePath
+  /// The database in it: a store that opens by itself.
+  package let database: FilePath
+  /// Its label; nil where it cannot be read.
+  package let record: BackupRecord?
+  /// Bytes of database and external data; data shared with the living store by hard links is counted too.
+  package let bytes: Int64
+}
+
+/// The old stores of one store.
+package struct BackupSet: Sendable {
+  /// The store, under its canonical path.
+  package let location: StoreLocation
+  /// Directory of the generations beside the store.
+  package let directory: FilePath
+  /// Directory of the generations at the configured place.
+  package let elsewhere: FilePath?
+  let files: any DurableFileSystem
+
+  /// The backups of the store at `location` (canonical), beside it and in the configured directory.
+  package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
+    self.location = location
+    self.files = files
+    let name = location.fileName
+    let label = name.utf8.count > 160 ? "\(name.prefix(32))~\(PathText.digest(Array(name.utf8)))" : name
+    directory = location.directory.appending(".\(label).hopd-backups")
+    if let base = rule.directory {
+      let store = PathText.digest(PathText.bytes(of: location.database))
+      elsewhere = try files.canonical(base).appending("\(label)-\(store).hopd-backups")
+    } else {
+      elsewhere = nil
+    }
+  }
+
+  /// Complete generations, newest first.
+  package func generations() throws -> [BackupGeneration] {
+    let living = try files.status(location.database)?.identity
+    return try folders().compactMap { folder in
+      let database = folder.appending(location.fileName)
+      guard let status = try files.status(database), status.kind == .regular, status.identity != living else {
+        return nil
+      }
+      return BackupGeneration(
+        directory: folder, database: database, record: BackupSet.record(in: folder, files: files),
+        bytes: try bytes(in: folder))
+    }.sorted { ($0.record?.createdAt ?? 0, $0.directory.string) > ($1.record?.createdAt ?? 0, $1.directory.string) }
+  }
+
+  /// Bytes of all generations.
+  package func totalBytes() throws -> Int64 {
+    try generations().reduce(0) { $0.addingReportingOverflow($1.bytes).partialValue }
+  }
+
+  /// Directories that are no generation: half made, half removed, or whose database is still the store itself because
+  /// the swap never came to the rename.
+  package func unfinished() throws -> [FilePath] {
+    let complete = Set(try generations().map(\.directory))
+    return try folders(withParts: true).filter { !complete.contains($0) }
+  }
+
+  /// Removes generations beyond the rule, and half-removed ones. Only after a success, with the store held.
+  package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupGeneration] {
+    for folder in try unfinished() { try remove(folder) }
+    var removed: [BackupGeneration] = []
+    for (index, generation) in try generations().enumerated() {
+      let age = now.subtractingReportingOverflow(generation.record?.createdAt ?? now).partialValue
+      let isOld = rule.keepFor.map { age > $0.components.seconds } ?? false
+      guard index >= max(0, rule.keep) || isOld else { continue }
+      try remove(generation.directory)
+      removed.append(generation)
+    }
+    return removed
+  }
+
+  /// Removes a generation or the rest of one; the database goes first, so that a half-removed one is never taken for
+  /// complete.
+  package func remove(_ folder: FilePath) throws {
+    try files.unlinkIfPresent(folder.appending(location.fileName))
+    try removeTree(folder)
+    let parent = folder.removingLastComponent()
+    try files.syncDirectory(parent)
+    // The last one takes the directory with it; the parent is the user's.
+    if try files.names(in: parent).isEmpty {
+      try files.removeDirectory(parent)
+      try files.syncDirectory(parent.removingLastComponent())
+    }
+  }
+
+  // MARK: Making one
+
+  /// Where the generation of a job will lie.
+  func folder(job: String, now: Int64) -> FilePath {
+    directory.appending("\(BackupTime.text(now))-\(job)")
+  }
+
+  /// Makes a generation: external data and label first, the link to the store last, everything synced (A5).
+  func make(_ folder: FilePath, _ record: BackupRecord) throws {
+    let mode: UInt32 = 0o700
+    try files.ensureDirectory(directory, mode: mode)
+    try files.makeDirectory(folder, mode: mode)
+    let copy = StoreLocation(database: folder.appending(location.fileName))
+    try linkExternalData(from: location, to: copy)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    guard let label = try? encoder.encode(record) else {
+      throw HopdError(.internalError, "the backup's label cannot be written as JSON", at: Place(file: folder))
+    }
+    try files.createFile(folder.appending("backup.json"), Array(label), mode: 0o600)
+    try files.link(location.database, as: copy.database)
+    try files.syncDirectory(folder)
+    try files.syncDirectory(directory)
+  }
+
+  /// Copies a generation to the configured place, synced, and takes the one beside the store away.
+  func moveElsewhere(_ folder: FilePath) throws -> FilePath {
+    guard let elsewhere, let name = folder.lastComponent else { return folder }
+    try files.ensureDirectory(elsewhere)
+    let part = elsewhere.appending(name.string + ".part")
+    let target = elsewhere.appending(name)
+    try removeTree(part)
+    try copyTree(folder, to: part)
+    try files.renameNoReplace(part, to: target)
+    try files.syncDirectory(elsewhere)
+    try remove(folder)
+    return target
+  }
+
+  /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
+  /// link costs nothing, and what is referred to is known to a reader of the model only.
+  private func linkExternalData(from store: StoreLocation, to copy: StoreLocation) throws {
+    guard let status = try files.status(store.externalDataDirectory), status.kind == .directory else { return }
+    try files.makeDirectory(copy.supportDirectory, mode: 0o700)
+    try files.makeDirectory(copy.externalDataDirectory, mode: 0o700)
+    try linkFiles(in: store.externalDataDirectory, to: copy.externalDataDirectory)
+    try files.syncDirectory(copy.externalDataDirectory)
+    try files.syncDirectory(copy.supportDirectory)
+  }
+
+  /// Links (else copies) the regular files of a directory that the other one does not have yet.
+  func linkFiles(in source: FilePath, to destination: FilePath) throws {
+    for name in try files.names(in: source) {
+      let file = source.appending(name)
+      let target = destination.appending(name)
+      guard try files.status(file)?.kind == .regular, try files.status(target) == nil else { continue }
+      do {
+        try files.link(file, as: target)
+      } catch let error as HopdError where error.code == .noPermission || error.code == .unsuitableFile {
+        try files.copyFile(from: file, to: target)  // another owner's file, or another file system
+      } catch let error as HopdError where error.errno == .tooManyLinks {
+        try files.copyFile(from: file, to: target)
+      }
+    }
+  }
+
+  // MARK: Trees
+
+  private func folders(withParts: Bool = false) throws -> [FilePath] {
+    var found: [FilePath] = []
+    for parent in [directory, elsewhere].compactMap({ $0 }) {
+      guard try files.status(parent)?.kind == .directory else { continue }
+      for name in try files.names(in: parent) where withParts || !name.string.hasSuffix(".part") {
+        let folder = parent.appending(name)
+        if try files.status(folder)?.kind == .directory { found.append(folder) }
+      }
+    }
+    return found
+  }
+
+  static func record(in folder: FilePath, files: any DurableFileSystem) -> BackupRecord? {
+    guard let bytes = try? files.read(folder.appending("backup.json"), limit: 65_536) else { return nil }
+    return try? JSONDecoder().decode(BackupRecord.self, from: Data(bytes))
+  }
+
+  private func bytes(in folder: FilePath, depth: Int = 0) throws -> Int64 {
+    guard depth < 4 else { return 0 }
+    var total: Int64 = 0
+    for name in try files.names(in: folder) {
+      guard let status = try files.status(folder.appending(name)) else { continue }
+      let size = status.kind == .directory ? try bytes(in: folder.appending(name), depth: depth + 1) : status.size
+      total = total.addingReportingOverflow(size).partialValue
+    }
+    return total
+  }
+
+  private func removeTree(_ folder: FilePath, depth: Int = 0) throws {
+    guard depth < 4, try files.status(folder)?.kind == .directory else { return }
+    for name in try files.names(in: folder) {
+      let path = folder.appending(name)
+      if try files.status(path)?.kind == .directory {
+        try removeTree(path, depth: depth + 1)
+      } else {
+        try files.unlink(path)
+      }
+    }
+    try files.removeDirectory(folder)
+  }
+
+  private func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
+    guard depth < 4 else { return }
+    try files.makeDirectory(target, mode: 0o700)
+    for name in try files.names(in: folder) {
+      let path = folder.appending(name)
+      switch try files.status(path)?.kind {
+      case .directory: try copyTree(path, to: target.appending(name), depth: depth + 1)
+      case .regular: try files.copyFile(from: path, to: target.appending(name))
+      default: continue
+      }
+    }
+    try files.syncDirectory(target)
+  }
+}

@@ -1,0 +1,185 @@
+// P1–P3 of the replacement: the store is opened safely, owned by one process, and locked, and stays so until the swap.
+// From here on nothing in this process may open the store by other means: closing any descriptor of it would drop the
+// locks of the one connection [replacement.md P1, measured].
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// A store that nobody else can write to, with hopd's one connection to it.
+///
+/// It belongs to the task that made it. A refused or interrupted job releases it and every file is as it was: a `-wal`
+/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. Two things are
+/// SQLite's own recovery and happen whenever anybody opens the store: a hot `-journal` is rolled back, and the index
+/// file `-shm` of a crashed writer is rebuilt.
+package final class HeldStore {
+  /// The store under its canonical path.
+  package let location: StoreLocation
+  /// Device and inode of the database when it was opened.
+  package let identity: FileIdentity
+  /// Status of the database when it was opened: owner, mode, link count, mount point.
+  package let status: FileStatus
+  /// How the database keeps its changes.
+  package let journalMode: JournalMode
+  /// Bytes of a page; a staged store has the same.
+  package let pageSize: Int64
+
+  private let files: any DurableFileSystem
+  private let lock: FileLock
+  private let directoryIdentity: FileIdentity
+  private var held: Connection?
+
+  /// Holds the store at `location`, or throws and leaves it as it is.
+  ///
+  /// `lockDirectory` is a directory of hopd's own, as `/run/hopd/locks`: the lock is one file there per store (directory
+  /// and name), so one daemon may work on several stores of a directory. Throws `.lockedByOther`, `.storeBusy`,
+  /// `.noPermission`, `.notFound`, `.notAStore` or `.storeDamaged`.
+  package init(
+    location given: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem = LinuxFileSystem()
+  ) throws {
+    let place = Place(store: given.database)
+    do {
+      let directory = try files.canonical(given.directory)
+      guard let name = given.database.lastComponent, FilePath.Component(name.string) == name else {
+        throw HopdError(
+          .notAStore, "the file name is not UTF-8, so the names of its side files cannot be told",
+          hint: "rename the store together with its -wal, -shm and -journal files")
+      }
+      location = StoreLocation(database: directory.appending(name))
+      let database = location.database
+
+      // P1: what it is, before anything is opened.
+      guard let folder = try files.status(directory), let found = try files.status(database) else {
+        throw HopdError(.notFound, "the store is gone")
+      }
+      guard found.kind == .regular else {
+        throw HopdError(
+          .notAStore, "the name stands for \(found.kind); only regular files are stores",
+          hint: "name the file itself, not a link to it")
+      }
+
+      // P2: one owner.
+      lock = try HeldStore.lock(location, lockDirectory: lockDirectory, files: files)
+
+      try files.checkWritable(directory)
+      try files.checkWritable(database)
+      // A raw descriptor of the store: the last one before SQLite's locks.
+      if try files.isOpenElsewhere(database) == true {
+        throw HopdError(
+          .storeBusy, "the store is open in another program",
+          hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+      }
+
+      // P3: the lock.
+      let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
+      let hasIndex = try files.status(location.sharedMemory) != nil
+      let connection = try HopdError.sqlite("open the store", database) {
+        let connection = try Connection(
+          path: database, access: .exclusive(keepsLog: hasLog, indexInMemory: !hasIndex))
+        try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
+        return connection
+      }
+      guard try files.status(database)?.identity == found.identity else {
+        connection.keepWriteAheadLogOnClose()
+        throw HopdError(.storeReplaced, "the store was replaced by another file while it was being opened")
+      }
+      let facts = try HopdError.sqlite("read the store", database) {
+        (try connection.text("PRAGMA journal_mode"), try connection.integer("PRAGMA page_size"))
+      }
+      journalMode = facts.0 == "wal" ? .wal : .delete
+      pageSize = facts.1 ?? 4096
+      identity = found.identity
+      status = found
+      directoryIdentity = folder.identity
+      held = connection
+      self.files = files
+    } catch let error as HopdError {
+      throw error.located(place)
+    }
+  }
+
+  /// P2: hopd's own lock for a store, one per directory and name, so that the same store under two paths has one lock.
+  static func lock(
+    _ location: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem
+  ) throws -> FileLock {
+    guard let folder = try files.status(location.directory), let name = location.database.lastComponent else {
+      throw HopdError(.notFound, "the store's directory is gone", at: Place(store: location.database))
+    }
+    let key = PathText.digest(
+      Array("\(folder.identity.device):\(folder.identity.inode):".utf8)
+        + PathText.bytes(of: FilePath(root: nil, [name])))
+    return try FileLock(path: files.canonical(lockDirectory).appending("store-\(key).lock"))
+  }
+
+  /// The one connection. Throws after `release()`; whoever keeps it longer keeps the lock.
+  package var connection: Connection {
+    get throws {
+      guard let held else {
+        throw HopdError(.internalError, "the store was released already", at: Place(store: location.database))
+      }
+      return held
+    }
+  }
+
+  /// Gives the store back. Every statement and connection got from here must be gone by then.
+  package func release() {
+    // If another file lies under the name now, its -wal is not ours to fold in.
+    if let held, (try? isStillThere()) != true { held.keepWriteAheadLogOnClose() }
+    held = nil
+    lock.release()
+  }
+
+  deinit { release() }
+
+  /// Closes the connection and keeps the lock, for the steps after the rename.
+  func closeConnection() { held = nil }
+
+  /// Is the file under the store's name, in the same directory, still the one that was opened?
+  func isStillThere() throws -> Bool {
+    try files.status(location.database)?.identity == identity
+      && files.status(location.directory)?.identity == directoryIdentity
+  }
+
+  /// Throws `.notFound` or `.storeReplaced` unless the file under the name is still the one that was opened.
+  package func requireSameFile() throws {
+    guard try files.status(location.database) != nil else {
+      throw HopdError(
+        .notFound, "the store was deleted while it was being migrated; it is not made again",
+        at: Place(store: location.database), hint: "put it back from a backup: hopctl restore")
+    }
+    guard try isStillThere() else {
+      throw HopdError(
+        .storeReplaced, "another file was put under the store's name while it was being migrated",
+        at: Place(store: location.database), hint: "nothing was changed; the next run works on the new file")
+    }
+  }
+
+  /// Throws `.cannotReplace` with every reason why a rename cannot keep what must be kept (replacement.md §1).
+  package func requireRenameKeepsEverything() throws {
+    var reasons: [HopdError] = []
+    if status.links > 1 {
+      reasons.append(
+        HopdError(.cannotReplace, "the store has \(status.links) names (hard links); a rename would part them"))
+    }
+    if status.isMountPoint {
+      reasons.append(HopdError(.cannotReplace, "the store is a mount point; nothing can be renamed over it"))
+    }
+    if journalMode == .delete, try files.status(location.sharedMemory) != nil {
+      reasons.append(
+        HopdError(
+          .cannotReplace, "a -shm file lies beside a store that does not use one",
+          hint: "if no program has the store open, remove \(location.sharedMemory.printable)"))
+    }
+    guard !reasons.isEmpty else { return }
+    throw HopdError(
+      .cannotReplace, "the store cannot be replaced by a rename", at: Place(store: location.database),
+      hint: "replace = \"in-place\" would keep the file itself; it is not available yet", reasons: reasons)
+  }
+
+  /// Z_UUID of the store, for labels; nil where it has none.
+  package var storeUUID: String? {
+    try? connection.text("SELECT Z_UUID FROM Z_METADATA LIMIT 1")
+  }
+}

@@ -1,0 +1,101 @@
+// Where intent records are kept: one small JSON file per store in hopd's state directory, written durably.
+
+import Diagnostics
+import DurableFiles
+import FoundationEssentials
+import PersistentStore
+import SystemPackage
+
+/// The intent records of this machine.
+package struct IntentStore: Sendable {
+  /// A record of that many bytes or more is not ours.
+  static let sizeLimit = 65_536
+
+  /// What lies in the state directory for a store.
+  package enum Finding: Sendable {
+    /// No record.
+    case none
+    /// A record of ours.
+    case intent(ReplacementIntent)
+    /// Something that is no record; says what is wrong with it.
+    case unreadable(HopdError)
+    /// A record of a newer hopd, which is left alone.
+    case newer(HopdError)
+  }
+
+  /// The directory of the records, below the state directory.
+  package let directory: FilePath
+  private let files: any DurableFileSystem
+
+  /// Opens the records below `stateDirectory`, which must exist; makes `intents` in it.
+  package init(stateDirectory: FilePath, files: any DurableFileSystem) throws {
+    directory = try files.canonical(stateDirectory).appending("intents")
+    self.files = files
+    try files.ensureDirectory(directory)
+  }
+
+  /// Writes the record of a store: after a crash it is the former one or this one.
+  package func write(_ intent: ReplacementIntent) throws {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    let bytes: [UInt8]
+    do {
+      bytes = Array(try encoder.encode(intent))
+    } catch {
+      throw HopdError(.internalError, "the intent record cannot be written as JSON", cause: error)
+    }
+    try files.writeDurably(bytes, to: path(of: intent.store.path))
+  }
+
+  /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.
+  package func read(_ location: StoreLocation) throws -> Finding {
+    let path = path(of: location.database)
+    let finding = try read(path)
+    if case .intent(let intent) = finding, intent.store.path != location.database {
+      return .unreadable(
+        HopdError(
+          .recordUnreadable, "the record is of another store, \(intent.store.path.printable)", at: Place(file: path)))
+    }
+    return finding
+  }
+
+  /// Every record there is, by its file.
+  package func all() throws -> [(file: FilePath, finding: Finding)] {
+    try files.names(in: directory).filter { $0.string.hasSuffix(".json") }.map {
+      let path = directory.appending($0)
+      return (path, try read(path))
+    }
+  }
+
+  /// Removes the record of a store, if there is one: the last act of a job, after its report.
+  package func remove(_ location: StoreLocation) throws {
+    if try files.unlinkIfPresent(path(of: location.database)) { try files.syncDirectory(directory) }
+  }
+
+  private func path(of database: FilePath) -> FilePath {
+    directory.appending(PathText.digest(PathText.bytes(of: database)) + ".json")
+  }
+
+  private func read(_ path: FilePath) throws -> Finding {
+    guard let status = try files.status(path) else { return .none }
+    func unreadable(_ message: String, _ cause: (any Error)? = nil) -> Finding {
+      .unreadable(HopdError(.recordUnreadable, message, at: Place(file: path), cause: cause))
+    }
+    guard status.kind == .regular else { return unreadable("an intent record must be a file") }
+    guard status.size <= IntentStore.sizeLimit else { return unreadable("the intent record is too large") }
+    let data = Data(try files.read(path, limit: IntentStore.sizeLimit))
+    struct Format: Codable { var format: Int }
+    do {
+      let format = try JSONDecoder().decode(Format.self, from: data).format
+      guard format <= ReplacementIntent.currentFormat else {
+        return .newer(
+          HopdError(
+            .recordNewer, "the intent record has format \(format); this hopd knows \(ReplacementIntent.currentFormat)",
+            at: Place(file: path), hint: "run the newer hopd once more, so that it finishes what it began"))
+      }
+      return .intent(try JSONDecoder().decode(ReplacementIntent.self, from: data))
+    } catch {
+      return unreadable("the intent record cannot be read", error)
+    }
+  }
+}

@@ -1,0 +1,133 @@
+// What to do with a store after a crash, as a pure function from what was found to what to do (replacement.md §6).
+// Nothing here touches a file; `RecoveryRunner` looks and acts.
+
+/// What was found at one store.
+package struct RecoveryFindings: Hashable, Sendable {
+  /// What the file under the store's name holds. Old and new are known only by a readable intent.
+  package enum Store: String, Sendable, CaseIterable {
+    /// Nothing lies there.
+    case missing
+    /// SQLite cannot read it, or quick_check finds damage.
+    case damaged
+    /// The version the intent started from.
+    case old
+    /// The version the intent leads to.
+    case new
+    /// A sound store of any other version, or of any version where no intent is readable.
+    case other
+  }
+
+  /// What the state directory holds for it.
+  package enum Intent: String, Sendable, CaseIterable {
+    case none, readable, unreadable
+    /// Written by a newer hopd.
+    case newer
+  }
+
+  /// Staged stores beside it.
+  package enum Staged: String, Sendable, CaseIterable {
+    case none
+    /// All of the intent's job, same boot, same plan, same source: work may go on.
+    case resumable
+    /// Anything else.
+    case stale
+  }
+
+  /// What the file under the store's name holds.
+  package var store: Store
+  /// The intent record.
+  package var intent: Intent
+  /// Staged stores.
+  package var staged: Staged
+  /// Is there a backup that is the store's own inode, or incomplete?
+  package var hasUnfinishedBackup: Bool
+  /// Was the store in WAL mode by the intent, and is it not now?
+  package var lostWriteAheadLogMode: Bool
+
+  /// Notes what was found.
+  package init(
+    store: Store, intent: Intent, staged: Staged, hasUnfinishedBackup: Bool, lostWriteAheadLogMode: Bool
+  ) {
+    self.store = store
+    self.intent = intent
+    self.staged = staged
+    self.hasUnfinishedBackup = hasUnfinishedBackup
+    self.lostWriteAheadLogMode = lostWriteAheadLogMode
+  }
+}
+
+/// One act of cleaning up; each may be repeated without harm.
+package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
+  /// Make the names in the store's directory durable (A7).
+  case syncDirectory
+  /// Remove the staged stores.
+  case dropStaged
+  /// Remove backups that are the store's own inode, or incomplete.
+  case dropUnfinishedBackup
+  /// Set the store back to WAL mode.
+  case restoreWriteAheadLogMode
+  /// Remove the intent record: the last act.
+  case removeIntent
+}
+
+/// Why recovery leaves everything as it is.
+package enum QuarantineReason: String, Sendable, CaseIterable {
+  /// There is no store under the name; it is never made again by itself.
+  case storeMissing = "store-missing"
+  /// The store is damaged.
+  case storeDamaged = "store-damaged"
+  /// The store has neither the old nor the new version.
+  case unknownVersion = "unknown-version"
+  /// A newer hopd was at work here.
+  case newerIntent = "newer-intent"
+}
+
+/// What to do.
+package enum RecoveryDecision: Hashable, Sendable {
+  /// The store is as nobody had ever touched it.
+  case nothingToDo
+  /// The old store is in place; clean up, and the job may start again.
+  case startAgain([RecoveryAction])
+  /// The old store is in place, and the staged work may go on; clean up the rest.
+  case resume([RecoveryAction])
+  /// The new store is in place: clean up, report "completed before crash", then remove the intent.
+  case completed([RecoveryAction])
+  /// Touch nothing; an administrator is needed.
+  case quarantine(QuarantineReason)
+}
+
+/// The decision maker of recovery.
+package enum Recovery {
+  /// Decides from what was found.
+  package static func decide(_ findings: RecoveryFindings) -> RecoveryDecision {
+    if findings.intent == .newer { return .quarantine(.newerIntent) }
+    switch findings.store {
+    case .missing: return .quarantine(.storeMissing)
+    case .damaged: return .quarantine(.storeDamaged)
+    case .other where findings.intent == .readable: return .quarantine(.unknownVersion)
+    case .old, .new, .other: break
+    }
+    var actions: [RecoveryAction] = []
+    guard findings.intent == .readable else {
+      // Without a record the store is still complete: it is never changed but by the one rename. Only hopd's own
+      // leftovers go.
+      if findings.staged != .none { actions.append(.dropStaged) }
+      if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
+      if findings.intent == .unreadable { actions.append(.removeIntent) }
+      return actions.isEmpty ? .nothingToDo : .startAgain(actions)
+    }
+    if findings.store == .new {
+      actions.append(.syncDirectory)
+      if findings.staged != .none { actions.append(.dropStaged) }
+      if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
+      return .completed(actions)
+    }
+    let mayResume = findings.staged == .resumable
+    if findings.staged == .stale { actions.append(.dropStaged) }
+    if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
+    if mayResume { return .resume(actions) }  // the intent stays, and the store stays exactly the source it was
+    if findings.lostWriteAheadLogMode { actions.append(.restoreWriteAheadLogMode) }
+    actions.append(.removeIntent)
+    return .startAgain(actions)
+  }
+}

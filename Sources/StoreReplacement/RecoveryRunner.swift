@@ -1,0 +1,188 @@
+// Looks at one store after a crash, lets `Recovery` decide, and does what it says. Every act may be cut off and done
+// again: a kill in here leads back to the beginning.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// What recovery found and did at one store.
+package struct RecoveryOutcome: Sendable {
+  /// The store, under its canonical path where its directory exists.
+  package let location: StoreLocation
+  /// What was found; nil where nothing of hopd's lay about and the store was not opened.
+  package let findings: RecoveryFindings?
+  /// What was decided, and done.
+  package let decision: RecoveryDecision
+  /// The intent, if one was readable. After `.completed` remove it when the report is written; after `.resume` go on
+  /// with its job.
+  package let intent: ReplacementIntent?
+  /// Complete old stores, newest first, to be named to an administrator.
+  package let backups: [FilePath]
+  /// For a quarantine: what to tell, with the next thing to type.
+  package let error: HopdError?
+}
+
+/// Recovers stores, one at a time.
+package struct RecoveryRunner {
+  let files: any DurableFileSystem
+  let intents: IntentStore
+  let lockDirectory: FilePath
+  let identify: (Connection) throws -> String
+
+  /// `identify` is the same as `StoreSwap`'s.
+  package init(
+    files: any DurableFileSystem, intents: IntentStore, lockDirectory: FilePath,
+    identify: @escaping (Connection) throws -> String
+  ) {
+    self.files = files
+    self.intents = intents
+    self.lockDirectory = lockDirectory
+    self.identify = identify
+  }
+
+  /// Recovers the store at `location`. A store without any trace of hopd is not opened.
+  ///
+  /// `planFingerprint` is the plan that would be run now, if it is known: staged work is only kept for that one. Throws
+  /// `.lockedByOther` and `.storeBusy` when it must be tried again later.
+  package func recover(
+    _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
+  ) throws -> RecoveryOutcome {
+    let location = canonical(given)
+    let record = try intents.read(location)
+    var intent: ReplacementIntent?
+    if case .intent(let found) = record { intent = found }
+
+    let hasDirectory = try files.status(location.directory)?.kind == .directory
+    let backups = try BackupSet(location: location, rule: rule, files: files)
+    let leftovers = hasDirectory ? try StagingArea.leftovers(of: location, files: files) : []
+    let unfinished = hasDirectory ? try backups.unfinished() : []
+    if case .none = record, leftovers.isEmpty, unfinished.isEmpty, try files.status(location.database) != nil {
+      return RecoveryOutcome(
+        location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
+    }
+
+    var findings = RecoveryFindings(
+      store: .missing, intent: .none, staged: .none, hasUnfinishedBackup: !unfinished.isEmpty,
+      lostWriteAheadLogMode: false)
+    switch record {
+    case .none: findings.intent = .none
+    case .intent: findings.intent = .readable
+    case .unreadable: findings.intent = .unreadable
+    case .newer: findings.intent = .newer
+    }
+    if !leftovers.isEmpty {
+      // Taken before the store is opened: opening may fold a log in.
+      let mayResume = try intent.map {
+        $0.allowsResume(
+          planFingerprint: planFingerprint, source: try SourceFingerprint(of: location, files: files),
+          bootIdentifier: try files.bootIdentifier())
+      }
+      let areMine = leftovers.allSatisfy { $0.job == intent?.job }
+      findings.staged = mayResume == true && areMine ? .resumable : .stale
+    }
+    var held: HeldStore?
+    if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
+      held = try look(location, intent, &findings)
+    }
+    defer { held?.release() }
+    let decision = Recovery.decide(findings)
+    try act(decision, location, leftovers, unfinished, backups, held)
+    let old = hasDirectory ? try backups.generations().map(\.database) : []
+    return RecoveryOutcome(
+      location: location, findings: findings, decision: decision, intent: intent, backups: old,
+      error: explain(decision, location, record, old))
+  }
+
+  private func canonical(_ location: StoreLocation) -> StoreLocation {
+    guard let directory = try? files.canonical(location.directory), let name = location.database.lastComponent else {
+      return location
+    }
+    return StoreLocation(database: directory.appending(name))
+  }
+
+  /// Holds the store and finds out what it is.
+  private func look(
+    _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
+  ) throws -> HeldStore? {
+    do {
+      let held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
+      findings.store = try content(of: held, intent)
+      findings.lostWriteAheadLogMode = intent?.journalMode == .wal && held.journalMode == .delete
+      return held
+    } catch let error as HopdError where error.code == .storeDamaged || error.code == .notAStore {
+      findings.store = .damaged
+    } catch let error as HopdError where error.code == .notFound {
+      findings.store = .missing
+    }
+    return nil
+  }
+
+  private func content(of held: HeldStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
+    let isSound = try HopdError.sqlite("check the store", held.location.database) {
+      try held.connection.text("PRAGMA quick_check(1)") == "ok"
+    }
+    guard isSound else { return .damaged }
+    let digest: String? = try identifyIfPossible(held)
+    guard let intent else { return .other }
+    // A restore may lead from a version to the same one: then the file decides.
+    let isSource = held.identity == intent.source.database.file
+    if digest == intent.from.digest, digest != intent.to.digest || isSource { return .old }
+    if digest == intent.to.digest { return .new }
+    return .other
+  }
+
+  private func identifyIfPossible(_ held: HeldStore) throws -> String? {
+    do {
+      return try identify(held.connection)
+    } catch let error as HopdError where error.code.isRetryable {
+      throw error
+    } catch {
+      return nil  // no version can be read: neither the old nor the new one
+    }
+  }
+
+  private func act(
+    _ decision: RecoveryDecision, _ location: StoreLocation, _ leftovers: [StagingArea.Leftover],
+    _ unfinished: [FilePath], _ backups: BackupSet, _ held: HeldStore?
+  ) throws {
+    let actions: [RecoveryAction]
+    switch decision {
+    case .nothingToDo, .quarantine: return
+    case .startAgain(let list), .resume(let list), .completed(let list): actions = list
+    }
+    for action in actions {
+      switch action {
+      case .syncDirectory: try files.syncDirectory(location.directory)
+      case .dropStaged:
+        for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
+        try files.syncDirectory(location.directory)
+      case .dropUnfinishedBackup:
+        for folder in unfinished { try backups.remove(folder) }
+      case .restoreWriteAheadLogMode:
+        // Either mode is normal: a refusal is no failure.
+        if let held { _ = try? held.connection.text("PRAGMA journal_mode = WAL") }
+      case .removeIntent: try intents.remove(location)
+      }
+    }
+  }
+
+  private func explain(
+    _ decision: RecoveryDecision, _ location: StoreLocation, _ record: IntentStore.Finding, _ backups: [FilePath]
+  ) -> HopdError? {
+    guard case .quarantine(let reason) = decision else { return nil }
+    if case .newer(let error) = record { return error.located(Place(store: location.database)) }
+    let message =
+      switch reason {
+      case .storeMissing: "the store is missing; it is not made again by itself"
+      case .storeDamaged: "the store is damaged; nothing was touched"
+      case .unknownVersion: "the store has neither the version it had nor the one it was to get; nothing was touched"
+      case .newerIntent: "a newer hopd was at work here; nothing was touched"
+      }
+    let hint =
+      backups.first.map { "the newest backup is \($0.printable); hopctl restore puts it back" }
+      ?? "no backup of this store was found"
+    return HopdError(.storeQuarantined, message, at: Place(store: location.database), hint: hint)
+  }
+}

@@ -1,0 +1,58 @@
+// The codes of this target, and how SQLite's answers about a held store become errors an operator can act on.
+
+import Diagnostics
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// Another program changed the store while its replacement was under way: a fresh start is needed.
+  package static let storeChanged = HopdError.Code("store-changed", exit: .unavailable, isRetryable: true)
+  /// The file under the store's name is another one than the one that was read.
+  package static let storeReplaced = HopdError.Code("store-replaced", exit: .unavailable, isRetryable: true)
+  /// A rename cannot keep what must be kept: links, mount, owner, attributes.
+  package static let cannotReplace = HopdError.Code("cannot-replace", exit: .cannotCreate)
+  /// A record of hopd's own cannot be read.
+  package static let recordUnreadable = HopdError.Code("record-unreadable", exit: .dataError)
+  /// A record was written by a newer hopd.
+  package static let recordNewer = HopdError.Code("record-newer", exit: .dataError)
+  /// The store needs an administrator: recovery touched nothing.
+  package static let storeQuarantined = HopdError.Code("store-quarantined", exit: .dataError)
+  /// The swap was made but could not be confirmed; the next start confirms it.
+  package static let replacementUnconfirmed = HopdError.Code(
+    "replacement-unconfirmed", exit: .inputOutput, isRetryable: true)
+}
+
+extension HopdError {
+  /// What SQLite answered about `store`, as an error with the next thing to do.
+  static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
+    let place = Place(store: store)
+    switch error.code {
+    case 5, 6:  // SQLITE_BUSY, SQLITE_LOCKED
+      return HopdError(
+        .storeBusy, "the store is in use by another program", at: place, cause: error,
+        hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+    case 11, 26:  // SQLITE_CORRUPT, SQLITE_NOTADB
+      return HopdError(
+        .storeDamaged, "cannot \(doing): the file is damaged or no SQLite database", at: place, cause: error,
+        hint: "nothing was changed; sqlite3 FILE 'PRAGMA integrity_check' says more")
+    case 3, 8, 14, 23:  // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH
+      return HopdError(
+        .noPermission, "cannot \(doing): SQLite may not write the store or its directory", at: place, cause: error,
+        hint: "give the user of this process write access to the file and its directory")
+    case 13:  // SQLITE_FULL
+      return HopdError(.noSpace, "cannot \(doing): the file system is full", at: place, cause: error)
+    default:
+      return HopdError(.inputOutput, "cannot \(doing)", at: place, cause: error)
+    }
+  }
+
+  /// Runs a piece of SQLite work on `store`, with its errors told as above.
+  static func sqlite<Result>(_ doing: String, _ store: FilePath, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as SQLiteError {
+      throw storeError(error, doing, store)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// The intent record: what was planned for a store, written before the first change and removed after the report. It is
+// only information. The truth is always read back from the store (replacement.md §6).
+
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// How a database keeps its changes: in its header, so a fact of the file.
+package enum JournalMode: String, Sendable, Codable, Hashable, CaseIterable {
+  /// Write-ahead log: header bytes 18 and 19 are 2.
+  case wal
+  /// Rollback journal: they are 1.
+  case delete
+}
+
+/// A version of a store: the name people know it by, and the digest of its version hashes that decides.
+package struct StoreVersionMark: Hashable, Sendable, Codable {
+  /// Name of the model version, as "Library 3"; for people.
+  package let name: String
+  /// Text made from the entity version hashes, equal for equal versions.
+  package let digest: String
+
+  /// Marks a version.
+  package init(name: String, digest: String) {
+    self.name = name
+    self.digest = digest
+  }
+}
+
+/// What was planned for one store.
+package struct ReplacementIntent: Hashable, Sendable, Codable {
+  /// The format this hopd writes, and the newest it reads.
+  package static let currentFormat = 1
+
+  /// How far the journey had come when the record was last written.
+  package enum Stage: String, Sendable, Codable, Hashable, CaseIterable {
+    /// The staged store is being built; the store itself is untouched.
+    case building
+    /// The guarded swap has begun.
+    case replacing
+  }
+
+  /// Format of this record.
+  package var format: Int = ReplacementIntent.currentFormat
+  /// The store's database.
+  package var store: PathText
+  /// Short lower-case hex text that names the job.
+  package var job: String
+  /// Digest of the plan: another plan cannot go on with this staged store.
+  package var planFingerprint: String
+  /// The store as it was before it was opened.
+  package var source: SourceFingerprint
+  /// Boot of the kernel under which the staged store was written.
+  package var bootIdentifier: String
+  /// The staged store that is to be swapped in, if its name is known yet.
+  package var staged: PathText?
+  /// The old store's second name, once the swap has begun.
+  package var backup: PathText?
+  /// Journal mode of the store when it was held.
+  package var journalMode: JournalMode
+  /// The store's version before.
+  package var from: StoreVersionMark
+  /// The version it is to have.
+  package var to: StoreVersionMark
+  /// Z_UUID of the store, for the backup's label.
+  package var storeUUID: String?
+  /// How far it came.
+  package var stage: Stage = .building
+  /// Start of the job, seconds since 1970.
+  package var startedAt: Int64
+
+  /// Notes an intent at the start of a job.
+  package init(
+    location: StoreLocation, job: String, planFingerprint: String, source: SourceFingerprint, bootIdentifier: String,
+    staged: FilePath?, journalMode: JournalMode, from: StoreVersionMark, to: StoreVersionMark, storeUUID: String?,
+    startedAt: Int64
+  ) {
+    store = PathText(location.database)
+    self.job = job
+    self.planFingerprint = planFingerprint
+    self.source = source
+    self.bootIdentifier = bootIdentifier
+    self.staged = staged.map(PathText.init)
+    self.journalMode = journalMode
+    self.from = from
+    self.to = to
+    self.storeUUID = storeUUID
+    self.startedAt = startedAt
+  }
+
+  /// May a staged store of this job be continued? Only unsynced work of the same boot, for the same plan, from exactly
+  /// the same source is believed, and none whose swap had begun. Where the plan is not known yet (nil) the staged store
+  /// is kept: its checkpoint names its plan, and the engine starts over when that is another one.
+  package func allowsResume(
+    planFingerprint: String?, source: SourceFingerprint?, bootIdentifier: String
+  ) -> Bool {
+    stage == .building && (planFingerprint ?? self.planFingerprint) == self.planFingerprint && source == self.source
+      && bootIdentifier == self.bootIdentifier && !bootIdentifier.isEmpty
+  }
+}

@@ -1,0 +1,128 @@
+// The names of the staged stores of one job, beside the store (the same file system, so that a rename is one step).
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// Where one job builds its staged stores: `.<name>.hop-<job>[-<n>].tmp` beside the store.
+package struct StagingArea: Sendable {
+  /// The store the job works on; its path is canonical.
+  package let location: StoreLocation
+  /// Short lower-case hex text that names the job.
+  package let job: String
+  private let files: any DurableFileSystem
+
+  /// The area of a job. `location` must be `HeldStore.location`, or another with a canonical path.
+  package init(location: StoreLocation, job: String, files: any DurableFileSystem) {
+    self.location = location
+    self.job = job
+    self.files = files
+  }
+
+  /// Path of the staged store of a hop, counted from 0; nil for a job that has only one.
+  package func path(hop: Int?) -> FilePath {
+    location.directory.appending(
+      StagingArea.prefix(location) + job + (hop.map { "-\($0)" } ?? "") + ".tmp")
+  }
+
+  /// Makes the empty file SQLite is to fill, readable for this user only; what lay there before is removed.
+  package func create(hop: Int?) throws -> FilePath {
+    let path = path(hop: hop)
+    try remove(path)
+    try files.createFile(path, [], mode: 0o600)
+    return path
+  }
+
+  /// Removes one staged store with its side files.
+  package func remove(_ staged: FilePath) throws {
+    try StagingArea.remove(staged, files: files)
+  }
+
+  /// Removes everything of this job, then syncs the directory.
+  package func removeAll() throws {
+    let mine = try StagingArea.leftovers(of: location, files: files).filter { $0.job == job }
+    for leftover in mine { try remove(leftover.path) }
+    if !mine.isEmpty { try files.syncDirectory(location.directory) }
+  }
+
+  /// Throws `.noSpace` with the missing amount unless `bytes` more fit on the file system, with a tenth in reserve.
+  package func requireSpace(_ bytes: Int64) throws {
+    let needed = bytes.addingReportingOverflow(bytes / 10)
+    let free = try files.freeBytes(at: location.directory)
+    guard needed.overflow || free < needed.partialValue else { return }
+    let missing = needed.overflow ? Int64.max : needed.partialValue - free
+    throw HopdError(
+      .noSpace, "\(missing) bytes are missing: \(free) are free, \(needed.partialValue) are needed",
+      at: Place(store: location.database),
+      hint: "free at least \(missing / 1_048_576 + 1) MiB on the file system of \(location.directory.printable)")
+  }
+
+  /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.
+  ///
+  /// Makes an empty file, sets them, and removes it. Throws `.cannotReplace` saying what cannot be kept.
+  package func proveAttributesCanBeKept() throws {
+    let attributes = try files.attributes(of: location.database)
+    let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")
+    try remove(probe)
+    try files.createFile(probe, [], mode: 0o600)
+    do {
+      try files.setAttributes(attributes, of: probe)
+    } catch {
+      _ = try? files.unlinkIfPresent(probe)
+      throw StagingArea.attributesLost(location, error)
+    }
+    try files.unlink(probe)
+  }
+
+  static func attributesLost(_ location: StoreLocation, _ cause: any Error) -> HopdError {
+    HopdError(
+      .cannotReplace, "owner, mode, ACL or extended attributes of the store cannot be given to a new file",
+      at: Place(store: location.database), cause: cause,
+      hint: "run as the owner of the store; replace = \"in-place\", which would keep the file, is not available yet")
+  }
+
+  // MARK: Leftovers
+
+  /// A staged store found beside a store.
+  package struct Leftover: Hashable, Sendable {
+    /// Its database file.
+    package let path: FilePath
+    /// The job in its name.
+    package let job: String
+  }
+
+  /// Staged stores of any job beside this store, also those of which only a side file is left.
+  package static func leftovers(of location: StoreLocation, files: any DurableFileSystem) throws -> [Leftover] {
+    let prefix = prefix(location)
+    var found: [Leftover] = []
+    for name in try files.names(in: location.directory) {
+      guard name.string.hasPrefix(prefix), let end = name.string.ranges(of: ".tmp").last else { continue }
+      let rest = name.string[end.upperBound...]
+      guard rest.isEmpty || sideFileSuffixes.contains(String(rest)) else { continue }
+      let middle = name.string[..<end.lowerBound].dropFirst(prefix.count)
+      let leftover = Leftover(
+        path: location.directory.appending(String(name.string[..<end.upperBound])),
+        job: String(middle.prefix { $0 != "-" }))
+      if !found.contains(leftover) { found.append(leftover) }
+    }
+    return found
+  }
+
+  static func remove(_ staged: FilePath, files: any DurableFileSystem) throws {
+    try files.unlinkIfPresent(staged)
+    guard let name = staged.lastComponent else { return }
+    for suffix in sideFileSuffixes {
+      try files.unlinkIfPresent(staged.removingLastComponent().appending(name.string + suffix))
+    }
+  }
+
+  private static let sideFileSuffixes = ["-journal", "-wal", "-shm"]
+
+  /// Long names are cut so that name, job, hop and side-file suffix fit into the 255 bytes of a file name.
+  private static func prefix(_ location: StoreLocation) -> String {
+    let name = location.fileName
+    guard name.utf8.count > 160 else { return ".\(name).hop-" }
+    return ".\(name.prefix(32))~\(PathText.digest(Array(name.utf8))).hop-"
+  }
+}

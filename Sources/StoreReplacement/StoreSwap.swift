@@ -1,0 +1,147 @@
+// The guarded swap, mode `rename`: steps A1–A8 of replacement.md §3, each under its number. At any moment the store is
+// the complete old one or the complete new one. The order of the calls is the whole point; do not change it without
+// the table of that section.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+
+/// A store whose new version is in place, durable and read back: only with this in hand may success be reported.
+package struct ReplacedStore: Sendable {
+  /// The store.
+  package let location: StoreLocation
+  /// Its version now.
+  package let version: StoreVersionMark
+  /// The old store; nil where none is kept.
+  package let backup: FilePath?
+  /// Older generations that were removed by the rule.
+  package let removedBackups: [FilePath]
+  /// What could not be done after the success: a backup not copied, an old one not removed.
+  package let warnings: [HopdError]
+}
+
+/// Journal mode of the new store.
+package enum JournalModeRule: String, Sendable, Hashable, CaseIterable {
+  /// As the old store had it.
+  case keep
+  /// Write-ahead log.
+  case wal
+  /// Rollback journal.
+  case delete
+}
+
+/// A step of the swap that has just been done.
+package enum SwapStep: String, Sendable, CaseIterable {
+  /// A1: the staged store has attributes and journal mode and is synced.
+  case sealed
+  /// A2: the old store's log is folded in.
+  case folded
+  /// Within A3: for this instant the store is not locked.
+  case unlocked
+  /// A3: locked again, nothing was committed meanwhile, no side file is left.
+  case relocked
+  /// A4: both files are the ones they were.
+  case compared
+  /// A5: the old store has its second name, synced.
+  case backedUp
+  /// A6: the new store has the store's name.
+  case renamed
+  /// A7: for good.
+  case durable
+  /// A8: read back.
+  case confirmed
+}
+
+/// Called after each step; an error thrown here is treated like one of the step.
+package typealias SwapObserver = (SwapStep) throws -> Void
+
+/// Puts verified stores in place of held ones.
+package struct StoreSwap {
+  let files: any DurableFileSystem
+  let intents: IntentStore
+  let identify: (Connection) throws -> String
+  let observer: SwapObserver
+
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`.
+  package init(
+    files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
+    observer: @escaping SwapObserver = { _ in }
+  ) {
+    self.files = files
+    self.intents = intents
+    self.identify = identify
+    self.observer = observer
+  }
+
+  /// Replaces the held store and returns when that is durable and was read back.
+  ///
+  /// Every other statement and connection that reads through `held` must be finished. `now` is seconds since 1970.
+  /// On success: report, then `IntentStore.remove`, then `held.release()`. On an error before the rename the old store
+  /// is in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
+  /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
+  /// is in place and the intent is kept: recovery confirms it.
+  package func replace(
+    _ held: HeldStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
+    journalMode: JournalModeRule = .keep, now: Int64
+  ) throws -> ReplacedStore {
+    try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
+  }
+
+  func swap(
+    _ held: HeldStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    journalMode: JournalModeRule, now: Int64
+  ) throws -> ReplacedStore {
+    let location = held.location
+    guard staged.removingLastComponent() == location.directory else {
+      throw HopdError(
+        .internalError, "the staged store is not beside the store", at: Place(store: location.database, file: staged))
+    }
+    let backups = try BackupSet(location: location, rule: rule, files: files)
+    let folder = backups.folder(job: given.job, now: now)
+    let old = folder.appending(location.fileName)
+
+    var intent = given
+    intent.stage = .replacing
+    intent.staged = PathText(staged)
+    intent.backup = PathText(old)
+    intent.journalMode = held.journalMode
+    var undo = Undo()
+    do {
+      try held.requireRenameKeepsEverything()
+      try intents.write(intent)
+      try held.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
+      let new = try seal(staged, like: held, journalMode: journalMode)
+      undo.staged = new
+      try foldLog(of: held, &undo)
+      try clearSideFiles(of: held)
+      try compare(held, staged, new)
+      undo.folder = folder
+      try backups.make(
+        folder,
+        BackupRecord(
+          store: PathText(location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
+          storeUUID: intent.storeUUID, journalMode: held.journalMode))
+      try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
+      try observer(.backedUp)
+      try files.rename(staged, to: location.database)  // A6
+    } catch {
+      // A rename that answers with an error may have been made all the same (a network file system).
+      let isRenamed = undo.staged != nil && (try? files.status(location.database))?.identity == undo.staged
+      guard isRenamed else { throw undone(error, undo, held, backups, staged) }
+      throw unconfirmed(error, held, old)
+    }
+    do {
+      try observer(.renamed)
+      try files.syncDirectory(location.directory)  // A7
+      try observer(.durable)
+      try confirm(held, intent.to)  // A8
+      try observer(.confirmed)
+    } catch {
+      throw unconfirmed(error, held, old)
+    }
+    return finish(location, intent.to, folder, backups, rule, now)
+  }
+}

@@ -1,0 +1,220 @@
+// The single steps of the swap, and the way back from each of them.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension StoreSwap {
+  /// What has been done so far that an abort must take back.
+  struct Undo {
+    /// The staged file that was sealed.
+    var staged: FileIdentity?
+    /// The store's log was folded in, so its header says rollback journal now.
+    var isFolded = false
+    /// The backup's directory, from before it is made.
+    var folder: FilePath?
+  }
+
+  /// A1: journal mode into the header, attributes, sync. Answers which file it is.
+  func seal(_ staged: FilePath, like held: HeldStore, journalMode: JournalModeRule) throws -> FileIdentity {
+    let wanted: JournalMode =
+      switch journalMode {
+      case .keep: held.journalMode
+      case .wal: .wal
+      case .delete: .delete
+      }
+    try HopdError.sqlite("set the journal mode of the staged store", staged) {
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
+      let answer = try connection.text("PRAGMA journal_mode = \(wanted.rawValue)")
+      guard answer == wanted.rawValue else {
+        throw HopdError(
+          .inputOutput, "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
+      }
+    }
+    let location = StoreLocation(database: staged)
+    for file in location.sideFiles where try files.status(file) != nil {
+      throw HopdError(.internalError, "the staged store still has a side file", at: Place(file: file))
+    }
+    do {
+      try files.copyAttributes(from: held.location.database, to: staged)
+    } catch let error as HopdError where error.code != .inputOutput && error.code != .noSpace {
+      throw StagingArea.attributesLost(held.location, error)
+    }
+    try files.syncFile(staged)
+    guard let status = try files.status(staged) else {
+      throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
+    }
+    try observer(.sealed)
+    return status.identity
+  }
+
+  /// A2: the log is folded into the store, and the answer is tested: on an I/O error the pragma gives none and answers
+  /// `wal` [measured, faults.md §4].
+  func foldLog(of held: HeldStore, _ undo: inout Undo) throws {
+    let location = held.location
+    undo.isFolded = held.journalMode == .wal
+    try HopdError.sqlite("fold the write-ahead log in", location.database) {
+      guard try held.connection.text("PRAGMA journal_mode = DELETE") == "delete" else {
+        throw HopdError(
+          .inputOutput, "the write-ahead log could not be folded into the store", at: Place(store: location.database))
+      }
+    }
+    for file in [location.writeAheadLog, location.sharedMemory] where try files.status(file) != nil {
+      throw changed(location, "\(file.printable) is there although the log was folded in")
+    }
+    try observer(.folded)
+  }
+
+  /// A3: the lock is given up for an instant, so that SQLite takes its side file away now and not by its path after the
+  /// rename. A commit in that instant changes `data_version` [measured].
+  func clearSideFiles(of held: HeldStore) throws {
+    let location = held.location
+    try HopdError.sqlite("lock the store again", location.database) {
+      let connection = try held.connection
+      try connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE")
+      let before = try connection.integer("PRAGMA data_version")
+      try connection.execute("ROLLBACK")
+      try observer(.unlocked)
+      if try files.status(location.rollbackJournal) != nil {
+        // A program with journal_mode=PERSIST leaves a journal with a zeroed header; SQLite removes it on this change.
+        _ = try connection.text("PRAGMA journal_mode = PERSIST")
+        _ = try connection.text("PRAGMA journal_mode = DELETE")
+      }
+      try connection.execute("BEGIN EXCLUSIVE")
+      guard
+        try connection.integer("PRAGMA data_version") == before,
+        try connection.text("PRAGMA journal_mode") == "delete"
+      else { throw changed(location, "another program committed to it") }
+    }
+    for file in location.sideFiles where try files.status(file) != nil {
+      throw changed(location, "\(file.printable) appeared")
+    }
+    try observer(.relocked)
+  }
+
+  /// A4: both names still stand for the files they stood for.
+  func compare(_ held: HeldStore, _ staged: FilePath, _ new: FileIdentity) throws {
+    try held.requireSameFile()
+    guard try files.status(staged)?.identity == new else {
+      throw HopdError(
+        .storeChanged, "the staged store was replaced by another file",
+        at: Place(store: held.location.database, file: staged))
+    }
+    try observer(.compared)
+  }
+
+  /// A8: hopd's connection goes, and the store is read as anybody would read it.
+  func confirm(_ held: HeldStore, _ version: StoreVersionMark) throws {
+    let database = held.location.database
+    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    held.closeConnection()
+    try HopdError.sqlite("read the new store back", database) {
+      let connection = try Connection(path: database, access: .readWrite, busyTimeout: .seconds(10))
+      guard try identify(connection) == version.digest else {
+        throw HopdError(
+          .storeDamaged, "the new store does not read back as version \(version.name)", at: Place(store: database))
+      }
+      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
+        throw HopdError(.storeDamaged, "quick_check of the new store finds damage", at: Place(store: database))
+      }
+    }
+  }
+
+  /// After A8: the backup goes where it belongs, old ones go. Failures here do not undo a success.
+  func finish(
+    _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
+    _ rule: BackupRule,
+    _ now: Int64
+  ) -> ReplacedStore {
+    var kept: FilePath? = folder
+    var removed: [FilePath] = []
+    var warnings: [HopdError] = []
+    func warn(_ message: String, _ error: any Error) {
+      warnings.append(HopdError(.inputOutput, message, at: Place(store: location.database), cause: error))
+    }
+    if rule.keep <= 0 {
+      do {
+        try backups.remove(folder)
+        kept = nil
+      } catch { warn("the old store could not be removed", error) }
+    } else if rule.directory != nil {
+      do { kept = try backups.moveElsewhere(folder) } catch {
+        warn("the backup could not be copied to its directory; it stays beside the store", error)
+      }
+    }
+    do { removed = try backups.prune(rule, now: now).map(\.directory) } catch {
+      warn("old backups could not be removed", error)
+    }
+    return ReplacedStore(
+      location: location, version: version, backup: kept?.appending(location.fileName), removedBackups: removed,
+      warnings: warnings)
+  }
+
+  // MARK: Ways back
+
+  func changed(_ location: StoreLocation, _ what: String) -> HopdError {
+    HopdError(
+      .storeChanged, "the store changed while it was being replaced: \(what)", at: Place(store: location.database),
+      hint: "nothing was replaced; the next run starts afresh from the store as it is now")
+  }
+
+  func unconfirmed(_ error: any Error, _ held: HeldStore, _ old: FilePath) -> HopdError {
+    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    held.closeConnection()
+    return HopdError(
+      .replacementUnconfirmed, "the new store is in place but could not be confirmed",
+      at: Place(store: held.location.database), cause: error,
+      hint: "the old store is kept as \(old.printable); the next run reads the store back and finishes")
+  }
+
+  /// Takes everything back that was done before the rename, and answers the error to throw.
+  func undone(_ error: any Error, _ undo: Undo, _ held: HeldStore, _ backups: BackupSet, _ staged: FilePath)
+    -> any Error
+  {
+    let location = held.location
+    var leftovers: [HopdError] = []
+    func attempt(_ what: String, _ body: () throws -> Void) {
+      do { try body() } catch {
+        leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
+      }
+    }
+    let isStillThere = (try? held.isStillThere()) == true
+    if let connection = try? held.connection {
+      if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+      // Either mode is normal for a Core Data store, so a refusal here is no failure. On another file under this name
+      // it must not even be tried: side files go by the path.
+      if undo.isFolded, isStillThere { _ = try? connection.text("PRAGMA journal_mode = WAL") }
+    }
+    if let folder = undo.folder {
+      attempt("remove the second name of the store") {
+        if try files.status(folder) != nil {
+          try backups.remove(folder)
+        } else if try files.status(backups.directory) != nil, try files.names(in: backups.directory).isEmpty {
+          try files.removeDirectory(backups.directory)
+        }
+      }
+    }
+    let code = (error as? HopdError)?.code
+    if code == .storeReplaced || (code == .notFound && !isStillThere) {
+      // The staged store may now be the last copy of the rows: it and the intent that names it stay.
+      guard var refusal = error as? HopdError else { return error }
+      refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
+        .joined(separator: "; ")
+      refusal.reasons += leftovers
+      return refusal
+    }
+    attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
+    attempt("sync the directory") { try files.syncDirectory(location.directory) }
+    if leftovers.isEmpty { attempt("remove the intent record") { try intents.remove(location) } }
+    guard !leftovers.isEmpty else { return error }
+    guard var told = error as? HopdError else {
+      return HopdError(
+        .inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error,
+        reasons: leftovers)
+    }
+    told.reasons += leftovers
+    return told
+  }
+}

@@ -1,0 +1,99 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// `hopctl create STORE --models … --model-version V`.
+struct CreateCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "create", abstract: "Makes a store as Core Data of a version would, empty or with sample objects.")
+
+  @OptionGroup var store: StoreArgument
+  @OptionGroup var models: ModelOptions
+
+  @Option(name: .customLong("model-version"), help: "The version of the model.")
+  var modelVersion: String
+
+  @Option(help: "Sample objects, spread over the entities: values of every type, limits and nulls included.")
+  var rows: Int64 = 0
+
+  @Option(help: "The same seed makes the same store.")
+  var seed: UInt64?
+
+  @OptionGroup var layout: LayoutOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (0...100_000_000_000).contains(rows) else {
+      throw ValidationError("--rows is a number from 0 to 100000000000.")
+    }
+  }
+
+  func execute() throws {
+    let location = try store.location()
+    let loaded = try models.load(for: location)
+    let version = try version(in: loaded.catalog)
+    let schema = try layout.schema(of: version.model, at: version.path)
+    output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
+    let fresh = try FreshStore(
+      schema: schema, uuid: FreshStore.uuid(seed: seed ?? UInt64.random(in: .min ... .max)))
+    try make(fresh, at: location)
+    let name = version.model.name
+    try output.line("created \(store.text): \(name), \(Wording.count(rows, "object", "objects"))")
+    try output.object(
+      CreateShape(
+        store: location.database.string, model: version.modelName, version: name, storeUUID: fresh.uuid,
+        frameworkVersion: schema.frameworkVersion, rows: rows, seed: seed ?? 1))
+  }
+
+  private func version(in catalog: ModelCatalog) throws(HopdError) -> CatalogedVersion {
+    let found = catalog.versions.filter { $0.model.name == modelVersion }
+    if found.count == 1, let only = found.first { return only }
+    throw HopdError(
+      .usage,
+      found.isEmpty
+        ? "no model has a version \"\(modelVersion)\"" : "\(found.count) models have a version \"\(modelVersion)\"",
+      at: Place(file: found.first?.path ?? catalog.bundles.first?.path),
+      hint: found.isEmpty
+        ? "the versions are: \(catalog.versions.map(\.model.name).joined(separator: ", "))"
+        : "name one model with --models")
+  }
+
+  /// Makes the store under a hidden name and gives it its own when it is complete: whoever watches the folder never
+  /// finds half a store.
+  private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
+    let files = LinuxFileSystem()
+    for path in [location.database] + location.sideFiles where try files.status(path) != nil {
+      throw HopdError(
+        .alreadyExists, "there is a file of that name already", at: Place(store: path),
+        hint: "name another one, or move that one away")
+    }
+    let hidden = StoreLocation(
+      database: location.directory.appending(".\(location.fileName).hop-\(MigrateCommand.jobName()).tmp"))
+    defer {
+      for path in [hidden.database] + hidden.sideFiles { _ = try? files.unlinkIfPresent(path) }
+    }
+    let stop = StopOnSignals.start()
+    let bar = ProgressBar(output)
+    defer { bar.end() }
+    do {
+      try fresh.make(at: hidden.database, rows: rows, seed: seed ?? 1) { done in
+        bar.show(rows: done, of: rows)
+        return !stop.isStopping
+      }
+    } catch let error as SQLiteError {
+      throw StoreReader.explained(error, location: location)
+    } catch let error as HopdError {
+      throw error.located(Place(store: location.database))
+    }
+    try files.syncFile(hidden.database)
+    try files.renameNoReplace(hidden.database, to: location.database)
+    try files.syncDirectory(location.directory)
+  }
+}

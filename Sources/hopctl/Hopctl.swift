@@ -1,0 +1,96 @@
+// The program: which subcommands there are, and the one place where an error becomes text, JSON and an exit status.
+
+import ArgumentParser
+import Diagnostics
+import Glibc
+import SQLite
+
+/// `hopctl`.
+@main
+struct Hopctl: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hopctl",
+    abstract: "Migrates Core Data stores, one at a time.",
+    discussion: """
+      Exit status: 0 done or nothing to do, 10 work to do (plan --check), 64 usage, 65 the store or model breaks a rule, \
+      66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
+      """,
+    version: ProgramVersion.text,
+    subcommands: [
+      ModelCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, VerifyCommand.self,
+      RestoreCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
+    ])
+
+  static func main() {
+    let command: any ParsableCommand
+    do {
+      command = try parseAsRoot()
+    } catch {
+      endParsing(error)
+    }
+    guard let work = command as? any HopctlCommand else {
+      // Only a word that needs a subcommand behind it gets here: ArgumentParser shows its help.
+      var command = command
+      do {
+        try command.run()
+      } catch {
+        exit(withError: error)
+      }
+      Glibc.exit(ExitStatus.success.rawValue)
+    }
+    do {
+      try work.execute()
+      Glibc.exit(ExitStatus.success.rawValue)
+    } catch let finished as Finished {
+      Glibc.exit(finished.status.rawValue)
+    } catch {
+      let error = ErrorReport.hopdError(error)
+      ErrorReport.tell(error, json: work.output.json)
+      Glibc.exit(error.code.exit.rawValue)
+    }
+  }
+
+  /// Help and version are no errors; everything else is a wrong command line.
+  private static func endParsing(_ error: any Error) -> Never {
+    if exitCode(for: error) != .success, CommandLine.arguments.contains("--json") {
+      ErrorReport.tellJSON(
+        HopdError(.usage, message(for: error), hint: "`hopctl help` lists the subcommands"))
+    }
+    exit(withError: error)
+  }
+}
+
+/// A subcommand that does something.
+protocol HopctlCommand: ParsableCommand {
+  var output: OutputOptions { get }
+  /// Does the work and prints the result; throws an error, or `Finished` when everything is said.
+  func execute() throws
+}
+
+extension HopctlCommand {
+  mutating func run() throws { try execute() }
+}
+
+/// Thrown by a command that has said everything and only needs its exit status.
+struct Finished: Error {
+  let status: ExitStatus
+}
+
+/// What `--version` says.
+enum ProgramVersion {
+  static let number = "0.1.0"
+
+  static var text: String { "hopd \(number), Swift \(swift), SQLite \(Connection.libraryVersion)" }
+
+  private static var swift: String {
+    #if compiler(>=6.5)
+      "6.5 or later"
+    #elseif compiler(>=6.4)
+      "6.4"
+    #elseif compiler(>=6.3)
+      "6.3"
+    #else
+      "6.2"
+    #endif
+  }
+}

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// `hopctl model …`: what is in models.
+struct ModelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "model", abstract: "Shows models: versions, hashes, the tables they make.",
+    subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self])
+
+  /// The one model at or below `path`.
+  static func bundle(at path: String) throws(HopdError) -> ModelBundle {
+    let found = try ModelReader.findBundles(in: FilePath(path))
+    guard let first = found.first, found.count == 1 else {
+      throw HopdError(
+        .usage, found.isEmpty ? "there is no model here" : "there are \(found.count) models here",
+        at: Place(file: FilePath(path)),
+        hint: found.isEmpty
+          ? "name a .xcdatamodeld or .xcdatamodel" : "name one of: \(found.map(\.printable).joined(separator: ", "))")
+    }
+    return try ModelReader.read(at: first)
+  }
+
+  /// Remarks of a reader as warnings.
+  static func warnings(_ bundle: ModelBundle) -> [HopdError] {
+    bundle.warnings.map { HopdError(.modelWarning, $0.message, at: $0.place.filled(from: Place(file: bundle.path))) }
+  }
+}
+
+extension HopdError.Code {
+  /// A remark on a model.
+  static let modelWarning = HopdError.Code("model-remark", exit: .success)
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// `hopctl model list PATH…`.
+struct ModelListCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Lists models and their versions, oldest first.")
+
+  @Argument(help: "Models, or folders that are searched for them.", completion: .file())
+  var paths: [String]
+
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    var models: [ModelBundle] = []
+    for path in paths {
+      for bundle in try ModelReader.findBundles(in: FilePath(path)) { models.append(try ModelReader.read(at: bundle)) }
+    }
+    if models.isEmpty {
+      throw HopdError(
+        .noModelFound, "no model was found", at: Place(file: paths.first.map { FilePath($0) }),
+        hint: "name a .xcdatamodeld, a .xcdatamodel, or a folder that holds one")
+    }
+    for model in models {
+      output.warn(ModelCommand.warnings(model))
+      try output.line("\(model.name)  \(model.path.printable)")
+      for version in model.versions {
+        try output.line("  \(version.name)\(version.name == model.currentVersionName ? "  (current)" : "")")
+      }
+    }
+    try output.object(
+      ModelListShape(
+        models: models.map { model in
+          ModelListShape.Model(
+            name: model.name, path: model.path.string, currentVersion: OrNull(wrappedValue: model.currentVersionName),
+            versions: model.versions.map(\.name))
+        }))
+  }
+}
+
+extension HopdError.Code {
+  /// There is no model where one was looked for.
+  static let noModelFound = HopdError.Code("no-models", exit: .notConfigured)
+}

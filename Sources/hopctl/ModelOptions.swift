@@ -1,0 +1,142 @@
+// Where models come from: named with --models, or taken from a watch of the daemon's configuration, which then also
+// gives the rules of that watch.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import HopdConfiguration
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SystemPackage
+
+/// `--models`, `--mappings`, `--config`, `--watch`.
+struct ModelOptions: ParsableArguments {
+  @Option(
+    name: .customLong("models"),
+    help: "A .xcdatamodeld, .xcdatamodel, or a folder that is searched for these; may be repeated.",
+    completion: .file())
+  var models: [String] = []
+
+  @Option(
+    name: .customLong("mappings"), help: "A mapping model or a folder of them (not supported yet).", completion: .file()
+  )
+  var mappings: [String] = []
+
+  @Option(
+    help: "Take models and rules from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
+  var config: String?
+
+  @Option(help: "The watch of --config, where it has several and the store lies in none.")
+  var watch: String?
+
+  func validate() throws {
+    if config != nil, !models.isEmpty { throw ValidationError("Give either --models or --config, not both.") }
+    if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
+  }
+
+  /// Models with the rules that came with them.
+  struct Loaded {
+    let catalog: ModelCatalog
+    /// The watch of `--config`.
+    let watch: Configuration.Watch?
+    /// Memory for pages that the configuration allows.
+    let memoryLimit: Int64?
+    /// Remarks: of the model reader, and mapping models that are not read.
+    let warnings: [HopdError]
+  }
+
+  /// Reads everything.
+  func load(for store: StoreLocation?) throws -> Loaded {
+    try refuseMappings()
+    guard let config else {
+      let paths = models.map { FilePath($0) }
+      let catalog = try ModelCatalog.load(paths)
+      return Loaded(
+        catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings + remarks(on: paths))
+    }
+    let loaded = try ConfigurationLoader.load(file: try LinuxFileSystem().canonical(FilePath(config)))
+    let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
+    let catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
+    return Loaded(
+      catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
+      warnings: loaded.warnings + catalog.warnings + remarks(on: chosen.models))
+  }
+
+  private func watch(
+    of configuration: Configuration, for store: StoreLocation?, file: FilePath
+  ) throws(HopdError) -> Configuration.Watch {
+    let place = Place(file: file)
+    let names = configuration.watches.map(\.name).joined(separator: ", ")
+    if let watch {
+      if let found = configuration.watch(named: watch) { return found }
+      throw HopdError(
+        .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
+    }
+    if configuration.watches.count == 1, let only = configuration.watches.first { return only }
+    let around = configuration.watches.filter { watch in
+      guard let store else { return false }
+      return watch.recursive ? store.directory.starts(with: watch.directory) : store.directory == watch.directory
+    }
+    if around.count == 1, let only = around.first { return only }
+    throw HopdError(
+      .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch", at: place,
+      hint: configuration.isConfigured ? "name it with --watch: \(names)" : "add a [[watch]] or use --models")
+  }
+
+  /// A mapping model must win over inference, so it cannot be passed over where it was asked for.
+  private func refuseMappings() throws {
+    guard !mappings.isEmpty else { return }
+    let paths = mappings.map { FilePath($0) }
+    var found: [FilePath] = []
+    for path in paths { found += try MappingFiles.find(at: path) }
+    // A folder without any changes nothing.
+    if !found.isEmpty { throw MappingFiles.refusal(found, named: paths) }
+  }
+
+  private func remarks(on paths: [FilePath]) -> [HopdError] {
+    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+    let found = paths.filter { !bundles.contains($0.lastComponent?.extension ?? "") }
+      .flatMap { (try? MappingFiles.find(at: $0)) ?? [] }
+    return found.isEmpty ? [] : [MappingFiles.remark(found)]
+  }
+}
+
+/// `--to`, `--join-table`, `--reference`.
+struct TargetOptions: ParsableArguments {
+  @Option(help: "The version to reach; else the model's current one.")
+  var to: String?
+
+  @Option(
+    name: .customLong("join-table"),
+    help: ArgumentHelp(
+      "The end that names a many-to-many table of an entity with itself; may be repeated.",
+      valueName: "entity.relationship"))
+  var joinTables: [String] = []
+
+  @Option(
+    help: "A store that the app made with the version to reach: names of tables are read off it.", completion: .file())
+  var reference: String?
+
+  func validate() throws {
+    for name in joinTables where name.split(separator: ".", omittingEmptySubsequences: false).count != 2 {
+      throw ValidationError("--join-table takes ENTITY.RELATIONSHIP, not \"\(name)\".")
+    }
+  }
+
+  func target(_ watch: Configuration.Watch?) -> TargetVersion {
+    (to ?? watch?.target).map { .named($0) } ?? .current
+  }
+
+  func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
+    var naming = JoinTableNaming(Set(joinTables))
+    if let reference {
+      naming.namingRelationships.formUnion(
+        try MigrationPlanner.naming(
+          fromReference: try StoreArgument.location(of: reference), catalog: models.catalog,
+          target: target(models.watch)
+        ).namingRelationships)
+    }
+    return naming
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// `hopctl model schema PATH --model-version NAME`.
+struct ModelSchemaCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schema", abstract: "Shows the SQL that Core Data runs to make an empty store.",
+    discussion: "Without --json the output is a script for sqlite3.")
+
+  @Argument(help: "A model.", completion: .file())
+  var path: String
+
+  @Option(name: .customLong("model-version"), help: "The version.")
+  var modelVersion: String
+
+  @OptionGroup var layout: LayoutOptions
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let bundle = try ModelCommand.bundle(at: path)
+    guard let model = bundle.version(named: modelVersion) else {
+      throw HopdError(
+        .usage, "the model \(bundle.name) has no version \"\(modelVersion)\"", at: Place(file: bundle.path),
+        hint: "its versions are: \(bundle.versions.map(\.name).joined(separator: ", "))")
+    }
+    let schema = try layout.schema(of: model, at: bundle.path)
+    output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
+    for statement in schema.createStatements { try output.line(statement + ";") }
+    for entry in schema.primaryKeyEntries {
+      try output.line(
+        "INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(SQLiteIdentifier.literal(entry.name)), \(entry.parent), 0);"
+      )
+    }
+    try output.object(
+      ModelSchemaShape(
+        statements: schema.createStatements,
+        primaryKeys: schema.primaryKeyEntries.map {
+          ModelSchemaShape.PrimaryKey(number: $0.number, name: $0.name, super: $0.parent)
+        }))
+  }
+}
+
+/// `--framework-version`, `--join-table`: how a store that is made from nothing is laid out.
+struct LayoutOptions: ParsableArguments {
+  @Option(
+    name: .customLong("framework-version"),
+    help: "Core Data's own version (NSPersistenceFrameworkVersion) whose habits are followed.")
+  var frameworkVersion: Int64 = 1344
+
+  @Option(
+    name: .customLong("join-table"),
+    help: ArgumentHelp(
+      "The end that names a many-to-many table of an entity with itself; may be repeated.",
+      valueName: "entity.relationship"))
+  var joinTables: [String] = []
+
+  func validate() throws {
+    if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+  }
+
+  /// The layout; refused where a part of it is not known.
+  func schema(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> StoreSchema {
+    let schema = StoreSchema(
+      model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming(Set(joinTables)))
+    let missing = schema.unsupported.filter { $0.code == .layoutUnsupported }
+    if let first = missing.first {
+      throw missing.count == 1
+        ? first.located(Place(file: path))
+        : HopdError(
+          .layoutUnsupported, "the layout of \(missing.count) parts of \(model.name) is not known",
+          at: Place(file: path), hint: first.hint, reasons: missing)
+    }
+    return schema
+  }
+
+  /// What is guessed or left out.
+  func remarks(on schema: StoreSchema, at path: FilePath) -> [HopdError] {
+    schema.uncertainJoinTables.map {
+      HopdError(
+        .tableNameGuessed,
+        "the table of this many-to-many with its own entity is named after \($0.guessed) by a guess; it may be "
+          + $0.alternative, at: Place(file: path, entity: $0.entity, property: $0.guessed),
+        hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.guessed) or "
+          + "\($0.entity).\($0.alternative)")
+    } + schema.unsupported.filter { $0.code == .indexLeftOut }.map { $0.located(Place(file: path)) }
+  }
+}
+
+extension HopdError.Code {
+  /// A name that cannot be computed was guessed.
+  static let tableNameGuessed = HopdError.Code("table-name-guessed", exit: .success)
+}

@@ -1,0 +1,30 @@
+import ArgumentParser
+import Diagnostics
+
+/// How a command talks.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "One JSON object on standard output.")
+  var json = false
+
+  @Flag(name: [.customShort("q"), .long], help: "Only errors.")
+  var quiet = false
+
+  @Flag(name: .customLong("no-progress"), help: "No progress bar, also on a terminal.")
+  var noProgress = false
+
+  /// A line of the result; left out with `--quiet` and with `--json`.
+  func line(_ text: String) throws(HopdError) {
+    if !json, !quiet { try StandardStreams.write(text + "\n", to: .output) }
+  }
+
+  /// The result as JSON; nothing without `--json`.
+  func object(_ value: some Encodable) throws(HopdError) {
+    if json { try StandardStreams.write(JSONText.of(value) + "\n", to: .output) }
+  }
+
+  /// Remarks on standard error.
+  func warn(_ warnings: [HopdError]) {
+    guard !quiet else { return }
+    for warning in warnings { StandardStreams.tell("warning: \(warning)") }
+  }
+}

@@ -1,0 +1,276 @@
+// What `--json` prints: every key of every command in one place. Keys are a contract: they are added to, never renamed.
+
+import Diagnostics
+import FoundationEssentials
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreVerification
+import SystemPackage
+
+/// Values as JSON text: one line, keys sorted.
+enum JSONText {
+  static func of(_ value: some Encodable) throws(HopdError) -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(value), as: UTF8.self)
+    } catch {
+      throw HopdError(.internalError, "a result cannot be written as JSON", cause: error)
+    }
+  }
+}
+
+/// A key that is always there, with null where there is no value.
+@propertyWrapper
+struct OrNull<Value: Encodable>: Encodable {
+  var wrappedValue: Value?
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    if let wrappedValue { try container.encode(wrappedValue) } else { try container.encodeNil() }
+  }
+}
+
+/// An error or a warning; what is not known of its place is left out.
+struct ErrorShape: Encodable {
+  let code: String
+  let message: String
+  @OrNull var hint: String?
+  let cause: String?
+  let store: String?
+  let file: String?
+  let line: Int?
+  let column: Int?
+  let key: String?
+  let hop: String?
+  let entity: String?
+  let property: String?
+  let row: Int64?
+  let reasons: [ErrorShape]?
+
+  init(_ error: HopdError) {
+    code = error.code.name
+    message = error.message
+    _hint = OrNull(wrappedValue: error.hint)
+    cause = error.cause.map { "\($0)" }
+    store = error.place.store?.string
+    file = error.place.file?.string
+    line = error.place.line
+    column = error.place.column
+    key = error.place.key
+    hop = error.place.hop
+    entity = error.place.entity
+    property = error.place.property
+    row = error.place.row
+    reasons = error.reasons.isEmpty ? nil : error.reasons.map(ErrorShape.init)
+  }
+
+  /// The whole output of a command that failed.
+  struct Envelope: Encodable {
+    let error: ErrorShape
+  }
+}
+
+/// `model list`.
+struct ModelListShape: Encodable {
+  let models: [Model]
+
+  struct Model: Encodable {
+    let name: String
+    let path: String
+    @OrNull var currentVersion: String?
+    let versions: [String]
+  }
+}
+
+/// `model hash`.
+struct ModelHashShape: Encodable {
+  let versions: [Version]
+
+  struct Version: Encodable {
+    let name: String
+    let current: Bool
+    let identifiers: [String]
+    let entityVersionHashes: [String: String]
+    let versionHashesDigest: String
+    let versionChecksum: String
+  }
+}
+
+/// `model schema`.
+struct ModelSchemaShape: Encodable {
+  let statements: [String]
+  let primaryKeys: [PrimaryKey]
+
+  struct PrimaryKey: Encodable {
+    let number: Int64
+    let name: String
+    let `super`: Int64
+  }
+}
+
+/// `identify`.
+struct IdentifyShape: Encodable {
+  let store: String
+  let state: String
+  @OrNull var model: String?
+  @OrNull var version: String?
+  @OrNull var targetVersion: String?
+  @OrNull var storeUUID: String?
+  @OrNull var frameworkVersion: Int64?
+  let entities: [Rows]
+  let sideFiles: [String]
+  /// Why the state is neither current nor behind.
+  let error: ErrorShape?
+
+  struct Rows: Encodable {
+    let name: String
+    let number: Int64
+    let rows: Int64
+  }
+}
+
+/// `plan`.
+struct PlanShape: Encodable {
+  let store: String
+  let from: String
+  let to: String
+  let hops: [Hop]
+  let estimate: Estimate
+  let warnings: [ErrorShape]
+
+  struct Hop: Encodable {
+    let source: String
+    let destination: String
+    let kind: String
+    let mappings: [String]
+    let policies: [String]
+    let entities: [Entity]
+  }
+
+  struct Entity: Encodable {
+    @OrNull var source: String?
+    @OrNull var destination: String?
+    let type: String
+    let rows: Int64
+    let execution: String
+    let drops: [Drop]
+  }
+
+  struct Drop: Encodable {
+    let column: String
+    let property: String
+    let nonNull: Int64
+  }
+
+  struct Estimate: Encodable {
+    let rows: Int64
+    let bytes: Int64
+    let diskNeeded: Int64
+    let memory: Int64
+    let seconds: Double
+  }
+}
+
+/// `migrate`: the report, also of a run that failed.
+struct MigrateShape: Encodable {
+  let store: String
+  let result: String
+  @OrNull var from: String?
+  @OrNull var to: String?
+  var hops: [Hop] = []
+  var rows: [String: Int64] = [:]
+  var dropped: [Dropped] = []
+  @OrNull var backup: String?
+  var seconds: Double
+  var peakMemory: Int64?
+  @OrNull var verified: Verified?
+  var resumed: Bool?
+  var storeUUID: String?
+  var warnings: [ErrorShape] = []
+  var error: ErrorShape?
+
+  struct Hop: Encodable {
+    let source: String
+    let destination: String
+    let kind: String
+    let rowsRead: Int64
+    let rowsWritten: Int64
+    let chunks: Int64
+    let seconds: Double
+  }
+
+  struct Dropped: Encodable {
+    let hop: Int
+    let entity: String
+    let property: String
+    let column: String
+    let nonNull: Int64
+  }
+
+  struct Verified: Encodable {
+    let depth: String
+    let checks: [CheckShape]
+  }
+}
+
+/// One check of a store.
+struct CheckShape: Encodable {
+  let name: String
+  let passed: Bool
+  let detail: String
+
+  init(_ check: VerificationCheck) {
+    name = check.name
+    passed = check.passed
+    detail = check.detail
+  }
+}
+
+/// `verify`.
+struct VerifyShape: Encodable {
+  let store: String
+  let model: String
+  let version: String
+  let passed: Bool
+  let checks: [CheckShape]
+  let error: ErrorShape?
+}
+
+/// `restore`.
+struct RestoreShape: Encodable {
+  let store: String
+  /// The backup that was put back.
+  let restored: String
+  let version: String
+  /// Where the store that was there is kept now.
+  @OrNull var backup: String?
+  let warnings: [ErrorShape]
+}
+
+/// `create`.
+struct CreateShape: Encodable {
+  let store: String
+  let model: String
+  let version: String
+  let storeUUID: String
+  let frameworkVersion: Int64
+  let rows: Int64
+  let seed: UInt64
+}
+
+/// `check-config`.
+struct CheckConfigShape: Encodable {
+  let files: [String]
+  let configured: Bool
+  let watches: [Watch]
+  let warnings: [ErrorShape]
+
+  struct Watch: Encodable {
+    let name: String
+    let directory: String
+    let models: [String]
+    @OrNull var target: String?
+  }
+}

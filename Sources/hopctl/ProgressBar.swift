@@ -1,0 +1,67 @@
+// The progress line of a terminal: rewritten in place, at most ten times a second, and gone before the result is
+// printed. Programs never see it.
+
+import MigrationPipeline
+
+/// Shows how far a command is.
+final class ProgressBar {
+  private let isShown: Bool
+  private var lastDrawn: ContinuousClock.Instant?
+  private var isDrawn = false
+
+  init(_ output: OutputOptions) {
+    isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
+  }
+
+  /// An event of a migration.
+  func show(_ event: MigrationEvent) {
+    switch event {
+    case .progress(let progress):
+      let pace = progress.elapsed > 0.5 ? Double(progress.rows) / progress.elapsed : nil
+      draw(
+        fraction: progress.fraction, subject: "hop \(progress.hop + 1)/\(progress.hops) \(progress.subject)",
+        pace: pace,
+        remaining: progress.remaining)
+    case .recovered(let sentence): note(sentence)
+    case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
+    case .verifying: draw(fraction: 1, subject: "verifying", pace: nil, remaining: nil)
+    case .replacing: draw(fraction: 1, subject: "replacing", pace: nil, remaining: nil)
+    case .identified, .planned, .hopStarted, .hopFinished, .verified: return
+    }
+  }
+
+  /// Rows of a store that is being made.
+  func show(rows: Int64, of total: Int64) {
+    draw(fraction: total > 0 ? Double(rows) / Double(total) : 1, subject: "rows", pace: nil, remaining: nil)
+  }
+
+  /// Takes the line away.
+  func end() {
+    guard isDrawn else { return }
+    try? StandardStreams.write("\r\u{1b}[K", to: .error)
+    isDrawn = false
+  }
+
+  private func note(_ text: String) {
+    guard isShown else { return }
+    end()
+    StandardStreams.tell(text)
+  }
+
+  private func draw(fraction: Double, subject: String, pace: Double?, remaining: Double?) {
+    guard isShown else { return }
+    let now = ContinuousClock.now
+    if let lastDrawn, now - lastDrawn < .milliseconds(100) { return }
+    lastDrawn = now
+    let share = max(0, min(1, fraction.isFinite ? fraction : 0))
+    let width = 24
+    let full = Int(share * Double(width))
+    var line = "[" + String(repeating: "#", count: full) + String(repeating: "-", count: width - full) + "] "
+    line += "\(Int(share * 100)) %  \(subject)"
+    if let pace, pace.isFinite, pace < 1e12 { line += "  \(Wording.count(Int64(pace))) rows/s" }
+    if let remaining { line += "  ETA \(Wording.duration(remaining))" }
+    // A line that wraps cannot be rewritten.
+    try? StandardStreams.write("\r\u{1b}[K" + line.prefix(79), to: .error)
+    isDrawn = true
+  }
+}

@@ -1,0 +1,69 @@
+// Where intent records and locks of a migration lie. A migration that was interrupted is found again only if the next run
+// looks in the same place, so the choice depends on the environment and never on the store.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import SystemPackage
+
+/// `--state-directory`.
+struct StateOptions: ParsableArguments {
+  @Option(
+    name: .customLong("state-directory"),
+    help: ArgumentHelp(
+      "Where records of running migrations lie.",
+      discussion: """
+        Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd where that may be written, $XDG_STATE_HOME/hopd, or \
+        ~/.local/state/hopd.
+        """), completion: .directory)
+  var stateDirectory: String?
+
+  /// The directory, made if it is not there.
+  func directory() throws -> FilePath {
+    let path = try chosen()
+    let files = LinuxFileSystem()
+    // The parents are the user's own (~/.local/state); only a folder that is missing is made.
+    var missing: [FilePath.Component] = []
+    var folder = path
+    while true {
+      do {
+        folder = try files.canonical(folder)
+        break
+      } catch let error as HopdError where error.code == .notFound {
+        guard let name = folder.lastComponent else { throw error }
+        missing.append(name)
+        folder.removeLastComponent()
+        if folder.isEmpty { folder = "." }
+      }
+    }
+    for name in missing.reversed() {
+      folder.append(name)
+      try files.ensureDirectory(folder)
+    }
+    return folder
+  }
+
+  private func chosen() throws(HopdError) -> FilePath {
+    if let stateDirectory { return FilePath(stateDirectory) }
+    if let named = StateOptions.variable("HOPD_STATE_DIRECTORY") { return FilePath(named) }
+    // systemd lists several directories with colons between them; the first is the unit's own.
+    if let given = StateOptions.variable("STATE_DIRECTORY")?.split(separator: ":").first {
+      return FilePath(String(given))
+    }
+    if access("/var/lib/hopd", W_OK | X_OK) == 0 { return "/var/lib/hopd" }
+    if let state = StateOptions.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
+      return FilePath(state).appending("hopd")
+    }
+    if let home = StateOptions.variable("HOME"), home.hasPrefix("/") {
+      return FilePath(home).appending(".local/state/hopd")
+    }
+    throw HopdError(
+      .usage, "there is no place for the record of the migration", hint: "name a folder with --state-directory")
+  }
+
+  private static func variable(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(cString: value)
+  }
+}

@@ -1,0 +1,35 @@
+// The store that a command is about: its path as typed, and the path by which the rest of the program knows it.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// STORE.
+struct StoreArgument: ParsableArguments {
+  @Argument(help: "The store's SQLite file.", completion: .file())
+  var store: String
+
+  /// As typed, fit for a terminal.
+  var text: String { FilePath(store).printable }
+
+  /// The store with the folders' links resolved. Its own name is kept: a link in the place of a store is refused, never
+  /// followed.
+  func location() throws -> StoreLocation { try StoreArgument.location(of: store) }
+
+  /// The same for any path.
+  static func location(of path: String) throws -> StoreLocation {
+    let given = FilePath(path)
+    guard let name = given.lastComponent, name.kind == .regular else {
+      throw HopdError(.usage, "this names no file", at: Place(file: given), hint: "name the store's SQLite file")
+    }
+    let folder = given.removingLastComponent()
+    do {
+      return StoreLocation(database: try LinuxFileSystem().canonical(folder.isEmpty ? "." : folder).appending(name))
+    } catch let error as HopdError where error.code == .notFound {
+      throw HopdError(
+        .notFound, "there is no such folder", at: Place(store: given), cause: error.cause, hint: "check the path")
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import Diagnostics
+import HopdConfiguration
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import StoreVerification
+import SystemPackage
+
+/// `hopctl verify STORE`.
+struct VerifyCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify", abstract: "Checks whether a file is a proper store of a known version; changes nothing.")
+
+  @OptionGroup var store: StoreArgument
+  @OptionGroup var models: ModelOptions
+
+  @Option(name: .customLong("verify"), help: "How thoroughly; full compares every index with its table.")
+  var depth: VerificationDepth = .quick
+
+  @Flag(help: "Ask for the very schema that Core Data makes from nothing, without traces of older versions.")
+  var exact = false
+
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let location = try store.location()
+    let loaded = try models.load(for: location)
+    output.warn(loaded.warnings)
+    let target = loaded.watch?.target.map { TargetVersion.named($0) } ?? .current
+    let (version, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
+      let found = try StoreIdentifier.identify(
+        reader: reader, location: location, catalog: loaded.catalog, target: target)
+      guard let version = found.version, let metadata = found.metadata else {
+        throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
+      }
+      let framework = metadata.frameworkVersion
+      let schema = StoreSchema(
+        model: version.model, frameworkVersion: framework,
+        naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
+      return (version, try StoreVerifier(depth: depth).checks(of: reader, schema: schema, isExact: exact))
+    }
+    let failed = checks.filter { !$0.passed }
+    try output.line(
+      "\(store.text): \(version.model.name), "
+        + (failed.isEmpty
+          ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed"))
+    let rows = checks.map { [$0.passed ? "ok" : "FAILED", $0.name, $0.detail] }
+    for line in Wording.table(rows) { try output.line(line) }
+    let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
+    try output.object(
+      VerifyShape(
+        store: location.database.string, model: version.modelName, version: version.model.name,
+        passed: failed.isEmpty, checks: checks.map(CheckShape.init), error: error.map(ErrorShape.init)))
+    if let error {
+      StandardStreams.tell("hopctl: \(error)")
+      throw Finished(status: error.code.exit)
+    }
+  }
+
+  private func refusal(_ failed: [VerificationCheck], of count: Int, at location: StoreLocation) -> HopdError {
+    HopdError(
+      .checksFailed, "the store failed \(failed.count) of \(count) checks", at: Place(store: location.database),
+      hint: "restore a backup (hopctl restore STORE), or repair the store with its app",
+      reasons: failed.map { HopdError(.checksFailed, "\($0.name): \($0.detail)") })
+  }
+}
+
+extension HopdError.Code {
+  /// A store is not what its model asks for.
+  static let checksFailed = HopdError.Code("checks-failed", exit: .dataError)
+}

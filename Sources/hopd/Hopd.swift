@@ -1,0 +1,29 @@
+// The daemon's command line; everything else is HopdService.
+
+import ArgumentParser
+import Glibc
+import HopdService
+
+@main struct Hopd: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hopd", abstract: "Migrates the Core Data stores of watched directories.",
+    version: HopdVersion.text)
+
+  @Option(name: .customLong("config"), help: "Use this configuration file instead of the installed ones.")
+  var configurationFile: String?
+  @Option(help: "Keep state here instead of in $STATE_DIRECTORY or /var/lib/hopd.")
+  var stateDirectory: String?
+  @Flag(help: "Check the configuration and exit.")
+  var check = false
+
+  static func main() async {
+    let command: Hopd
+    do { command = try parse() } catch {
+      let isFine = exitCode(for: error) == .success  // --help, --version
+      Daemon.print(fullMessage(for: error), asError: !isFine)
+      Glibc.exit(isFine ? 0 : 2)
+    }
+    let daemon = Daemon(configurationFile: command.configurationFile, stateDirectory: command.stateDirectory)
+    Glibc.exit(command.check ? daemon.check() : await daemon.run())
+  }
+}

@@ -1,0 +1,208 @@
+// Everything that must stop a migration before its first byte, with the place and the count that a person needs.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import PropertyLists
+import Testing
+
+@testable import MigrationPlanning
+
+@Suite struct PlanRefusalTests {
+  private let simple = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x"), attribute("y")])])
+
+  private func refusal(
+    _ store: SmallStore, _ catalog: ModelCatalog, sourceLocation: SourceLocation = #_sourceLocation
+  ) -> HopdError? {
+    #expect(throws: HopdError.self, sourceLocation: sourceLocation) { try store.plan(catalog) }
+  }
+
+  // MARK: The store is not what it claims
+
+  @Test func missingTablesAndColumnsAndStrangeObjects() throws {
+    let model = try simple.model("V1")
+    for (sql, code, words) in [
+      ("ALTER TABLE ZA DROP COLUMN ZX", HopdError.Code.schemaMismatch, "ZA.ZX is missing"),
+      ("DROP TABLE ZA", .schemaMismatch, "the table ZA is missing"),
+      ("DELETE FROM Z_PRIMARYKEY", .schemaMismatch, "no entity number 1"),
+      ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 5", .schemaMismatch, "the parent 5"),
+      ("INSERT INTO Z_PRIMARYKEY VALUES (2, 'B', 0, 0)", .schemaMismatch, "entity number 2"),
+      ("CREATE TABLE notes (a)", .unknownTable, "notes"),
+      ("CREATE VIRTUAL TABLE Z_RT_A_i USING rtree(Z_PK, a, b)", .unknownTable, "virtual table Z_RT_A_i"),
+      ("CREATE VIEW v AS SELECT 1", .unknownView, "view v"),
+      ("CREATE TRIGGER t AFTER INSERT ON ZA BEGIN SELECT 1; END", .unknownTrigger, "trigger t"),
+      ("CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", .historyNotSupported, "ACHANGE"),
+      ("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)", .cloudKitNotSupported, "CloudKit"),
+    ] {
+      let error = refusal(try SmallStore(model, sql), simple)
+      let all = error.map { [$0] + $0.reasons } ?? []
+      #expect(all.contains { $0.code == code && $0.message.contains(words) }, "\(sql): \(error?.description ?? "")")
+      #expect(error?.place.store != nil)
+      #expect(all.allSatisfy { $0.hint != nil })
+    }
+  }
+
+  @Test func metadataThatCannotBeFollowed() throws {
+    let model = try simple.model("V1")
+    for (key, value, code) in [
+      (StoreMetadata.Key.deferredMigration, PropertyListValue.boolean(true), HopdError.Code.deferredMigration),
+      (StoreMetadata.Key.versionHashesVersion, .integer(4), .metadataNotSupported),
+      (StoreMetadata.Key.frameworkVersion, .integer(0), .metadataNotSupported),
+    ] {
+      #expect(refusal(try SmallStore(model, metadata: [key: value]), simple)?.code == code)
+    }
+  }
+
+  @Test func allFindingsAreToldTogether() throws {
+    let store = try SmallStore(
+      try simple.model("V1"), metadata: [StoreMetadata.Key.deferredMigration: .boolean(true)],
+      "CREATE TABLE notes (a); CREATE VIEW v AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX")
+    let error = refusal(store, simple)
+    #expect(error?.code == .planRefused)
+    #expect(error?.reasons.map(\.code) == [.deferredMigration, .unknownTable, .unknownView, .schemaMismatch])
+  }
+
+  @Test func anExtraColumnIsAWarningWithItsValues() throws {
+    let store = try SmallStore(
+      try simple.model("V1"),
+      "ALTER TABLE ZA ADD COLUMN MINE; INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, MINE) VALUES (1, 1, 1, 'm'), (2, 1, 1, NULL)"
+    )
+    let warning = try store.plan(simple).warnings.first { $0.code == .columnNotCarried }
+    #expect(warning?.message.contains("ZA.MINE") == true)
+    #expect(warning?.message.contains(" 1 value") == true)
+    #expect(warning?.message.contains("'m'") == false)
+  }
+
+  // MARK: Rows
+
+  @Test func rowsOfUnknownAndAbstractEntities() throws {
+    let catalog = catalog(
+      [entity("P", abstract: true), entity("S", parent: "P"), entity("Z")],
+      [entity("P", abstract: true), entity("S", parent: "P", [attribute("x")]), entity("Z")])
+    let store = try SmallStore(
+      try catalog.model("V1"),
+      """
+      INSERT INTO ZP (Z_PK, Z_ENT, Z_OPT) VALUES (4, 1, 1), (5, 1, 1), (6, 2, 1), (7, 3, 1), (8, NULL, 1), (9, 77, 1);
+      """)
+    let error = refusal(store, catalog)
+    #expect(error?.code == .rowsOfUnknownEntity)
+    #expect(error?.reasons.map(\.place.row) == [4, 7])
+    #expect(error?.reasons[0].message.contains("2 rows") == true)
+    #expect(error?.reasons[1].message.contains("3 rows") == true)
+  }
+
+  @Test func anEntityThatBecomesAbstractMayHaveNoRows() throws {
+    let catalog = catalog(
+      [entity("P"), entity("S", parent: "P")], [entity("P", abstract: true), entity("S", parent: "P")])
+    let model = try catalog.model("V1")
+    #expect(try SmallStore(model).plan(catalog).hops.count == 1)
+    let error = refusal(try SmallStore(model, "INSERT INTO ZP (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)"), catalog)
+    #expect(error?.code == .rowsOfUnknownEntity)
+    #expect(error?.place.hop == "V1 → V2")
+  }
+
+  // MARK: Required values
+
+  /// Every way an attribute can be before and after, with a row that has a value and one that has none.
+  @Test func requiredValuesOverASmallWorld() throws {
+    for existed in [true, false] {
+      for wasOptional in [true, false] {
+        for isOptional in [true, false] {
+          for hasDefault in [true, false] {
+            for hasGap in [true, false] {
+              let before = existed ? [attribute("x", .integer16, optional: wasOptional)] : []
+              let after = attribute(
+                "x", .integer16, optional: isOptional, value: hasDefault ? .integer(5) : nil)
+              let catalog = catalog([entity("A", before)], [entity("A", [after, attribute("more")])])
+              let value = existed ? ", ZX" : ""
+              let store = try SmallStore(
+                try catalog.model("V1"),
+                "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT\(value)) VALUES (8, 1, 1\(existed ? hasGap ? ", NULL" : ", 3" : ""))"
+              )
+              let mustFail = !isOptional && !hasDefault && (existed ? wasOptional && hasGap : true)
+              let outcome = Result { try store.plan(catalog) }
+              switch outcome {
+              case .success: #expect(!mustFail)
+              case .failure(let error):
+                let error = try #require(error as? HopdError)
+                #expect(mustFail, "\(error)")
+                #expect(error.code == .missingRequiredValue)
+                #expect(error.place.entity == "A" && error.place.property == "x" && error.place.hop == "V1 → V2")
+                #expect(error.place.row == (existed ? 8 : nil))
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  @Test func requiredValuesAreTracedThroughHops() throws {
+    let catalog = catalog(
+      [entity("A", [attribute("x")])], [entity("B", id: "A", [attribute("y", id: "x")])],
+      [entity("B", id: "A", [attribute("z", id: "x", optional: false)])])
+    let model = try catalog.model("V1")
+    let error = refusal(
+      try SmallStore(
+        model, "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 1, 1, 'v'), (2, 1, 1, NULL), (3, 1, 1, NULL)"),
+      catalog)
+    #expect(error?.code == .missingRequiredValue)
+    #expect(error?.place.hop == "V2 → V3")
+    #expect(error?.place.row == 2)
+    #expect(error?.message.contains("2 rows have") == true)
+    #expect(error?.description.contains("'v'") == false)
+    #expect(try SmallStore(model).plan(catalog).hops.count == 2)
+  }
+
+  // MARK: Uniqueness
+
+  @Test func duplicatesForANewConstraintAreCountedThroughRenames() throws {
+    let catalog = catalog(
+      [entity("A", [attribute("x"), attribute("n", .integer16)])],
+      [entity("A", [attribute("y", id: "x"), attribute("n", .integer16)])],
+      [entity("A", unique: [["y"], ["y", "n"]], [attribute("y", id: "x"), attribute("n", .integer16)])])
+    let model = try catalog.model("V1")
+    func store(_ rows: String) throws -> SmallStore {
+      try SmallStore(model, "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZX, ZN) VALUES \(rows)")
+    }
+    let error = refusal(
+      try store("(1,1,1,'secret',1), (2,1,1,'secret',2), (3,1,1,'b',1), (4,1,1,'b',1), (5,1,1,NULL,1), (6,1,1,NULL,1)"),
+      catalog)
+    #expect(error?.code == .uniquenessViolation)
+    #expect(error?.reasons.map(\.place.property) == ["y", nil])
+    #expect(error?.reasons.first?.message.contains("2 values") == true)
+    #expect(error?.reasons.last?.message.contains("1 value ") == true)
+    #expect(error?.description.contains("secret") == false)
+    // NULLs never collide.
+    #expect(try store("(1,1,1,'a',1), (2,1,1,'b',1), (3,1,1,NULL,1), (4,1,1,NULL,1)").plan(catalog).hops.count == 2)
+  }
+
+  @Test func aDefaultThatEveryRowGetsIsNotUnique() throws {
+    let catalog = catalog(
+      [entity("A")], [entity("A", unique: [["k"]], [attribute("k", .integer16, optional: false, value: .integer(0))])])
+    let model = try catalog.model("V1")
+    #expect(
+      refusal(try SmallStore(model, "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1,1,1), (2,1,1)"), catalog)?.code
+        == .uniquenessViolation)
+    #expect(try SmallStore(model, "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1,1,1)").plan(catalog).hops.count == 1)
+  }
+
+  // MARK: Models
+
+  @Test func layoutsThatAreNotKnownAreRefused() throws {
+    let catalog = catalog(
+      [entity("A")], [entity("A", [], [toMany("next", "A", inverse: "next")])])
+    let error = refusal(try SmallStore(try catalog.model("V1")), catalog)
+    #expect(error?.code == .layoutUnsupported)
+    #expect(error?.place.entity == "A" && error?.place.property == "next")
+  }
+
+  @Test func noRouteAndInferenceOffNameTheStore() throws {
+    let catalog = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x", .date)])])
+    let store = try SmallStore(try catalog.model("V1"))
+    let error = refusal(store, catalog)
+    #expect(error?.code == .noRoute)
+    #expect(error?.place.store == store.location.database)
+    #expect(#expect(throws: HopdError.self) { try store.plan(catalog, infer: false) }?.code == .inferenceOff)
+  }
+}

@@ -1,0 +1,254 @@
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import SQLite
+import StoreReplacement
+import SystemPackage
+import Testing
+
+@Suite("Holding a store")
+struct HeldStoreTests {
+  private func hold(_ world: TestWorld) throws -> HeldStore {
+    try HeldStore(location: world.location, lockDirectory: world.locks)
+  }
+
+  @Test("Held and given back, every file is as it was", arguments: SourceKind.allCases)
+  func untouched(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    let before = try world.everything()
+    let names = world.names
+    do {
+      let held = try hold(world)
+      #expect(held.journalMode == kind.journalMode)
+      #expect(held.pageSize == 4096)
+      #expect(try held.connection.integer("SELECT count(*) FROM book") == TestWorld.rows)
+      held.release()
+      #expect(code { _ = try held.connection } == .internalError)
+    }
+    #expect(try world.everything() == before)
+    #expect(world.names == names)
+  }
+
+  @Test("A refused swap leaves every file as it was", arguments: SourceKind.allCases)
+  func refused(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    try world.plain.link(world.location.database, as: world.root.appending("second name"))
+    let before = try world.everything()
+    let found = code { try world.migrate(files: LinuxFileSystem()) }
+    #expect(found == .cannotReplace)
+    #expect(try world.everything() == before)
+    #expect(try world.recover().decision == .nothingToDo)
+  }
+
+  @Test("The refusal names the reason and the way that is to come")
+  func hardLink() throws {
+    let world = try TestWorld(.rollback)
+    try world.plain.link(world.location.database, as: world.root.appending("second name"))
+    let held = try hold(world)
+    do {
+      try held.requireRenameKeepsEverything()
+      Issue.record("a store with two names was accepted")
+    } catch let error as HopdError {
+      #expect(error.description.contains("2 names"))
+      #expect(error.description.contains("in-place") && error.description.contains("not available yet"))
+      #expect(error.place.store == world.location.database)
+    }
+  }
+
+  @Test("While it is held nobody else reads or writes", arguments: SourceKind.allCases)
+  func exclusive(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    let held = try hold(world)
+    #expect(throws: SQLiteError.self) {
+      let other = try Connection(path: world.location.database, access: .readWrite)
+      _ = try other.integer("SELECT count(*) FROM book")
+    }
+    held.release()
+    #expect(try world.content().rows == TestWorld.rows)
+  }
+
+  @Test("A second hopd on the same store is refused, one on another store of the directory is not")
+  func oneOwner() throws {
+    let world = try TestWorld(.rollback)
+    let first = try hold(world)
+    #expect(code { _ = try self.hold(world) } == .lockedByOther)
+    let other = StoreLocation(database: world.stores.appending("Other.sqlite"))
+    do { try Connection(path: other.database, access: .create).execute("CREATE TABLE t(x)") }
+    let second = try HeldStore(location: other, lockDirectory: world.locks)
+    second.release()
+    first.release()
+    try hold(world).release()
+  }
+
+  @Test(
+    "A store in use is busy, in either journal mode, idle or writing", arguments: SourceKind.allCases, [false, true])
+  func busy(_ kind: SourceKind, isWriting: Bool) throws {
+    let world = try TestWorld(kind)
+    var other: Connection? = try Connection(path: world.location.database, access: .readWrite)
+    try other?.execute(isWriting ? "BEGIN IMMEDIATE; INSERT INTO book VALUES(1000, 'x')" : "SELECT count(*) FROM book")
+    let found = code { _ = try self.hold(world) }
+    #expect(found == .storeBusy)
+    #expect(found?.isRetryable == true && found?.exit == .unavailable)
+    if isWriting { try other?.execute("COMMIT") }
+    other = nil
+    try hold(world).release()
+    #expect(try world.content().rows == TestWorld.rows + (isWriting ? 1 : 0))
+  }
+
+  /// A file system that cannot tell who has a file open, as most network file systems.
+  private func busyWithoutLease(_ world: TestWorld) -> HopdError.Code? {
+    code { _ = try HeldStore(location: world.location, lockDirectory: world.locks, files: NoLeases()) }
+  }
+
+  @Test("Without leases SQLite's own locks tell", arguments: SourceKind.allCases)
+  func busyByLocks(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    let other = try Connection(path: world.location.database, access: .readWrite)
+    try other.execute("BEGIN IMMEDIATE")
+    #expect(busyWithoutLease(world) == .storeBusy)
+    try other.execute("COMMIT")
+    if kind != .rollback { #expect(busyWithoutLease(world) == .storeBusy, "an idle connection of a WAL store") }
+  }
+
+  @Test("Links, pipes and directories are no stores, and nothing waits for them")
+  func notFiles() throws {
+    let world = try TestWorld(.rollback)
+    func held(_ name: String) -> HopdError.Code? {
+      code {
+        _ = try HeldStore(
+          location: StoreLocation(database: world.stores.appending(name)), lockDirectory: world.locks)
+      }
+    }
+    #expect(symlink("Library.sqlite", world.stores.appending("link.sqlite").string) == 0)
+    #expect(mkfifo(world.stores.appending("pipe.sqlite").string, 0o600) == 0)
+    try world.plain.makeDirectory(world.stores.appending("folder.sqlite"), mode: 0o700)
+    try world.plain.createFile(world.stores.appending("text.sqlite"), Array("hello, hello".utf8), mode: 0o600)
+    #expect(held("link.sqlite") == .notAStore)
+    #expect(held("pipe.sqlite") == .notAStore)
+    #expect(held("folder.sqlite") == .notAStore)
+    #expect(held("none.sqlite") == .notFound)
+    #expect(held("text.sqlite") == .storeDamaged)
+    #expect(try world.plain.read(world.stores.appending("text.sqlite"), limit: 99) == Array("hello, hello".utf8))
+  }
+
+  @Test("A read-only directory is refused and untouched", arguments: SourceKind.allCases)
+  func readOnly(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    let before = try world.everything()
+    if getuid() == 0 {
+      // Rights do not bind root; a read-only bind mount does.
+      do {
+        try run("/bin/mount", "--bind", world.stores.string, world.stores.string)
+        try run("/bin/mount", "-o", "remount,bind,ro", world.stores.string)
+      } catch {
+        withKnownIssue("no bind mounts here: not tried") { throw error }
+        return
+      }
+    } else {
+      try #require(chmod(world.stores.string, 0o500) == 0)
+    }
+    defer {
+      if getuid() == 0 { try? run("/bin/umount", world.stores.string) } else { chmod(world.stores.string, 0o700) }
+    }
+    do {
+      _ = try hold(world)
+      Issue.record("a store in a read-only directory was held")
+    } catch let error as HopdError {
+      #expect(error.code == .noPermission)
+      #expect(error.place.store == world.location.database || error.place.file != nil)
+    }
+    #expect(try world.everything() == before)
+  }
+
+  @Test("A store that is itself a mount point is refused")
+  func mountPoint() throws {
+    let world = try TestWorld(.rollback)
+    let other = world.root.appending("other")
+    try world.plain.copyFile(from: world.location.database, to: other)
+    do {
+      guard getuid() == 0 else { throw Errno.notPermitted }
+      try run("/bin/mount", "--bind", other.string, world.location.database.string)
+    } catch {
+      withKnownIssue("no bind mounts here: not tried") { throw error }
+      return
+    }
+    defer { try? run("/bin/umount", world.location.database.string) }
+    #expect(code { try world.migrate(files: LinuxFileSystem()) } == .cannotReplace)
+    #expect(world.names == ["Library.sqlite"])
+  }
+}
+
+/// The real file system without the lease probe.
+private struct NoLeases: DurableFileSystem {
+  let real = LinuxFileSystem()
+  func canonical(_ path: FilePath) throws -> FilePath { try real.canonical(path) }
+  func status(_ path: FilePath) throws -> FileStatus? { try real.status(path) }
+  func names(in directory: FilePath) throws -> [FilePath.Component] { try real.names(in: directory) }
+  func read(_ path: FilePath, limit: Int) throws -> [UInt8] { try real.read(path, limit: limit) }
+  func attributes(of path: FilePath) throws -> FileAttributes { try real.attributes(of: path) }
+  func freeBytes(at path: FilePath) throws -> Int64 { 1000 }
+  func checkWritable(_ path: FilePath) throws { try real.checkWritable(path) }
+  func isOpenElsewhere(_ path: FilePath) throws -> Bool? { nil }
+  func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
+    try real.createFile(path, bytes, mode: mode)
+  }
+  func copyFile(from: FilePath, to: FilePath) throws { try real.copyFile(from: from, to: to) }
+  func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws {
+    throw HopdError(errno: EPERM, "set the owner", at: path)
+  }
+  func makeDirectory(_ path: FilePath, mode: UInt32) throws { try real.makeDirectory(path, mode: mode) }
+  func link(_ existing: FilePath, as new: FilePath) throws { try real.link(existing, as: new) }
+  func rename(_ old: FilePath, to new: FilePath) throws { try real.rename(old, to: new) }
+  func renameNoReplace(_ old: FilePath, to new: FilePath) throws { try real.renameNoReplace(old, to: new) }
+  func unlink(_ path: FilePath) throws { try real.unlink(path) }
+  func removeDirectory(_ path: FilePath) throws { try real.removeDirectory(path) }
+  func syncFile(_ path: FilePath) throws { try real.syncFile(path) }
+  func syncDirectory(_ path: FilePath) throws { try real.syncDirectory(path) }
+}
+
+@Suite("The staging area")
+struct StagingAreaTests {
+  @Test("Names are hidden, told apart from other stores', and found again")
+  func names() throws {
+    let world = try TestWorld(.rollback)
+    let files = world.plain
+    let area = StagingArea(location: world.location, job: "ab12", files: files)
+    #expect(area.path(hop: nil).lastComponent?.string == ".Library.sqlite.hop-ab12.tmp")
+    #expect(area.path(hop: 3).lastComponent?.string == ".Library.sqlite.hop-ab12-3.tmp")
+    #expect(StoreLocation.isBelongings(fileName: ".Library.sqlite.hop-ab12-3.tmp"))
+    #expect(StoreLocation.isBelongings(fileName: ".Library.sqlite.hopd-backups"))
+    _ = try area.create(hop: 1)
+    let second = try area.create(hop: 2)
+    #expect(try files.status(second)?.mode == 0o600)
+    try files.createFile(world.stores.appending(".Library.sqlite.hop-ff00.tmp-journal"), [], mode: 0o600)
+    try files.createFile(world.stores.appending(".Other.sqlite.hop-ff00.tmp"), [], mode: 0o600)
+    let found = try StagingArea.leftovers(of: world.location, files: files)
+    #expect(found.map(\.job).sorted() == ["ab12", "ab12", "ff00"])
+    try area.removeAll()
+    #expect(
+      world.names == [".Library.sqlite.hop-ff00.tmp-journal", ".Other.sqlite.hop-ff00.tmp", "Library.sqlite"])
+    _ = try world.recover()
+    #expect(world.names == [".Other.sqlite.hop-ff00.tmp", "Library.sqlite"])
+  }
+
+  @Test("A name of 255 bytes is staged, replaced and backed up", arguments: SourceKind.allCases)
+  func longNames(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind, name: String(repeating: "n", count: 240) + ".sqlite")
+    try world.migrate(files: LinuxFileSystem())
+    #expect(try world.content().version == "two")
+    #expect(try BackupSet(location: world.location, rule: .none, files: world.plain).generations().count == 1)
+  }
+
+  @Test("Missing space and attributes that cannot be kept are told before any work")
+  func refusals() throws {
+    let world = try TestWorld(.rollback)
+    let area = StagingArea(location: world.location, job: "ab12", files: NoLeases())
+    try area.requireSpace(900)
+    #expect(code { try area.requireSpace(1000) } == .noSpace)
+    do { try area.requireSpace(10_000) } catch { #expect("\(error)".contains("10000 bytes are missing")) }
+    #expect(code { try area.proveAttributesCanBeKept() } == .cannotReplace)
+    try StagingArea(location: world.location, job: "ab12", files: world.plain).proveAttributesCanBeKept()
+    #expect(world.names == ["Library.sqlite"])
+  }
+}

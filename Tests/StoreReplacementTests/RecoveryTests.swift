@@ -1,0 +1,95 @@
+import StoreReplacement
+import Testing
+
+@Suite("Recovery decides")
+struct RecoveryTests {
+  /// Every combination of findings.
+  static let all: [RecoveryFindings] = RecoveryFindings.Store.allCases.flatMap { store in
+    RecoveryFindings.Intent.allCases.flatMap { intent in
+      RecoveryFindings.Staged.allCases.flatMap { staged in
+        [false, true].flatMap { unfinished in
+          [false, true].map { lost in
+            RecoveryFindings(
+              store: store, intent: intent, staged: staged, hasUnfinishedBackup: unfinished,
+              lostWriteAheadLogMode: lost)
+          }
+        }
+      }
+    }
+  }
+
+  static func actions(_ decision: RecoveryDecision) -> [RecoveryAction]? {
+    switch decision {
+    case .startAgain(let actions), .resume(let actions), .completed(let actions): actions
+    case .nothingToDo: []
+    case .quarantine: nil
+    }
+  }
+
+  @Test("All 240 states obey every rule of replacement.md §6")
+  func everyState() {
+    #expect(Self.all.count == 240)
+    for findings in Self.all {
+      let decision = Recovery.decide(findings)
+      let isSound = [.old, .new, .other].contains(findings.store)
+      let mustStop =
+        findings.intent == .newer || !isSound || (findings.store == .other && findings.intent == .readable)
+      guard let actions = Self.actions(decision) else {
+        #expect(mustStop, "quarantine without need: \(findings)")
+        continue
+      }
+      #expect(!mustStop, "acts where it must touch nothing: \(findings)")
+      #expect(Set(actions).count == actions.count)
+      #expect(actions.contains(.dropUnfinishedBackup) == findings.hasUnfinishedBackup, "\(findings)")
+      if let last = actions.firstIndex(of: .removeIntent) { #expect(last == actions.count - 1, "\(findings)") }
+
+      let isKnown = findings.intent == .readable
+      let mayResume = isKnown && findings.store == .old && findings.staged == .resumable
+      #expect(actions.contains(.dropStaged) == (findings.staged != .none && !mayResume), "\(findings)")
+      switch decision {
+      case .completed:
+        #expect(isKnown && findings.store == .new)
+        #expect(actions.first == .syncDirectory)  // the name must be for good before anything is said
+        #expect(!actions.contains(.removeIntent))  // it goes after the report
+      case .resume:
+        #expect(mayResume)
+        #expect(!actions.contains(.removeIntent) && !actions.contains(.restoreWriteAheadLogMode))
+      case .startAgain:
+        #expect(!actions.isEmpty)
+        #expect(!(isKnown && findings.store == .new) && !mayResume)
+        #expect(actions.contains(.removeIntent) == (findings.intent != .none))
+        #expect(actions.contains(.restoreWriteAheadLogMode) == (isKnown && findings.lostWriteAheadLogMode))
+      case .nothingToDo:
+        #expect(findings.intent == .none && findings.staged == .none && !findings.hasUnfinishedBackup)
+      case .quarantine: break
+      }
+    }
+  }
+
+  @Test("The state after the clean-up leads to nothing more: recovery is idempotent")
+  func idempotent() {
+    for findings in Self.all {
+      guard let actions = Self.actions(Recovery.decide(findings)) else { continue }
+      // A kill may come after any number of the actions.
+      for done in 0...actions.count {
+        var left = findings
+        for action in actions.prefix(done) {
+          switch action {
+          case .syncDirectory: break
+          case .dropStaged: left.staged = .none
+          case .dropUnfinishedBackup: left.hasUnfinishedBackup = false
+          case .restoreWriteAheadLogMode: left.lostWriteAheadLogMode = false
+          case .removeIntent: left.intent = .none
+          }
+        }
+        let again = Recovery.decide(left)
+        let rest = Self.actions(again) ?? []
+        #expect(Set(rest).isSubset(of: Set(actions)), "\(findings) after \(done)")
+        #expect(again != .quarantine(.unknownVersion))
+        if done == actions.count {
+          #expect(Set(rest).isSubset(of: [.syncDirectory]), "\(findings): \(rest) still to do")
+        }
+      }
+    }
+  }
+}
