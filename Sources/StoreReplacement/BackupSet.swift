@@ -117,10 +117,15 @@ package struct BackupSet: Sendable {
   }
 
   /// Removes generations beyond the rule, and half-removed ones. Only after a success, with the store held.
-  package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupGeneration] {
+  ///
+  /// The one in `newest` counts as the newest whatever the clock says: a clock that was set back must not cost the
+  /// backup that was made just now.
+  package func prune(_ rule: BackupRule, now: Int64, newest: FilePath? = nil) throws -> [BackupGeneration] {
     for folder in try unfinished() { try remove(folder) }
     var removed: [BackupGeneration] = []
-    for (index, generation) in try generations().enumerated() {
+    let all = try generations()
+    let ordered = all.filter { $0.directory == newest } + all.filter { $0.directory != newest }
+    for (index, generation) in ordered.enumerated() {
       let age = now.subtractingReportingOverflow(generation.record?.createdAt ?? now).partialValue
       let isOld = rule.keepFor.map { age > $0.components.seconds } ?? false
       guard index >= max(0, rule.keep) || isOld else { continue }

@@ -44,7 +44,7 @@ package struct RecoveryRunner {
 
   /// Recovers the store at `location`. A store without any trace of hopd is not opened.
   ///
-  /// `planFingerprint` is the plan that would be run now, if it is known: staged work is only kept for that one. Throws
+  /// `planFingerprint` is the plan that would be run now, if it is known: staged work of another one goes. Throws
   /// `.lockedByOther` and `.storeBusy` when it must be tried again later.
   package func recover(
     _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()

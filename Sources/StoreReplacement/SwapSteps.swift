@@ -144,7 +144,7 @@ extension StoreSwap {
         warn("the backup could not be copied to its directory; it stays beside the store", error)
       }
     }
-    do { removed = try backups.prune(rule, now: now).map(\.directory) } catch {
+    do { removed = try backups.prune(rule, now: now, newest: kept).map(\.directory) } catch {
       warn("old backups could not be removed", error)
     }
     return ReplacedStore(

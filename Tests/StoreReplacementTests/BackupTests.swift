@@ -35,6 +35,16 @@ struct BackupTests {
     #expect(world.names.contains(".Library.sqlite.hopd-backups") == (keep > 0))
   }
 
+  @Test("A clock that was set back does not cost the newest backup")
+  func clockSetBack() throws {
+    let world = try TestWorld(.wal)
+    try world.migrate(files: LinuxFileSystem(), job: "aa", now: 1_900_000_000)
+    try setBack(world)
+    let result = try world.migrate(files: LinuxFileSystem(), job: "bb", now: 1_000_000_000)
+    #expect(try set(world).generations().compactMap { $0.record?.job } == ["bb"])
+    #expect(try set(world).generations().first?.database == result.backup)
+  }
+
   @Test("What is too old goes, but only after a success")
   func keepFor() throws {
     let world = try TestWorld(.wal)

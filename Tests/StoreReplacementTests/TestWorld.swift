@@ -191,7 +191,7 @@ func run(_ program: String, _ arguments: String...) throws {
   var pid: pid_t = 0
   var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
   words.append(nil)
-  defer { words.forEach { free($0) } }
+  defer { for word in words { free(word) } }
   let code = posix_spawn(&pid, program, nil, nil, words, nil)
   guard code == 0 else { throw Errno(rawValue: code) }
   var status: Int32 = 0
