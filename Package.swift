@@ -47,7 +47,7 @@ let package = Package(
     /// What went wrong, where, and what to type next: the one error value of the project.
     .target(name: "Diagnostics", dependencies: [systemPackage], swiftSettings: strict),
     /// A small exact wrapper over SQLite.
-    .target(name: "SQLite", dependencies: ["CSQLite", "CLinux", systemPackage], swiftSettings: strict),
+    .target(name: "SQLite", dependencies: ["CLinux", "CSQLite", systemPackage], swiftSettings: strict),
     /// Every file call whose order matters for crash safety, behind one protocol.
     .target(name: "DurableFiles", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
@@ -67,7 +67,7 @@ let package = Package(
     /// How a SQLite store is laid out, read and written.
     .target(
       name: "PersistentStore",
-      dependencies: ["Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage],
+      dependencies: ["CSQLite", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage],
       swiftSettings: strict),
 
     // MARK: 3 - The journey of one store
@@ -91,23 +91,23 @@ let package = Package(
     .target(
       name: "StoreVerification",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "SQLite",
-        systemPackage,
+        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "PropertyLists",
+        "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     /// Puts a verified store in place of the old one, keeps the backup, and recovers after a crash.
     .target(
       name: "StoreReplacement",
       dependencies: [
-        "CLinux", "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
+        "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The stages in order for one store: events while it runs, a report or a failure at the end.
     .target(
       name: "MigrationPipeline",
       dependencies: [
-        "CLinux", "Diagnostics", "DurableFiles", "ManagedObjectModel", "MappingModel", "MigrationEngine",
-        "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        "CLinux", "Diagnostics", "DurableFiles", "ManagedObjectModel", "MigrationEngine", "MigrationPlanning",
+        "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
 
@@ -118,7 +118,7 @@ let package = Package(
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
     .target(
       name: "SystemdSupport",
-      dependencies: ["CLinux", "CSystemd", "Diagnostics", .product(name: "Logging", package: "swift-log")],
+      dependencies: ["CSystemd", .product(name: "Logging", package: "swift-log")],
       swiftSettings: strict),
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(
@@ -132,8 +132,9 @@ let package = Package(
     .target(
       name: "HopdService",
       dependencies: [
-        "CLinux", "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "StoreReplacement", "StoreWatching", "SystemdSupport", systemPackage,
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MigrationEngine",
+        "MigrationPipeline", "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
+        "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -148,55 +149,111 @@ let package = Package(
     .executableTarget(
       name: "hopctl",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "PropertyLists", "SQLite", "StoreReplacement", "StoreVerification",
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "MigrationPipeline", "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
         systemPackage, .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
+
+    // MARK: Tests: one target per library, a file per type; then the suites that look across
+
+    .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
+    .testTarget(
+      name: "DurableFilesTests",
+      dependencies: [
+        "CLinux", "Diagnostics", "DurableFiles", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
+    .testTarget(
+      name: "ManagedObjectModelTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "MappingModelTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "MappingModel",
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "PersistentStoreTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PersistentStore", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "MigrationPlanningTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "PropertyLists",
+        "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(name: "MigrationEngineTests", dependencies: ["MigrationEngine"], swiftSettings: strict),
+    .testTarget(
+      name: "StoreVerificationTests",
+      dependencies: [
+        "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreReplacementTests",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
+        systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "StoreWatchingTests",
+      dependencies: [
+        "Diagnostics", "StoreWatching", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "SystemdSupportTests",
+      dependencies: [
+        "SystemdSupport", .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HopdConfigurationTests",
+      dependencies: [
+        "Diagnostics", "HopdConfiguration", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HopdServiceTests",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationPipeline",
+        "MigrationPlanning", "PersistentStore", "StoreReplacement", "SystemdSupport", systemPackage,
+        .product(name: "Logging", package: "swift-log"),
+      ],
+      swiftSettings: strict),
+    /// The same result by every path, over random models and chains.
+    .testTarget(
+      name: "ConformanceTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// The stores and models that Apple's software made, where their folder is there.
+    .testTarget(
+      name: "RealStoreTests",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// The built hopctl, from outside: exit statuses and JSON.
+    .testTarget(name: "HopctlTests", dependencies: [systemPackage], swiftSettings: strict),
+    /// The house itself: who imports whom, and where dangerous calls stand.
+    .testTarget(name: "ArchitectureTests", swiftSettings: strict),
   ]
 )
 
-// MARK: Tests: one target per folder below Tests that holds Swift files
-
-import Foundation
-
-let manifestFolder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-let only = Context.environment["HOPD_ONLY"].map { Set($0.split(separator: ",").map(String.init)) }
-func names(_ target: Target) -> [String] {
-  target.dependencies.compactMap { dependency in
-    switch dependency {
-    case .targetItem(let name, _), .byNameItem(let name, _): name
-    default: nil
-    }
-  }
-}
-@MainActor func closure(_ start: [String]) -> Set<String> {
-  var found: Set<String> = []
-  var open = start
-  while let next = open.popLast() {
-    guard found.insert(next).inserted, let target = package.targets.first(where: { $0.name == next }) else { continue }
-    open += names(target)
-  }
-  return found
-}
-let realStoreDependencies = Context.environment["HOPD_REAL"].map { $0.split(separator: ",").map(String.init) }
-for folder in (try? FileManager.default.contentsOfDirectory(atPath: manifestFolder.appendingPathComponent("Tests").path))?.sorted() ?? [] {
-  let files = (try? FileManager.default.contentsOfDirectory(atPath: manifestFolder.appendingPathComponent("Tests/\(folder)").path)) ?? []
-  guard folder.hasSuffix("Tests"), files.contains(where: { $0.hasSuffix(".swift") }) else { continue }
-  if let only, !only.contains(folder) { continue }
-  let subject = String(folder.dropLast(5))
-  let all = package.targets.filter { $0.type == .regular || $0.type == .system }.map(\.name)
-  let libraries = all.contains(subject) ? closure([subject, "CLinux", "CSQLite", "Diagnostics", "SQLite"]) : closure(realStoreDependencies ?? all)
-  package.targets.append(.testTarget(name: folder, dependencies: libraries.sorted().map { Target.Dependency(stringLiteral: $0) } + [systemPackage, .product(name: "Logging", package: "swift-log")], swiftSettings: strict))
-}
-if let only {
-  let kept = closure(Array(only))
-  package.targets = package.targets.filter { kept.contains($0.name) }
-  package.products = []
-}
-
 // Each target's folder has a README that says what it does and what it never does.
-for target in package.targets where target.type != .test {
-  let folder = manifestFolder.appendingPathComponent("Sources/\(target.name)/README.md").path
-  if FileManager.default.fileExists(atPath: folder) { target.exclude = ["README.md"] }
+for target in package.targets where target.type == .regular || target.type == .executable {
+  if target.name != "CLinux" { target.exclude = ["README.md"] }
 }

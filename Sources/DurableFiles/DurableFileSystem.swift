@@ -3,6 +3,7 @@
 // or crash each call, one after the other.
 
 import Diagnostics
+import Glibc
 import SystemPackage
 
 /// The file calls the replacement of a store is made of.
@@ -77,6 +78,17 @@ extension DurableFileSystem {
     try syncDirectory(directory)
   }
 
+  /// Gives a file of hopd's own state to the owner of its directory. Only root can, and only root needs to: the daemon's
+  /// user must be able to use what `hopctl` made for root in the same state directory.
+  package func adoptByDirectoryOwner(_ path: FilePath) throws {
+    guard geteuid() == 0, let owner = try status(path.removingLastComponent()), let file = try status(path),
+      file.owner != owner.owner || file.group != owner.group
+    else { return }
+    try call("give to the directory's owner", at: path) {
+      path.withPlatformString { lchown($0, owner.owner, owner.group) }
+    }
+  }
+
   /// Takes a name away if it is there. True when it was.
   @discardableResult
   package func unlinkIfPresent(_ path: FilePath) throws -> Bool {
@@ -94,6 +106,7 @@ extension DurableFileSystem {
       return
     }
     try makeDirectory(path, mode: mode)
+    try adoptByDirectoryOwner(path)
     try syncDirectory(path.removingLastComponent())
   }
 
@@ -102,9 +115,12 @@ extension DurableFileSystem {
     try setAttributes(attributes(of: source), of: destination)
   }
 
-  /// The kernel's boot id: what was written without sync is only to be believed while it stays the same.
+  /// The kernel's boot id: what was written without sync is only to be believed while it stays the same. Empty where
+  /// /proc/sys is hidden (systemd's ProcSubset=pid): then nothing is believed.
   package func bootIdentifier() throws -> String {
-    let bytes = try read("/proc/sys/kernel/random/boot_id", limit: 256)
+    let path: FilePath = "/proc/sys/kernel/random/boot_id"
+    guard (try? status(path.removingLastComponent())) ?? nil != nil else { return "" }
+    let bytes = try read(path, limit: 256)
     return String(decoding: bytes.filter { $0 > 0x20 && $0 < 0x7f }, as: UTF8.self)
   }
 }

@@ -31,6 +31,7 @@ package final class FileLock {
         at: Place(file: path), hint: "wait until it has finished, then try again")
     }
     descriptor = try call("keep the lock", at: path) { dup(file.number) }
+    try files.adoptByDirectoryOwner(path)
     // Only a help for whoever reads the refusal; the lock itself is the kernel's.
     let text = Array("\(getpid())\n".utf8)
     _ = ftruncate(descriptor, 0)

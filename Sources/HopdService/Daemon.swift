@@ -14,10 +14,8 @@ import UnixSignals
 
 /// What `hopd --version` says.
 package enum HopdVersion {
-  /// Version of the program.
-  package static let number = "0.1.0"
   /// One line with the versions that matter for a report.
-  package static var text: String { "hopd \(number) (SQLite \(Connection.libraryVersion))" }
+  package static var text: String { ProgramVersion.text(program: "hopd", sqlite: Connection.libraryVersion) }
 }
 
 /// A run of hopd.
@@ -86,7 +84,12 @@ package struct Daemon: Sendable {
         .serviceFailed, "hopd cannot run: \(error)",
         fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
           .compactMapValues { $0 })
-      notifier.stopping("cannot run: \(error.headline)")
+      let text = "cannot run: \(error.headline)"
+      if let code = error.errno {
+        notifier.failure(errno: code.rawValue, status: text)
+      } else {
+        notifier.stopping(text)
+      }
       return status.rawValue
     }
   }

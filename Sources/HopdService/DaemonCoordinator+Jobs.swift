@@ -108,12 +108,14 @@ extension DaemonCoordinator {
       .map { job in
         let known = job.monitor.snapshot
         return StatusLine.Job(
-          ordinal: job.ticket.ordinal, name: job.subject.store.lastComponent.map { FilePath($0.string).printable } ?? "",
+          ordinal: job.ticket.ordinal,
+          name: job.subject.store.lastComponent.map { FilePath($0.string).printable } ?? "",
           from: known.from, to: known.to, progress: known.progress, activity: known.activity)
       }
     line.batch = scheduler.batch
     // Files that were scanned are known to the scheduler only when they have been quiet for a while.
     line.stores = max(counts.known, scanned.values.reduce(0, &+))
+    line.toLookAt = counts.looking
     line.toDo = counts.waiting
     line.deferred = counts.deferred
     line.attention = counts.attention

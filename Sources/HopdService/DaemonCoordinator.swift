@@ -258,7 +258,9 @@ package actor DaemonCoordinator {
     guard phase != .stopping, phase != .ended else { return }
     phase = .stopping
     stopSignal.stop()
-    let names = running.values.filter { $0.ticket.step == .migrate }.compactMap { $0.subject.store.lastComponent?.string }
+    let names = running.values.filter { $0.ticket.step == .migrate }.compactMap {
+      $0.subject.store.lastComponent?.string
+    }
     let text = names.isEmpty ? "stopping" : "finishing chunk of \(names.sorted().joined(separator: ", "))"
     logger.event(.serviceStopping, text)
     notifier.stopping(text)

@@ -88,7 +88,7 @@ package struct MigrationReporter: Sendable {
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
       case .verified(let checks): reporter.logger.debug("\(reporter.name): \(checks) checks passed")
-      case .resumed, .progress, .verifying, .replacing: break
+      case .resumed, .progress, .verifying, .replacing, .alive: break
       }
     }
 
@@ -221,13 +221,18 @@ package struct MigrationReporter: Sendable {
   private static let mostFindings = 20
 
   private func hint(_ error: HopdError) -> String {
-    error.hint ?? error.reasons.lazy.compactMap(\.hint).first
-      ?? "`hopctl identify \(name)` says what the file is; `exclude` of the watch \(subject.watch) leaves it out"
+    if let hint = error.firstHint { return hint }
+    if error.code == .noPermission {
+      return "give the user of hopd the right to write the file and its directory; under systemd also name the "
+        + "directory in ReadWritePaths= of the unit"
+    }
+    return "`hopctl identify \(name)` says what the file is; `exclude` of the watch \(subject.watch) leaves it out"
   }
 
   private func fields(_ values: [JournalField: String?]) -> [JournalField: String] {
-    var fields: [JournalField: String] = [.store: name, .watch: subject.watch, .job: subject.job]
-    for (field, value) in values where value?.isEmpty == false { fields[field] = value }
+    var fields: [JournalField: String] = [.store: name]
+    let all = values.merging([.watch: subject.watch, .job: subject.job]) { first, _ in first }
+    for (field, value) in all where value?.isEmpty == false { fields[field] = value }
     return fields
   }
 

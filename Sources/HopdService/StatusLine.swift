@@ -41,6 +41,8 @@ package struct StatusLine: Sendable, Hashable {
   package var batch = 0
   /// Stores found.
   package var stores = 0
+  /// Stores that are to be looked at.
+  package var toLookAt = 0
   /// Stores that wait for their migration.
   package var toDo = 0
   /// Stores that are in use, or failed and are tried again.
@@ -66,6 +68,7 @@ package struct StatusLine: Sendable, Hashable {
 
   private var idleText: String {
     var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
+    if toLookAt > 0 { text += ", \(Self.grouped(toLookAt)) to look at" }
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
     if deferred > 0 { text += ", \(Self.grouped(deferred)) tried again later" }
     if attention > 0 { text += ", \(Self.grouped(attention)) \(attention == 1 ? "needs" : "need") attention" }

@@ -147,7 +147,8 @@ package struct PipelineWork: StoreWork {
       stores = try pipeline.storesWithIntents(stateDirectory: stateDirectory)
     } catch {
       throw error as? HopdError
-        ?? HopdError(.internalError, "the state directory cannot be read", at: Place(file: stateDirectory), cause: error)
+        ?? HopdError(
+          .internalError, "the state directory cannot be read", at: Place(file: stateDirectory), cause: error)
     }
     return stores.map { location in
       let path = location.database

@@ -18,7 +18,7 @@ package struct Checkpoint: Sendable, Hashable {
     package let plan: String
     /// Names the source as it was under the lock.
     package let source: String
-    /// /proc/sys/kernel/random/boot_id.
+    /// /proc/sys/kernel/random/boot_id; empty where it cannot be read, and then nothing is resumed.
     package let boot: String
 
     /// Makes an identity.
@@ -86,7 +86,7 @@ struct CheckpointTable {
       throw stale("it has no checkpoint")
     }
     guard rows.count == 1, let row = rows.first else { throw stale("it has no checkpoint") }
-    guard row.2 == identity.boot else { throw stale("the machine was restarted since") }
+    guard row.2 == identity.boot, !identity.boot.isEmpty else { throw stale("the machine was restarted since") }
     guard row.0 == identity.plan else { throw stale("the plan changed") }
     guard row.1 == identity.source else { throw stale("the store changed") }
     guard row.3 == Int64(hop) else { throw stale("it belongs to another hop") }

@@ -86,7 +86,8 @@ extension HopCompiler {
 
   /// Source numbers of everything below `source` that survives inside the tree of `destination`, with the new numbers.
   private func survivors(of source: Entity, in destination: String) -> (map: [Int64: Int64], isComplete: Bool) {
-    let wanted = Set(hop.destination.entity(named: destination).map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
+    let wanted = Set(
+      hop.destination.entity(named: destination).map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
     var map: [Int64: Int64] = [:]
     var isComplete = true
     for entity in hop.source.subtree(of: source) {
@@ -173,7 +174,8 @@ extension HopCompiler {
     else { throw refuse("its pairs cannot be turned round", entity, relationship) }
     let from = qualified(otherTable, in: sourceSchema)
     let quotedKey = SQLiteIdentifier.quoted(key)
-    let pointing = hop.source.entity(named: source.entity).map { list(survivors(of: $0, in: destination).map.keys) } ?? ""
+    let pointing =
+      hop.source.entity(named: source.entity).map { list(survivors(of: $0, in: destination).map.keys) } ?? ""
     preconditions.append(
       HopProgram.Precondition(
         sql: "SELECT \(quotedKey) FROM \(from) WHERE \(quotedKey) IS NOT NULL"

@@ -139,7 +139,8 @@ package struct HopCompiler {
     case .primaryKey: return "s.\"Z_PK\""
     case .saveCount: return "s.\"Z_OPT\""
     case .entityNumber:
-      return renumbering(of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
+      return renumbering(
+        of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
     case .attribute(let entity, let name):
       return attributeExpression(entity: entity, attribute: name, lanes: lanes)
     case .toOne(let entity, let relationship):

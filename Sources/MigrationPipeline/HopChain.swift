@@ -114,7 +114,8 @@ struct HopChain {
   private func detachAll() throws {
     for index in plan.hops.indices {
       let schema = MigrationManager.schemaName(ofHop: index)
-      let isAttached = try connection.integer("SELECT count(*) FROM pragma_database_list WHERE name = ?", [.text(schema)])
+      let isAttached = try connection.integer(
+        "SELECT count(*) FROM pragma_database_list WHERE name = ?", [.text(schema)])
       if isAttached == 1 { try connection.detach(schema) }
     }
   }

@@ -33,6 +33,8 @@ package enum MigrationEvent: Sendable {
   case verified(checks: Int)
   /// The swap begins.
   case replacing
+  /// A long look at the store goes on; nothing else has happened. It only feeds a watchdog.
+  case alive(MigrationStage)
 }
 
 /// What is known of a store once it is identified.

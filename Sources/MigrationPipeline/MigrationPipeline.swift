@@ -42,12 +42,13 @@ package struct MigrationPipeline: Sendable {
 
   /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
   ///
-  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do.
+  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do. `keepAlive` is called now
+  /// and then while a large store is checked.
   package func recover(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     do {
-      let outcome = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+      let outcome = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
         .recovery.recover(location, rule: backup)
       if case .nothingToDo = outcome.decision { return nil }
       return outcome
@@ -73,12 +74,13 @@ struct ReplacementWorkshop {
   let recovery: RecoveryRunner
   let lockDirectory: FilePath
 
-  init(files: any DurableFileSystem, stateDirectory: FilePath) throws {
+  init(files: any DurableFileSystem, stateDirectory: FilePath, keepAlive: @escaping () -> Bool = { true }) throws {
     lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     intents = try IntentStore(stateDirectory: stateDirectory, files: files)
     recovery = RecoveryRunner(
-      files: files, intents: intents, lockDirectory: lockDirectory, identify: ReplacementWorkshop.identify)
+      files: files, intents: intents, lockDirectory: lockDirectory, identify: ReplacementWorkshop.identify,
+      keepAlive: keepAlive)
   }
 
   /// A store's version as the replacement compares it: the digest of its version hashes.

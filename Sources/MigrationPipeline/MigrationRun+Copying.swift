@@ -38,7 +38,10 @@ extension MigrationRun {
     }
   }
 
-  private func copy(from reader: StoreReader, to destination: StoreLocation, area: StagingArea) throws -> MigrationReport {
+  private func copy(from reader: StoreReader, to destination: StoreLocation, area: StagingArea) throws
+    -> MigrationReport
+  {
+    reader.connection.setProgressHandler(every: 200_000, heartbeat())
     let assessment = try StoreIdentifier.identify(
       reader: reader, location: request.location, catalog: request.catalog, target: request.target)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
@@ -47,7 +50,8 @@ extension MigrationRun {
       let staged = try area.create(hop: nil)
       try files.unlink(staged)
       try reader.connection.execute(
-        "VACUUM \(SQLiteIdentifier.quoted(reader.schema)) INTO \(SQLiteIdentifier.literal(Connection.uri(staged) + "?mode=rwc"))")
+        "VACUUM \(SQLiteIdentifier.quoted(reader.schema)) INTO \(SQLiteIdentifier.literal(Connection.uri(staged) + "?mode=rwc"))"
+      )
       try publish(staged, as: destination, isLogged: isLogged)
       return report(.current)
     }

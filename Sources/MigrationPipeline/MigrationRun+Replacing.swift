@@ -7,6 +7,7 @@ import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
+import SQLite
 import StoreReplacement
 import StoreVerification
 import SystemPackage
@@ -15,7 +16,8 @@ extension MigrationRun {
   /// Takes the store to its target in place.
   func replaceStore() throws -> MigrationReport {
     stage = .recover
-    let workshop = try ReplacementWorkshop(files: files, stateDirectory: request.stateDirectory)
+    let workshop = try ReplacementWorkshop(
+      files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat())
     let outcome = try workshop.recovery.recover(request.location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
@@ -78,6 +80,7 @@ extension MigrationRun {
   ) throws -> MigrationReport {
     try held.requireRenameKeepsEverything()
     let reader = StoreReader(connection: try held.connection)
+    reader.connection.setProgressHandler(every: 200_000, heartbeat())
     // What was seen without the lock may have changed: only this counts.
     guard
       let store = try identified(
@@ -90,7 +93,8 @@ extension MigrationRun {
 
     let intent = ReplacementIntent(
       location: held.location, job: job, planFingerprint: plan.fingerprint, source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version), to: mark(plan.target), storeUUID: store.metadata.uuid,
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
+      to: mark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
     try workshop.intents.write(intent)
 

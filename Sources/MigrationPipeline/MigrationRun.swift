@@ -81,25 +81,22 @@ final class MigrationRun {
     }
   }
 
+  /// Shows life and listens for a stop while SQLite works on something long.
+  func heartbeat() -> () -> Bool {
+    let (stop, observer) = (self.stop, self.observer)
+    return { [unowned self] in
+      observer(.alive(self.stage))
+      return !stop.isStopping
+    }
+  }
+
   /// P4: is the source sound? A damaged store is refused before anything is written.
   func checkSource(_ reader: StoreReader) throws {
-    let stop = self.stop
-    reader.connection.setProgressHandler(every: 200_000) { !stop.isStopping }
-    defer { reader.connection.setProgressHandler(nil) }
-    let answer = try quickCheck(reader)
+    let answer = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).quick_check(1)")
     guard answer == "ok" else {
       throw HopdError(
         .storeDamaged, "SQLite finds the database damaged: \(answer ?? "no answer")",
         hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
-    }
-  }
-
-  private func quickCheck(_ reader: StoreReader) throws -> String? {
-    do {
-      return try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).quick_check(1)")
-    } catch {
-      if error.isInterrupt { throw HopdError(.interrupted, "stopped on request", hint: "start it again") }
-      throw error
     }
   }
 
@@ -120,11 +117,7 @@ final class MigrationRun {
   func verify(_ staged: FilePath, plan: MigrationPlan) throws -> VerifiedStore {
     stage = .verify
     observer(.verifying)
-    let (stop, observer) = (self.stop, self.observer)
-    let verifier = StoreVerifier(depth: request.verification) {
-      observer(.verifying)
-      return !stop.isStopping
-    }
+    let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(staged: staged, plan: plan)
     observer(.verified(checks: verified.checks.count))
     return verified

@@ -37,7 +37,8 @@ package enum StoreIdentifier {
     let tables = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
     guard tables.contains("Z_METADATA") else {
       throw HopdError(
-        .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place)
+        .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
+        hint: "keep it out with exclude, if it lies in a watched directory")
     }
     guard tables.contains("Z_PRIMARYKEY") else {
       throw HopdError(

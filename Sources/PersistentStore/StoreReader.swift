@@ -108,7 +108,8 @@ package struct StoreReader {
         hint: "restore the store from a backup, or ask the app's makers")
     }
     guard let entries = value.dictionary else {
-      throw HopdError(.storeDamaged, "the metadata of the store is not a dictionary")
+      throw HopdError(
+        .storeDamaged, "the metadata of the store is not a dictionary", hint: "restore the store from a backup")
     }
     return StoreMetadata(uuid: uuid, entries: entries)
   }
@@ -206,6 +207,9 @@ extension StoreReader {
   /// What a SQLite error means for a store.
   package static func explained(_ error: SQLiteError, location: StoreLocation) -> HopdError {
     let place = Place(store: location.database)
+    if error.isInterrupt {
+      return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
+    }
     if error.isBusy {
       return HopdError(
         .storeBusy, "another process has the store open", at: place, cause: error,
@@ -234,7 +238,8 @@ extension StoreReader {
     }
     if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
       return HopdError(
-        .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error)
+        .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
+        hint: "restore the store from a backup")
     }
     return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error)
   }
@@ -302,7 +307,8 @@ extension StoreReader {
     let place = Place(store: location.database)
     let header = try firstBytes(of: location.database, count: 100)
     if header.isEmpty {
-      throw HopdError(.notAStore, "the file is empty", at: place)
+      throw HopdError(
+        .notAStore, "the file is empty", at: place, hint: "is this the right file? A store is never empty")
     }
     guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
       // An encrypted database has no header at all: whole pages of noise (SQLCipher and alike).
@@ -316,10 +322,13 @@ extension StoreReader {
           .storeEncrypted, "the file looks like an encrypted database", at: place,
           hint: "decrypt it first; hopd has no keys")
       }
-      throw HopdError(.notAStore, "the file is not a SQLite database", at: place)
+      throw HopdError(
+        .notAStore, "the file is not a SQLite database", at: place,
+        hint: "is this the right file? Keep it out with exclude")
     }
     guard header.count == 100 else {
-      throw HopdError(.storeDamaged, "the database is cut off within its header", at: place)
+      throw HopdError(
+        .storeDamaged, "the database is cut off within its header", at: place, hint: "restore the store from a backup")
     }
   }
 }

@@ -241,7 +241,8 @@ package final class Connection {
   /// Core Data's triggers for derived attributes call functions that only Apple's process knows (store-layout §9).
   package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
     let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil, { context, _, _ in sqlite3_result_null(context) },
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
+      { context, _, _ in sqlite3_result_null(context) },
       nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }

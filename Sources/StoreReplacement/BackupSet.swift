@@ -161,6 +161,7 @@ package struct BackupSet: Sendable {
     let mode: UInt32 = 0o700
     try files.ensureDirectory(directory, mode: mode)
     try files.makeDirectory(folder, mode: mode)
+    try files.adoptByDirectoryOwner(folder)
     let copy = StoreLocation(database: folder.appending(location.fileName))
     try linkExternalData(from: location, to: copy)
     let encoder = JSONEncoder()

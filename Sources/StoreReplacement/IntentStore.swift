@@ -45,6 +45,7 @@ package struct IntentStore: Sendable {
       throw HopdError(.internalError, "the intent record cannot be written as JSON", cause: error)
     }
     try files.writeDurably(bytes, to: path(of: intent.store.path))
+    try files.adoptByDirectoryOwner(path(of: intent.store.path))
   }
 
   /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.

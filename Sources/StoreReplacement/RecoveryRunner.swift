@@ -30,16 +30,19 @@ package struct RecoveryRunner {
   let intents: IntentStore
   let lockDirectory: FilePath
   let identify: (Connection) throws -> String
+  let keepAlive: () -> Bool
 
-  /// `identify` is the same as `StoreSwap`'s.
+  /// `identify` is the same as `StoreSwap`'s. `keepAlive` is called now and then in long checks, to feed a watchdog; an
+  /// answer of false gives up.
   package init(
     files: any DurableFileSystem, intents: IntentStore, lockDirectory: FilePath,
-    identify: @escaping (Connection) throws -> String
+    identify: @escaping (Connection) throws -> String, keepAlive: @escaping () -> Bool = { true }
   ) {
     self.files = files
     self.intents = intents
     self.lockDirectory = lockDirectory
     self.identify = identify
+    self.keepAlive = keepAlive
   }
 
   /// Recovers the store at `location`. A store without any trace of hopd is not opened.
@@ -58,7 +61,8 @@ package struct RecoveryRunner {
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let leftovers = hasDirectory ? try StagingArea.leftovers(of: location, files: files) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
-    if case .none = record, leftovers.isEmpty, unfinished.isEmpty, try files.status(location.database) != nil {
+    // A missing store that nobody here knows is nothing to recover: whoever looks for it says that it is not there.
+    if case .none = record, leftovers.isEmpty, unfinished.isEmpty {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
     }
@@ -120,8 +124,11 @@ package struct RecoveryRunner {
   }
 
   private func content(of held: HeldStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
+    let connection = try held.connection
+    connection.setProgressHandler(every: 200_000, keepAlive)
+    defer { connection.setProgressHandler(nil) }
     let isSound = try HopdError.sqlite("check the store", held.location.database) {
-      try held.connection.text("PRAGMA quick_check(1)") == "ok"
+      try connection.text("PRAGMA quick_check(1)") == "ok"
     }
     guard isSound else { return .damaged }
     let digest: String? = try identifyIfPossible(held)

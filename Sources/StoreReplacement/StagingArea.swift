@@ -53,7 +53,7 @@ package struct StagingArea: Sendable {
     guard needed.overflow || free < needed.partialValue else { return }
     let missing = needed.overflow ? Int64.max : needed.partialValue - free
     throw HopdError(
-      .noSpace, "\(missing) bytes are missing: \(free) are free, \(needed.partialValue) are needed",
+      .noSpace, "not enough space: \(needed.partialValue) bytes are needed, \(free) are free",
       at: Place(store: location.database),
       hint: "free at least \(missing / 1_048_576 + 1) MiB on the file system of \(location.directory.printable)")
   }

@@ -31,11 +31,14 @@ struct ContentChecks {
     var rows: Int64 = 0
     for table in schema.tables {
       let allowed = Set(
-        table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }.compactMap { schema.number(of: $0) })
+        table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }.compactMap {
+          schema.number(of: $0)
+        })
       for (number, count) in try reader.rowCounts(of: table.name) {
         rows &+= count
         if !allowed.contains(number) {
-          problems.append("\(count) rows of \(table.name) have the entity number \(number), which does not belong there")
+          problems.append(
+            "\(count) rows of \(table.name) have the entity number \(number), which does not belong there")
         }
       }
     }
@@ -82,7 +85,9 @@ struct ContentChecks {
           try reader.connection.integer(
             "SELECT count(*) FROM \(reader.qualified(table.name)) AS s JOIN \(reader.qualified(target.name)) AS t"
               + " ON t.Z_PK = s.\(quotedKey) WHERE s.\(quotedColumn) IS NOT t.Z_ENT") ?? 0
-        if wrong > 0 { problems.append("\(wrong) rows of \(entity).\(relationship) name the wrong entity of their target") }
+        if wrong > 0 {
+          problems.append("\(wrong) rows of \(entity).\(relationship) name the wrong entity of their target")
+        }
       }
     }
     return result("discriminators", problems, "\(looked) discriminator columns agree with their targets")
@@ -99,10 +104,12 @@ struct ContentChecks {
       name: "relationships", passed: passed,
       detail: found == 0
         ? "every reference finds its row"
-        : "\(found) references point at rows that are not there" + (expectation == nil ? "" : ", the source has \(allowed)"))
+        : "\(found) references point at rows that are not there"
+          + (expectation == nil ? "" : ", the source has \(allowed)"))
   }
 
   private func result(_ name: String, _ problems: [String], _ fine: String) -> VerificationCheck {
-    VerificationCheck(name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine : problems.joined(separator: "; "))
+    VerificationCheck(
+      name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine : problems.joined(separator: "; "))
   }
 }

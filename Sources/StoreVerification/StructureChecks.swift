@@ -119,7 +119,9 @@ struct StructureChecks {
       if isExact, real.name != entry.name {
         problems.append("entity number \(entry.number) is called \(real.name) in place of \(entry.name)")
       }
-      if real.parent != entry.parent { problems.append("the parent of entity number \(entry.number) is \(real.parent)") }
+      if real.parent != entry.parent {
+        problems.append("the parent of entity number \(entry.number) is \(real.parent)")
+      }
       if entry.parent != 0, real.highWaterMark != 0 {
         problems.append("the subentity \(entry.name) has a Z_MAX of its own")
       }

@@ -3,8 +3,8 @@ import SystemPackage
 
 /// A staged store that passed every check; only such a one may be put in place.
 ///
-/// Its initializer is internal to this target, so `StoreReplacement` cannot be given an unverified store: that would
-/// not compile.
+/// Its initializer is the synthesized one, internal to this target, so `StoreReplacement` cannot be given an unverified
+/// store: that would not compile.
 package struct VerifiedStore: Sendable {
   /// The staged database file, closed, without side files.
   package let staged: FilePath
@@ -14,13 +14,6 @@ package struct VerifiedStore: Sendable {
   package let versionHashes: [String: VersionHash]
   /// What was checked, in order; all passed.
   package let checks: [VerificationCheck]
-
-  init(staged: FilePath, version: String, versionHashes: [String: VersionHash], checks: [VerificationCheck]) {
-    self.staged = staged
-    self.version = version
-    self.versionHashes = versionHashes
-    self.checks = checks
-  }
 }
 
 /// One check of a store and what came of it.

@@ -15,7 +15,7 @@ struct Hopctl: ParsableCommand {
       Exit status: 0 done or nothing to do, 10 work to do (plan --check), 64 usage, 65 the store or model breaks a rule, \
       66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
       """,
-    version: ProgramVersion.text,
+    version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     subcommands: [
       ModelCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, VerifyCommand.self,
       RestoreCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
@@ -74,23 +74,4 @@ extension HopctlCommand {
 /// Thrown by a command that has said everything and only needs its exit status.
 struct Finished: Error {
   let status: ExitStatus
-}
-
-/// What `--version` says.
-enum ProgramVersion {
-  static let number = "0.1.0"
-
-  static var text: String { "hopd \(number), Swift \(swift), SQLite \(Connection.libraryVersion)" }
-
-  private static var swift: String {
-    #if compiler(>=6.5)
-      "6.5 or later"
-    #elseif compiler(>=6.4)
-      "6.4"
-    #elseif compiler(>=6.3)
-      "6.3"
-    #else
-      "6.2"
-    #endif
-  }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Diagnostics
+import DurableFiles
 import HopdConfiguration
 import ManagedObjectModel
 import MigrationEngine

@@ -25,6 +25,9 @@ struct PlanCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     let loaded = try models.load(for: location)
+    // What the catalog says of this model is among the plan's own warnings.
+    let remarks = loaded.warnings.filter { $0.code != .modelRemark }
+    output.warn(remarks)
     let naming = try target.naming(loaded)
     let wanted = target.target(loaded.watch)
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
@@ -40,9 +43,7 @@ struct PlanCommand: HopctlCommand {
       )
     }
     if let plan {
-      // What the catalog says of this model is among the plan's own warnings.
-      let warnings = loaded.warnings.filter { $0.code != .modelRemark } + plan.warnings
-      try show(plan, location: location, warnings: warnings)
+      try show(plan, location: location, remarks: remarks)
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
@@ -67,7 +68,7 @@ struct PlanCommand: HopctlCommand {
 
   // MARK: Showing
 
-  private func show(_ plan: MigrationPlan, location: StoreLocation, warnings: [HopdError]) throws {
+  private func show(_ plan: MigrationPlan, location: StoreLocation, remarks: [HopdError]) throws {
     let from = plan.store.version.model.name
     try output.line(
       "\(store.text): \(from) → \(plan.target.model.name), "
@@ -83,13 +84,13 @@ struct PlanCommand: HopctlCommand {
           "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(Wording.count(drop.nonNull, "value", "values"))")
       }
     }
-    for warning in warnings { try output.line("warning: \(warning)") }
+    for warning in plan.warnings { try output.line("warning: \(warning)") }
     let estimate = plan.estimate
     try output.line(
       "estimate: \(Wording.count(estimate.rows, "row", "rows")), \(Wording.bytes(estimate.bytes)) to read, "
         + "\(Wording.bytes(estimate.diskNeeded)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
         + Wording.duration(estimate.seconds))
-    try output.object(shape(plan, location: location, warnings: warnings))
+    try output.object(shape(plan, location: location, warnings: remarks + plan.warnings))
   }
 
   private static func subject(_ mapping: EntityMapping) -> String {

@@ -9,7 +9,13 @@ import SQLite
 
 /// A JSON value that can be compared.
 indirect enum JSON: Decodable, Equatable, CustomStringConvertible {
-  case null, bool(Bool), number(Double), integer(Int64), string(String), array([JSON]), object([String: JSON])
+  case null
+  case bool(Bool)
+  case number(Double)
+  case integer(Int64)
+  case string(String)
+  case array([JSON])
+  case object([String: JSON])
 
   init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -130,7 +136,9 @@ struct ObjectOracle {
   /// Who points at whom through each relationship that is only matched by its inverse: "relationship target" → owners.
   private func invertedPairs(_ objects: [DumpedObject]) -> [String: [String]] {
     let names = Set(
-      mapping.entityMappings.flatMap(\.relationships).compactMap { $0.source?.isInverted == true ? $0.source?.relationship : nil })
+      mapping.entityMappings.flatMap(\.relationships).compactMap {
+        $0.source?.isInverted == true ? $0.source?.relationship : nil
+      })
     var result: [String: [String]] = [:]
     for object in objects {
       for name in names {

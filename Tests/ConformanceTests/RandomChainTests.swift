@@ -70,7 +70,8 @@ import Testing
       request.engine.chunkRowsMax = chunk
       try migrate(request, interrupts: interrupts, seed: seed)
       let found = try dump(request.location, model: versions[3])
-      try #require(found.count == expected.count, "seed \(seed), \(path): \(found.count) objects, not \(expected.count)")
+      try #require(
+        found.count == expected.count, "seed \(seed), \(path): \(found.count) objects, not \(expected.count)")
       for (object, wanted) in zip(found, expected) where object != wanted {
         Issue.record("seed \(seed), \(path): \(object) is not \(wanted)")
         return 0

@@ -78,8 +78,11 @@ final class Folder {
 
   init() throws {
     var template = Array("/tmp/hopd-test-XXXXXX".utf8CString)
-    let made = try #require(template.withUnsafeMutableBufferPointer { mkdtemp($0.baseAddress) })
-    path = FilePath(String(cString: made))
+    let made: String? = template.withUnsafeMutableBufferPointer { buffer in
+      guard let start = buffer.baseAddress, mkdtemp(start) != nil else { return nil }
+      return String(cString: start)
+    }
+    path = FilePath(try #require(made))
   }
 
   deinit {

@@ -145,8 +145,10 @@ struct StoreFillerTests {
     let model = try everythingModel()
     let location = try folder.store(model, rows: 120, framework: framework)
     try StoreReader.withUnchangedStore(at: location) { reader in
-      #expect(try reader.connection.text("PRAGMA integrity_check") == "ok")
-      #expect(try reader.metadata().frameworkVersion == framework)
+      let integrity = try reader.connection.text("PRAGMA integrity_check")
+      let written = try reader.metadata().frameworkVersion
+      #expect(integrity == "ok")
+      #expect(written == framework)
     }
     #expect(try folder.dump(location, model).split(separator: "\n").count == 120)
   }

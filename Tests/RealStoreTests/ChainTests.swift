@@ -110,7 +110,9 @@ struct ChainTests {
     // Apple left the old name of a renamed entity in Z_PRIMARYKEY although its hashes say the new one; hopd writes the
     // new one (store-layout §8.1). Nothing else differs.
     let ours = try lines(chain.location, query)
-    let theirs = try lines(expected, query).map { $0.split(separator: "ExpensiveSportCar").joined(separator: "LuxuryCar") }
+    let theirs = try lines(expected, query).map {
+      $0.split(separator: "ExpensiveSportCar").joined(separator: "LuxuryCar")
+    }
     #expect(ours == theirs)
   }
 
@@ -134,17 +136,22 @@ struct ChainTests {
     let (ours, theirs) = (try metadata(chain.location), try metadata(expected))
     #expect(ours == theirs)
     // The mark never falls here; Apple's heavy migration starts it over (store-layout §8.2).
-    #expect(try lines(chain.location, "SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_SUPER = 0") ==
-      ["GeographicRegion|36", "Mood|116"])
+    #expect(
+      try lines(chain.location, "SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_SUPER = 0") == [
+        "GeographicRegion|36", "Mood|116",
+      ])
   }
 
   @Test func testModelGetsItsPublisher() throws {
     let chain = try Chain("bnr")
     let before = try metadata(chain.location)
     try chain.migrate(.named("TestModel 2"))
-    #expect(try lines(chain.location, "SELECT * FROM Z_PRIMARYKEY") == ["1|Author|0|0", "2|Book|0|0", "3|Publisher|0|0"])
+    #expect(
+      try lines(chain.location, "SELECT * FROM Z_PRIMARYKEY") == ["1|Author|0|0", "2|Book|0|0", "3|Publisher|0|0"])
     let texts = try schemaTexts(chain.location)
-    #expect(texts.contains("CREATE TABLE Z_1BOOKS ( Z_1AUTHORS INTEGER, Z_2BOOKS INTEGER, PRIMARY KEY (Z_1AUTHORS, Z_2BOOKS) )"))
+    #expect(
+      texts.contains(
+        "CREATE TABLE Z_1BOOKS ( Z_1AUTHORS INTEGER, Z_2BOOKS INTEGER, PRIMARY KEY (Z_1AUTHORS, Z_2BOOKS) )"))
     #expect(texts.contains("CREATE INDEX ZBOOK_ZPUBLISHER_INDEX ON ZBOOK (ZPUBLISHER)"))
     #expect(try metadata(chain.location).uuid == before.uuid)
   }
@@ -152,11 +159,15 @@ struct ChainTests {
   @Test(arguments: [Int64(1), 3, 50_000])
   func bookmarksHopFiveTimes(_ chunkRows: Int64) throws {
     let chain = try Chain("bookmarks")
-    let before = try lines(chain.location, "SELECT ZUUID, ZTITLE, ZURL, Z_PK, Z_OPT, ZPARENT, Z_FOK_PARENT FROM ZBOOKMARKENTITY ORDER BY Z_PK")
+    let before = try lines(
+      chain.location,
+      "SELECT ZUUID, ZTITLE, ZURL, Z_PK, Z_OPT, ZPARENT, Z_FOK_PARENT FROM ZBOOKMARKENTITY ORDER BY Z_PK")
     let report = try chain.migrate(
       .named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: chunkRows)
     #expect(report.hops.count == 5)
-    let after = try lines(chain.location, "SELECT ZUUID, ZTITLE, ZURL, Z_PK, Z_OPT, ZPARENT, Z_FOK_PARENT FROM ZBOOKMARKENTITY ORDER BY Z_PK")
+    let after = try lines(
+      chain.location,
+      "SELECT ZUUID, ZTITLE, ZURL, Z_PK, Z_OPT, ZPARENT, Z_FOK_PARENT FROM ZBOOKMARKENTITY ORDER BY Z_PK")
     #expect(after == before)
     let favourites = """
       SELECT b.ZUUID FROM Z_1FAVORITES j JOIN ZBOOKMARKENTITY b ON b.Z_PK = j.Z_1FAVORITES
@@ -169,12 +180,16 @@ struct ChainTests {
       SELECT c.ZUUID FROM ZBOOKMARKENTITY c JOIN ZBOOKMARKENTITY p ON p.Z_PK = c.ZPARENT WHERE p.ZUUID = ?1
       ORDER BY c.Z_FOK_PARENT
       """
-    #expect(try lines(chain.location, children.split(separator: "?1").joined(separator: "'bookmarks_root'")) == ["1", "2", "3", "4", "5"])
+    #expect(
+      try lines(chain.location, children.split(separator: "?1").joined(separator: "'bookmarks_root'")) == [
+        "1", "2", "3", "4", "5",
+      ])
     #expect(try lines(chain.location, children.split(separator: "?1").joined(separator: "'3'")) == ["31", "32", "33"])
     #expect(
       try lines(
         chain.location,
-        "SELECT DISTINCT ZISPENDINGDELETION, ZMODIFIEDAT, ZLASTCHILDRENPAYLOADRECEIVEDFROMSYNC, ZISSTUB FROM ZBOOKMARKENTITY")
+        "SELECT DISTINCT ZISPENDINGDELETION, ZMODIFIEDAT, ZLASTCHILDRENPAYLOADRECEIVEDFROMSYNC, ZISSTUB FROM ZBOOKMARKENTITY"
+      )
         == ["0|·|·|·"])
     // The schema of a native store of version 5 is the one that version 5 gets here.
     #expect(try lines(chain.location, "SELECT Z_MAX FROM Z_PRIMARYKEY") == ["10"])
@@ -193,7 +208,9 @@ struct ChainTests {
   @Test(arguments: ["fw1251-bookmarks-3", "fw1333-bookmarks-4", "fw1251-bookmarks-5"])
   func nativeBookmarksReachTheLastVersion(_ store: String) throws {
     let chain = try Chain("bookmarks", store: store)
-    let (uuid, rows) = (try metadata(chain.location).uuid, try lines(chain.location, "SELECT ZUUID FROM ZBOOKMARKENTITY ORDER BY Z_PK"))
+    let (uuid, rows) = (
+      try metadata(chain.location).uuid, try lines(chain.location, "SELECT ZUUID FROM ZBOOKMARKENTITY ORDER BY Z_PK")
+    )
     try chain.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
     #expect(try metadata(chain.location).uuid == uuid)
     #expect(try lines(chain.location, "SELECT ZUUID FROM ZBOOKMARKENTITY ORDER BY Z_PK") == rows)
@@ -205,7 +222,10 @@ struct ChainTests {
   }
 
   @Test(arguments: [
-    ("wibosco-revised", "fw0866-wibosco-revised-3", "CoreDataMigration_Example 4", "SELECT count(*), sum(ZSOFTDELETED) FROM ZPOST"),
+    (
+      "wibosco-revised", "fw0866-wibosco-revised-3", "CoreDataMigration_Example 4",
+      "SELECT count(*), sum(ZSOFTDELETED) FROM ZPOST"
+    ),
     ("wibosco-example", "fw0847-wibosco-3", "CoreDataMigration_Example 4", "SELECT count(*), sum(ZHIDE) FROM ZPOST"),
   ])
   func theLastHopOfAMixedChainIsInferred(_ name: String, _ store: String, _ target: String, _ query: String) throws {
@@ -279,6 +299,8 @@ struct ChainTests {
     second.output = chain.folder.appending("state/out2.sqlite")
     #expect(try MigrationPipeline().run(second, stop: StopSignal()) { _ in }.result == .current)
     #expect(
-      try lines(StoreLocation(database: chain.folder.appending("state/out2.sqlite")), "SELECT count(*) FROM ZBOOKMARKENTITY") == ["10"])
+      try lines(
+        StoreLocation(database: chain.folder.appending("state/out2.sqlite")), "SELECT count(*) FROM ZBOOKMARKENTITY")
+        == ["10"])
   }
 }

@@ -47,14 +47,17 @@ struct SchemaRealStoreTests {
           }
           for index in schema.indexes {
             indexes.all += 1
-            if real.contains(index.createStatement) { indexes.right += 1 } else {
+            if real.contains(index.createStatement) {
+              indexes.right += 1
+            } else {
               differences.append("\(name): \(index.createStatement)")
             }
           }
           // Numbers, names and parents never differ [M 131/131 stores].
           let keys = try reader.primaryKeys().filter { $0.number < 16000 }
-          #expect(keys.map { "\($0.number) \($0.name) \($0.parent)" } ==
-            schema.primaryKeyEntries.map { "\($0.number) \($0.name) \($0.parent)" }, "\(name)")
+          #expect(
+            keys.map { "\($0.number) \($0.name) \($0.parent)" }
+              == schema.primaryKeyEntries.map { "\($0.number) \($0.name) \($0.parent)" }, "\(name)")
           // Missing columns would lose values, whatever their order.
           for table in schema.tables {
             let columns = Set(try reader.columns(of: table.name).map(\.name))

@@ -246,7 +246,7 @@ struct StagingAreaTests {
     let area = StagingArea(location: world.location, job: "ab12", files: NoLeases())
     try area.requireSpace(900)
     #expect(code { try area.requireSpace(1000) } == .noSpace)
-    do { try area.requireSpace(10_000) } catch { #expect("\(error)".contains("10000 bytes are missing")) }
+    do { try area.requireSpace(10_000) } catch { #expect("\(error)".contains("not enough space")) }
     #expect(code { try area.proveAttributesCanBeKept() } == .cannotReplace)
     try StagingArea(location: world.location, job: "ab12", files: world.plain).proveAttributesCanBeKept()
     #expect(world.names == ["Library.sqlite"])

@@ -15,7 +15,8 @@ import Testing
     name: "Library",
     entities: [
       Entity(
-        name: "Book", attributes: [Attribute(name: "title", type: .string), Attribute(name: "pages", type: .integer32)],
+        name: "Book",
+        attributes: [Attribute(name: "title", type: .string), Attribute(name: "pages", type: .integer32)],
         relationships: [
           Relationship(name: "author", destinationEntityName: "Person", inverseName: "books"),
           Relationship(name: "tags", destinationEntityName: "Tag", inverseName: "books", isToMany: true),
@@ -29,7 +30,8 @@ import Testing
         ]),
       Entity(
         name: "Tag", attributes: [Attribute(name: "word", type: .string)],
-        relationships: [Relationship(name: "books", destinationEntityName: "Book", inverseName: "tags", isToMany: true)]),
+        relationships: [Relationship(name: "books", destinationEntityName: "Book", inverseName: "tags", isToMany: true)]
+      ),
     ])
 
   private let schema = StoreSchema(model: model, frameworkVersion: 1344)

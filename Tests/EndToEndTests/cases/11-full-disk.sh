@@ -10,7 +10,7 @@ before=$(snapshot "$STORES")
 start
 S=$STORES/a.sqlite
 wait_for 40 'an entry with the code no-space' refused_with "$S" no-space
-matches 'message' 'space' "$(values MESSAGE HOPD_STORE="$S" HOPD_ERROR=no-space | tail -n 1)"
+matches 'message' 'space' "$(values MESSAGE HOPD_STORE="$S" HOPD_ERROR=no-space)"
 matches 'hint' '.' "$(values HOPD_HINT HOPD_STORE="$S" HOPD_ERROR=no-space | tail -n 1)"
 sleep 3
 same 'version' "$OLD" "$(version_of "$S")"

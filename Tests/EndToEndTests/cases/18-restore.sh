@@ -16,7 +16,7 @@ plain_check "$S"
 # A second run has nothing to do
 hopctl migrate "$S" --models "$MODEL" --no-progress --json >"$ROOM/report2"
 same 'second run' current "$(json result <"$ROOM/report2")"
-hopctl restore "$S" >/dev/null
+hopctl restore "$S" --yes >/dev/null
 same 'version after restore' "$OLD" "$(version_of "$S")"
 same 'content after restore' "$before" "$(content_of "$S")"
 plain_check "$S"

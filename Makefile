@@ -1,0 +1,110 @@
+# The words of daily work; `make` lists them. Everything is built below .build, nothing elsewhere.
+
+SHELL       := /bin/bash
+SWIFT       ?= swift
+PREFIX      ?= /usr
+DESTDIR     ?=
+SECONDS     ?= 1800
+IMPORTCHECK := --explicit-target-dependency-import-check error
+RELEASE     := .build/release
+STAGE       := .build/stage
+INSTALL     := install -p
+
+# Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
+.NOTPARALLEL:
+.PHONY: help bootstrap build release check test test-swift test-e2e test-full soak demo stage install uninstall clean
+
+help:
+	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
+	@echo 'make test         everything quick: checks, build, unit tests, the programs under a real systemd'
+	@echo
+	@echo 'make bootstrap    install what is missing (as root), or say what to install'
+	@echo 'make build        debug build; imports that Package.swift does not list are errors'
+	@echo 'make release      hopd and hopctl as they are shipped'
+	@echo 'make check        formatting, scripts, units, message catalog'
+	@echo 'make test-swift   only the unit tests'
+	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
+	@echo 'make test-full    test, the self-test of the fault tools, and a short crash campaign'
+	@echo 'make soak         crash and power-cut campaigns for SECONDS=$(SECONDS)'
+	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
+	@echo 'make uninstall    removes what install put there; never configuration or state'
+	@echo 'make clean        removes .build'
+
+bootstrap:
+	@tools/bootstrap
+
+build: bootstrap
+	$(SWIFT) build $(IMPORTCHECK)
+
+release: bootstrap
+	$(SWIFT) build -c release --static-swift-stdlib --product hopd
+	$(SWIFT) build -c release --static-swift-stdlib --product hopctl
+	@tools/check-linkage $(RELEASE)/hopd $(RELEASE)/hopctl
+
+check: bootstrap
+	@tools/check
+
+# Tests
+
+test: bootstrap check test-swift test-e2e
+
+test-swift: bootstrap
+	$(SWIFT) build --build-tests $(IMPORTCHECK)
+	@tools/swift-tests
+
+test-e2e: stage
+	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
+
+test-full: test
+	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
+	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
+	@tools/soak --stage $(STAGE) --seconds 600
+
+soak: stage
+	@tools/soak --stage $(STAGE) --seconds $(SECONDS)
+
+demo: stage
+	@tools/demo --stage $(STAGE)
+
+# Installing. Programs and documents go below PREFIX; what systemd and hopd read lies in fixed places below /usr/lib.
+
+BINDIR  = $(DESTDIR)$(PREFIX)/bin
+DOCDIR  = $(DESTDIR)$(PREFIX)/share/doc/hopd
+LIBDIR  = $(DESTDIR)/usr/lib
+
+# A throwaway root for tests and demo.
+stage: release
+	@rm -rf $(STAGE)
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(STAGE)) PREFIX=/usr
+
+install:
+	@test -x $(RELEASE)/hopd -a -x $(RELEASE)/hopctl || { echo 'install: nothing to install; run make release first' >&2; exit 1; }
+	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
+	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d
+	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
+	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
+	chmod 644 $(LIBDIR)/systemd/system/hopd.service
+	$(INSTALL) -m 644 systemd/hopd.sysusers $(LIBDIR)/sysusers.d/hopd.conf
+	$(INSTALL) -m 644 systemd/hopd.tmpfiles $(LIBDIR)/tmpfiles.d/hopd.conf
+	$(INSTALL) -m 644 systemd/hopd.catalog $(LIBDIR)/systemd/catalog/hopd.catalog
+	$(INSTALL) -m 644 config/hopd.toml $(LIBDIR)/hopd/hopd.toml
+	$(INSTALL) -m 644 config/hopd.toml.d/README $(LIBDIR)/hopd/hopd.toml.d/README
+	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE systemd/stores.conf.example $(DOCDIR)/
+	$(INSTALL) -m 644 docs/*.md $(DOCDIR)/docs/
+	$(INSTALL) -m 644 docs/decisions/*.md $(DOCDIR)/docs/decisions/
+	rm -rf $(DOCDIR)/Examples && cp -R --preserve=mode,timestamps Examples $(DOCDIR)/Examples
+	@test -n '$(DESTDIR)' || printf '%s\n' 'installed. Next, as root:' \
+	  '  systemd-sysusers && systemd-tmpfiles --create hopd.conf && journalctl --update-catalog && systemctl daemon-reload' \
+	  '  then write /etc/hopd/hopd.toml ($(DOCDIR)/Examples/hopd.toml) and: systemctl enable --now hopd'
+
+uninstall:
+	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
+	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/catalog/hopd.catalog
+	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
+	rm -rf $(DOCDIR)
+	rm -f $(LIBDIR)/hopd/hopd.toml.d/README
+	-rmdir $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/hopd
+	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
+
+clean:
+	rm -rf .build

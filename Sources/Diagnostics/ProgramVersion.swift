@@ -1,0 +1,22 @@
+/// The version of hopd and hopctl, which are released together.
+package enum ProgramVersion {
+  /// As in CHANGELOG.md.
+  package static let number = "0.1.0"
+
+  /// What `--version` says: one line with the versions that matter for a report.
+  package static func text(program: String, sqlite: String) -> String {
+    "\(program) \(number), Swift \(swift), SQLite \(sqlite)"
+  }
+
+  private static var swift: String {
+    #if compiler(>=6.5)
+      "6.5 or later"
+    #elseif compiler(>=6.4)
+      "6.4"
+    #elseif compiler(>=6.3)
+      "6.3"
+    #else
+      "6.2"
+    #endif
+  }
+}

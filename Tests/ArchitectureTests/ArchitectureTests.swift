@@ -1,0 +1,138 @@
+// The house against its picture. The build checks that a target imports only what Package.swift lists for it; this checks
+// that the list itself keeps the rules of docs/ARCHITECTURE.md, and that dangerous calls stand where they belong.
+
+import FoundationEssentials
+import Testing
+
+@Suite struct ArchitectureTests {
+  private static let root: String = {
+    var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
+    parts.removeLast(3)
+    return parts.joined(separator: "/")
+  }()
+
+  /// The layers of docs/ARCHITECTURE.md §3, lowest first.
+  private static let layers: [[String]] = [
+    ["CSQLite", "CSystemd", "CExpat", "CLinux"],
+    ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists"],
+    ["ManagedObjectModel", "MappingModel", "PersistentStore"],
+    ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
+    ["StoreWatching", "SystemdSupport", "HopdConfiguration"],
+    ["HopdService", "hopd", "hopctl"],
+  ]
+
+  private struct Source {
+    let target: String
+    let name: String
+    let text: String
+
+    var imports: Set<String> {
+      Set(
+        text.split(separator: "\n").compactMap { line in
+          let words = line.split(separator: " ")
+          guard let index = words.firstIndex(of: "import"), index <= 1, index + 1 < words.count else { return nil }
+          return index == 0 || words[0].hasPrefix("@") ? String(words[index + 1]) : nil
+        })
+    }
+
+    /// The text without comments, so that a word in a sentence is no finding.
+    var code: String {
+      text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }.joined(separator: "\n")
+    }
+  }
+
+  private static let sources: [Source] = {
+    var found: [Source] = []
+    for target in layers.joined() {
+      let folder = "\(root)/Sources/\(target)"
+      for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
+      where name.hasSuffix(".swift") {
+        guard let data = FileManager.default.contents(atPath: "\(folder)/\(name)") else { continue }
+        found.append(Source(target: target, name: name, text: String(decoding: data, as: UTF8.self)))
+      }
+    }
+    return found
+  }()
+
+  private static func text(_ path: String) -> String {
+    String(decoding: FileManager.default.contents(atPath: "\(root)/\(path)") ?? Data(), as: UTF8.self)
+  }
+
+  @Test func everyFolderIsInThePicture() throws {
+    let folders = try FileManager.default.contentsOfDirectory(atPath: "\(Self.root)/Sources").sorted()
+    #expect(folders == Self.layers.joined().sorted())
+    let picture = Self.text("docs/ARCHITECTURE.md")
+    for folder in folders { #expect(picture.contains(folder), "docs/ARCHITECTURE.md does not name \(folder)") }
+    #expect(Self.sources.count > 100)
+  }
+
+  @Test func importsGoDownwards() {
+    let layer = Dictionary(
+      Self.layers.enumerated().flatMap { layer in layer.element.map { ($0, layer.offset) } },
+      uniquingKeysWith: { first, _ in first })
+    for source in Self.sources {
+      for name in source.imports {
+        guard let imported = layer[name], let own = layer[source.target] else { continue }
+        #expect(imported <= own, "\(source.target)/\(source.name) imports \(name) from a higher layer")
+        if own == 4 { #expect(imported < 4, "the edges do not import one another: \(source.target)/\(source.name)") }
+      }
+    }
+  }
+
+  /// The judge shares no code with the accused, and only the judge's result can be swapped in.
+  @Test func theVerifierDoesNotKnowTheEngine() {
+    for source in Self.sources where source.target == "StoreVerification" {
+      #expect(!source.imports.contains("MigrationEngine"))
+    }
+    for source in Self.sources where source.target == "StoreReplacement" {
+      #expect(!source.imports.contains("MigrationEngine") && !source.imports.contains("MigrationPlanning"))
+    }
+    #expect(!Self.text("Sources/StoreVerification/VerifiedStore.swift").contains("package init(staged"))
+  }
+
+  @Test func nothingImportsFullFoundation() {
+    for source in Self.sources { #expect(!source.imports.contains("Foundation"), "\(source.target)/\(source.name)") }
+  }
+
+  @Test func librariesDoNotLog() {
+    for source in Self.sources where !["SystemdSupport", "HopdService", "hopd", "hopctl"].contains(source.target) {
+      #expect(!source.imports.contains("Logging"), "\(source.target)/\(source.name)")
+      for call in ["print(", "debugPrint(", "fputs(", "perror("] {
+        #expect(!source.code.contains(" \(call)"), "\(source.target)/\(source.name) writes to the terminal")
+      }
+    }
+  }
+
+  /// fsync, rename, link and unlink have one home each.
+  @Test func dangerousCallsStandInOnePlace() {
+    let calls = ["fsync(", "fdatasync(", "renameat(", "renameat2(", "linkat(", "unlinkat(", "ftruncate("]
+    for source in Self.sources where !["DurableFiles", "CLinux"].contains(source.target) {
+      for call in calls { #expect(!source.code.contains(call), "\(source.target)/\(source.name) calls \(call)…)") }
+    }
+  }
+
+  /// A trap that an input can reach is a bug of the highest rank, so none is written at all.
+  @Test func noTrapsAreWritten() {
+    for source in Self.sources {
+      for word in ["fatalError(", "preconditionFailure(", "try!", "as! ", "precondition(", "assertionFailure("] {
+        #expect(!source.code.contains(word), "\(source.target)/\(source.name): \(word)")
+      }
+    }
+  }
+
+  @Test func filesStaySmall() {
+    for source in Self.sources {
+      let lines = source.text.split(separator: "\n", omittingEmptySubsequences: false).count
+      #expect(lines <= 600, "\(source.target)/\(source.name) has \(lines) lines: look for the second concept in it")
+    }
+  }
+
+  /// Nothing of this project speaks of where it was made.
+  @Test func theProjectSpeaksOfItselfAlone() {
+    for source in Self.sources {
+      for word in ["/work/", "/tmp/hopd-", ".library/", "helper-"] {
+        #expect(!source.text.contains(word), "\(source.target)/\(source.name): \(word)")
+      }
+    }
+  }
+}

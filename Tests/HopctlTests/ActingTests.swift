@@ -1,0 +1,181 @@
+// Commands that change something, and the table of exit statuses.
+
+import FoundationEssentials
+import Glibc
+import Testing
+
+@Suite(.enabled(if: Program.isBuilt, Program.absence))
+struct ActingTests {
+  @Test func exitStatusesAreThoseOfTheTable() throws {
+    let room = try Room()
+    let old = try room.store("old.sqlite")
+    let new = try room.store("new.sqlite", version: "Zoo 10")
+    try room.file("stores/noise.sqlite", String(repeating: "no database ", count: 500))
+    try room.file("nothing/readme", "")
+    try room.file("Broken.xcdatamodel/contents", "<model")
+    let noise = room.path("stores/noise.sqlite")
+    let missing = room.path("stores/missing.sqlite")
+    let before = try room.snapshot()
+    let table: [(Int32, [String])] = [
+      (0, []), (64, ["no-such-command"]), (64, ["identify"]), (64, ["identify", old, "--no-such-option"]),
+      (64, ["migrate", old, "--models", room.model, "--verify", "perhaps"]),
+      (64, ["migrate", old, "--models", room.model, "--backup", "-1"]),
+      (64, ["migrate", old, "--models", room.model, "--replace", "in-place"]),
+      (64, ["migrate", old, "--models", room.model, "--join-table", "x"]),
+      (64, ["create", room.path("stores/x.sqlite"), "--models", room.model, "--model-version", "Zoo 3"]),
+      (64, ["identify", old, "--models", room.model, "--config", "/x"]),
+      (73, ["create", old, "--models", room.model, "--model-version", "Zoo"]),
+      (6, ["identify", old]), (6, ["identify", old, "--models", room.path("nothing")]),
+      (65, ["identify", old, "--models", room.path("Broken.xcdatamodel")]),
+      (66, ["identify", old, "--models", room.path("no-such-folder")]),
+      (0, ["identify", old, "--models", room.model]), (65, ["identify", noise, "--models", room.model]),
+      (66, ["identify", missing, "--models", room.model]),
+      (66, ["identify", room.path("no/such/folder.sqlite"), "--models", room.model]),
+      (0, ["plan", old, "--models", room.model]), (10, ["plan", old, "--models", room.model, "--check"]),
+      (0, ["plan", new, "--models", room.model, "--check"]), (65, ["plan", noise, "--models", room.model, "--check"]),
+      (65, ["plan", new, "--models", room.model, "--to", "Zoo"]),
+      (65, ["plan", old, "--models", room.model, "--to", "Zoo 3"]), (66, ["plan", missing, "--models", room.model]),
+      (0, ["migrate", new, "--models", room.model]), (65, ["migrate", noise, "--models", room.model]),
+      (66, ["migrate", missing, "--models", room.model]),
+      (73, ["migrate", old, "--models", room.model, "--output", new]), (66, ["restore", old, "--yes"]),
+      (65, ["verify", noise, "--models", room.model]), (66, ["check-config", room.path("no.toml")]),
+      (66, ["dump", missing, "--models", room.model]),
+    ]
+    for (status, arguments) in table {
+      // Without a subcommand the help is shown, and that is no error.
+      let outcome = try room.run(words: arguments + (arguments.isEmpty ? [] : ["--json"]))
+      #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
+      guard status != 0, status != 10 else { continue }
+      #expect(!outcome.errors.isEmpty, "\(arguments) says nothing on standard error")
+      let error = try outcome.json().error
+      #expect(error?.code?.text?.isEmpty == false, "\(arguments)")
+      #expect(error?.message?.text?.isEmpty == false, "\(arguments)")
+      #expect(error?.keys.contains("hint") == true, "\(arguments)")
+    }
+    #expect(try room.snapshot().filter { !$0.hasPrefix("new.sqlite") } == before.filter { !$0.hasPrefix("new.sqlite") })
+  }
+
+  @Test func migrateThereAndRestoreBack() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", rows: 300)
+    let before = try room.run("dump", store, "--models", room.model).output
+    let outcome = try room.run("migrate", store, "--models", room.model, "--json")
+    try #require(outcome.status == 0, "\(outcome.errors)")
+    let report = try outcome.json()
+    for key in [
+      "store", "result", "from", "to", "hops", "rows", "dropped", "backup", "seconds", "peakMemory", "verified",
+    ] {
+      #expect(report.keys.contains(key), "\(key)")
+    }
+    #expect(report.result?.text == "migrated")
+    #expect(report.from?.text == "Zoo")
+    #expect(report.to?.text == "Zoo 10")
+    #expect(report.rows?.Animal?.int == 100)
+    #expect(
+      report.hops?.list.first?.keys
+        == ["source", "destination", "kind", "rowsRead", "rowsWritten", "chunks", "seconds"])
+    #expect(report.verified?.checks?.list.allSatisfy { $0.passed == .boolean(true) } == true)
+    let backup = try #require(report.backup?.text)
+    #expect(access(backup, R_OK) == 0)
+    let after = try room.run("dump", store, "--models", room.model).lines()
+    #expect(after.count == 300)
+    #expect(after.first?.attributes?.keys == ["name", "legs"])
+
+    let second = try room.run("migrate", store, "--models", room.model)
+    #expect(second.status == 0)
+    #expect(second.output.hasPrefix("current "))
+
+    let unasked = try room.run("restore", store)
+    #expect(unasked.status == 64)
+    #expect(unasked.errors.contains("--yes"))
+    let restored = try room.run("restore", store, "--yes", "--json")
+    try #require(restored.status == 0, "\(restored.errors)")
+    #expect(try restored.json().keys == ["store", "restored", "version", "backup", "warnings"])
+    #expect(try restored.json().version?.text == "Zoo")
+    #expect(try room.run("dump", store, "--models", room.model).output == before)
+    // Also where the store is gone altogether.
+    try #require(unlink(store) == 0)
+    for side in ["-wal", "-shm"] { unlink(store + side) }
+    #expect(try room.run("migrate", store, "--models", room.model).status == 66)
+    #expect(try room.run("restore", store, "--yes").status == 0)
+    #expect(try room.run("identify", store, "--models", room.model).status == 0)
+    // And forth again: the restored store is a store like any other.
+    let again = try room.run("migrate", store, "--models", room.model, "--to", "Zoo 10", "--backup", "none")
+    #expect(again.status == 0, "\(again.errors)")
+  }
+
+  @Test func outputOnlyReadsTheSource() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", rows: 90)
+    let before = try room.snapshot()
+    let copy = room.path("copy.sqlite")
+    let outcome = try room.run("migrate", store, "--models", room.model, "--output", copy, "--backup", "none")
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.output.hasPrefix("migrated "))
+    #expect(try room.snapshot() == before)
+    let found = try room.run("identify", copy, "--models", room.model, "--json").json()
+    #expect(found.state?.text == "current")
+    let near = room.path("near.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model, "--output", near, "--to", "Zoo 2").status == 0)
+    #expect(try room.run("identify", near, "--models", room.model, "--json").json().version?.text == "Zoo 2")
+  }
+
+  @Test func mappingModelsAreNeverPassedOverInSilence() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.file("maps/V1toV2.xcmappingmodel/xcmapping.xml", "<database/>")
+    let asked = try room.run("plan", store, "--models", room.model, "--mappings", room.path("maps"), "--json")
+    #expect(asked.status == 64)
+    #expect(try asked.json().error?.code?.text == "not-supported-yet")
+    #expect(asked.errors.contains("V1toV2.xcmappingmodel"))
+    try room.file("both/V1toV2.cdm", "x")
+    try FileManager.default.copyItem(atPath: room.model, toPath: room.path("both/Zoo.xcdatamodeld"))
+    let found = try room.run("plan", store, "--models", room.path("both"), "--json")
+    #expect(found.status == 0)
+    #expect(found.errors.contains("V1toV2.cdm"))
+    #expect(try found.json().warnings?.list.contains { $0.code?.text == "mapping-not-read" } == true)
+  }
+
+  @Test func quietSaysOnlyErrors() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", rows: 90)
+    for arguments in [
+      ["identify", store], ["plan", store], ["verify", store], ["migrate", store], ["migrate", store],
+    ] {
+      let outcome = try room.run(words: arguments + ["--models", room.model, "--quiet"])
+      #expect(outcome.status == 0)
+      #expect(outcome.output.isEmpty && outcome.errors.isEmpty, "\(arguments[0])")
+    }
+    #expect(try !room.run("identify", room.path("none"), "--models", room.model, "-q").errors.isEmpty)
+  }
+
+  @Test func stopLeavesNothingHalfMade() throws {
+    let room = try Room()
+    try room.store("a.sqlite")
+    let before = try room.snapshot()
+    let outcome = try room.run(
+      "create", room.path("stores/huge.sqlite"), "--models", room.model, "--model-version", "Zoo", "--rows", "50000000",
+      signal: SIGTERM, after: 700)
+    #expect(outcome.status == 75)
+    #expect(outcome.errors.contains("stopped"))
+    #expect(try room.snapshot() == before)
+  }
+
+  @Test func aMigrationThatIsStoppedGoesOn() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", rows: 60_000)
+    let before = try room.run("identify", store, "--models", room.model, "--json").output
+    let stopped = try room.run("migrate", store, "--models", room.model, "--json", signal: SIGINT, after: 150)
+    // A machine that is fast enough has done all in that time; then there is nothing to go on with.
+    if stopped.status == 75 {
+      #expect(try stopped.json().error?.code?.text == "interrupted")
+      #expect(try stopped.json().result?.text == "failed")
+      #expect(try room.run("identify", store, "--models", room.model, "--json").output == before)
+    } else {
+      #expect(stopped.status == 0, "\(stopped.errors)")
+    }
+    let done = try room.run("migrate", store, "--models", room.model)
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(try room.run("identify", store, "--models", room.model, "--json").json().state?.text == "current")
+  }
+}

@@ -1,0 +1,153 @@
+// What `journalctl HOPD_STORE=…` shows of one store.
+
+import Diagnostics
+import Logging
+import MigrationPlanning
+import PersistentStore
+import SystemPackage
+import SystemdSupport
+import Testing
+
+@testable import HopdService
+@testable import MigrationPipeline
+
+@Suite struct MigrationReporterTests {
+  let log = RecordedLog()
+  let store = "/srv/a.sqlite"
+  var reporter: MigrationReporter {
+    MigrationReporter(.init(store: FilePath(store), watch: "w", job: "00ff000001"), logger: log.logger)
+  }
+  let facts = StoreFacts(uuid: "U-U-I-D", model: "A", version: "A", frameworkVersion: 1)
+  func plan(warnings: [HopdError] = []) -> PlanSummary {
+    PlanSummary(from: "A", to: "A 3", hops: 2, rows: 60, bytes: 4096, warnings: warnings, dropped: [])
+  }
+  func hop(_ source: String, _ destination: String) -> HopReport {
+    HopReport(
+      source: source, destination: destination, kind: "inferred", rowsRead: 30, rowsWritten: 30, chunks: 1, seconds: 2)
+  }
+  func tell(_ events: [MigrationEvent]) {
+    var run = reporter.run()
+    for event in events { run.handle(event) }
+    run.end()
+  }
+
+  @Test func aWholeLife() throws {
+    reporter.queued(facts, to: "A 3")
+    tell([
+      .identified(facts), .planned(plan()), .hopStarted(index: 0, hops: 2, from: "A", to: "A 2"),
+      .hopFinished(hop("A", "A 2")), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
+      .hopFinished(hop("A 2", "A 3")), .verifying, .verified(checks: 9), .replacing,
+    ])
+    reporter.finished(.sample(FilePath(store)))
+    #expect(
+      log.kinds(of: store) == [.storeQueued, .migrationStarted, .hopFinished, .hopFinished, .storeMigrated])
+    #expect(log.all(.hopFinished).map { $0[.hop] } == ["1", "2"])
+    #expect(log.all(.hopFinished).map { $0[.hops] } == ["2", "2"])
+    let begun = try #require(log.all(.migrationStarted).first)
+    #expect(begun[.from] == "A" && begun[.to] == "A 3" && begun[.hops] == "2" && begun[.rows] == "60")
+    #expect(begun.text == "the migration of /srv/a.sqlite from A to A 3 begins: 2 hops, 60 rows")
+    let done = try #require(log.all(.storeMigrated).first)
+    #expect(done.level == .notice)
+    #expect(done[.rows] == "30" && done[.microseconds] == "1250000" && done[.result] == "migrated")
+    #expect(done[.backup] == "/srv/.a.hopd-backups/1/a.sqlite" && done[.storeUUID] == "U-U-I-D")
+    #expect(Set(log.entries.compactMap { $0[.job] }) == ["00ff000001"])
+  }
+
+  @Test func aResumedRunSaysSoOnceAndCountsItsHops() throws {
+    tell([
+      .identified(facts), .planned(plan()), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
+      .resumed(hop: 1, hops: 2), .hopFinished(hop("A 2", "A 3")),
+    ])
+    let begun = log.all(.migrationStarted)
+    #expect(begun.count == 1)
+    #expect(try #require(begun.first).text.contains("resumes at hop 2 of 2"))
+    #expect(log.all(.hopFinished).map { $0[.hop] } == ["2"])
+  }
+
+  @Test func warningsStandInTheEntryOfTheStart() throws {
+    let warning = HopdError(
+      .dataDropped, "12 values are dropped", at: Place(entity: "Book", property: "shelf"))
+    tell([
+      .planned(plan(warnings: Array(repeating: warning, count: 25))),
+      .hopStarted(index: 0, hops: 2, from: "A", to: "B"),
+    ])
+    let begun = try #require(log.all(.migrationStarted).first)
+    #expect(begun.level == .notice)
+    #expect(begun.text.contains("Book.shelf: 12 values are dropped"))
+    #expect(begun.text.contains("and 5 more warnings"))
+  }
+
+  @Test func aRunWithoutWorkIsNotLoggedAboveDebug() {
+    tell([.identified(facts)])
+    reporter.finished(.sample(FilePath(store), result: .current))
+    reporter.current(facts)
+    #expect(log.entries.allSatisfy { $0.level <= .debug })
+    #expect(log.all(.storeCurrent).count == 2)
+  }
+
+  @Test func aRefusalNamesReasonAndHint() throws {
+    let error = HopdError(
+      .noRoute, "no way leads from A to A 3", hint: "add a version in between",
+      reasons: [HopdError(.noRoute, "it is required now", at: Place(hop: "A → A 2", entity: "Book", property: "title"))]
+    )
+    let now = ContinuousClock.now
+    reporter.failed(
+      JobFailure(stage: .plan, error: error, from: "A", to: "A 3", storeUUID: "U"), .refused(isNews: true), now: now)
+    let entry = try #require(log.entries.first)
+    #expect(entry.kind == .storeRefused && entry.level == .error)
+    #expect(entry[.result] == "refused" && entry[.error] == "no-route" && entry[.hint] == "add a version in between")
+    #expect(entry[.from] == "A" && entry[.to] == "A 3" && entry[.storeUUID] == "U")
+    #expect(entry.text.contains("/srv/a.sqlite") && entry.text.contains("Book.title: it is required now"))
+  }
+
+  @Test func everyFailureHasAHintAndNothingOldIsToldAgain() {
+    let now = ContinuousClock.now
+    let error = HopdError(.storeBusy, "the store is in use")
+    let until = now.advanced(by: .seconds(30))
+    let verdicts: [(JobVerdict, JournalMessage, String, Bool)] = [
+      (.deferred(until: until, isNews: true), .storeDeferred, "deferred", true),
+      (.deferred(until: until, isNews: false), .storeDeferred, "deferred", false),
+      (.retry(until: until, attempt: 1, attempts: 5, isNews: true), .migrationFailed, "failed", true),
+      (.retry(until: until, attempt: 2, attempts: 5, isNews: false), .migrationFailed, "failed", false),
+      (.gaveUp(attempts: 5), .migrationFailed, "failed", true),
+      (.refused(isNews: true), .storeRefused, "refused", true),
+      (.refused(isNews: false), .storeRefused, "refused", false),
+    ]
+    for (verdict, kind, result, isLoud) in verdicts {
+      let log = RecordedLog()
+      MigrationReporter(.init(store: FilePath(store), watch: "w", job: "1"), logger: log.logger)
+        .failed(JobFailure(stage: .identify, error: error), verdict, now: now)
+      let entry = log.entries.first
+      #expect(entry?.kind == kind && entry?[.result] == result && entry?[.hint]?.isEmpty == false, "\(verdict)")
+      #expect(((entry?.level ?? .trace) > .debug) == isLoud, "\(verdict)")
+    }
+  }
+
+  @Test func anInterruptedRunSaysThatItGoesOn() throws {
+    reporter.failed(
+      JobFailure(stage: .migrate, error: HopdError(.interrupted, "stopped on request")), .queued, now: .now)
+    let entry = try #require(log.entries.first)
+    #expect(entry.kind == .migrationInterrupted && entry.level == .notice && entry[.result] == "interrupted")
+  }
+
+  @Test func aFileNameForgesNothing() throws {
+    let name = FilePath("/srv/a\nREADY=1\u{1b}[31m.sqlite")
+    MigrationReporter(.init(store: name, watch: "w", job: "1"), logger: log.logger).queued(facts, to: "A 3")
+    let entry = try #require(log.entries.first)
+    #expect(!entry.text.contains("\n") && !entry.text.contains("\u{1b}"))
+    #expect(entry[.store] == "/srv/a\\x0aREADY=1\\x1b[31m.sqlite")
+  }
+
+  @Test func whatAFailureIsToTheScheduler() {
+    func outcome(_ code: HopdError.Code, _ stage: MigrationStage = .plan) -> JobOutcome {
+      JobOutcome(JobFailure(stage: stage, error: HopdError(code, "text")))
+    }
+    #expect(outcome(.storeBusy) == .busy(code: "store-busy"))
+    #expect(outcome(.interrupted) == .interrupted)
+    #expect(outcome(.noSpace) == .failed(code: "no-space"))
+    #expect(outcome(.noRoute) == .refused(reason: "no-route text"))
+    #expect(outcome(.noPermission) == .refused(reason: "no-permission text"))
+    #expect(outcome(.notFound, .identify) == .gone)
+    #expect(outcome(.notFound, .replace) == .refused(reason: "not-found text"))
+  }
+}

@@ -1,0 +1,80 @@
+// The daemon with the real pipeline on a store that Apple's software made.
+
+import Glibc
+import Logging
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SystemPackage
+import SystemdSupport
+import Testing
+
+@testable import HopdService
+
+private let chain: FilePath = {
+  let folder = getenv("HOPD_FIXTURES").map { FilePath(String(cString: $0)) }
+  let here = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+  return (folder ?? here.removingLastComponent().appending("shared/fixtures")).appending("chains/bookmarks")
+}()
+
+@Suite(.enabled(if: access(chain.string, R_OK) == 0, "the folder of real stores is not there"))
+struct RealStoreDaemonTests {
+  @Test func aRealStoreIsMigratedByTheDaemonAndIsCurrentForTheNextOne() async throws {
+    let place = try DaemonTests.Place()
+    let model = chain.appending("models/BookmarksModel.xcdatamodeld")
+    try place.write(
+      "hopd.toml",
+      """
+      [[watch]]
+      name = "w"
+      directory = "\(place.root.appending("stores"))"
+      models = ["\(model)"]
+      target = "BookmarksModel 3"
+      settle = "50ms"
+      """)
+    for name in ["Bookmarks_V1.sqlite", "Bookmarks_V1.sqlite-wal"] {
+      try copy(chain.appending("source").appending(name), to: FilePath(place.store(name)))
+    }
+    let store = place.store("Bookmarks_V1.sqlite")
+    let tests = DaemonTests()
+    try await tests.running(place, try place.coordinator(PipelineWork())) {
+      try await eventually("migrated") { !place.log.all(.storeMigrated).isEmpty }
+      // The watcher reports the new file; a look finds that it is at its target.
+      try await eventually("current") { place.log.all(.storeCurrent).contains { $0[.store] == store } }
+    }
+    #expect(
+      place.log.kinds(of: store) == [.storeQueued, .migrationStarted, .hopFinished, .hopFinished, .storeMigrated])
+    let done = try #require(place.log.all(.storeMigrated).first)
+    #expect(done[.from] == "BookmarksModel" && done[.to] == "BookmarksModel 3" && done[.rows] == "10")
+    let backup = try #require(done[.backup])
+    #expect(access(backup, R_OK) == 0)
+    let catalog = try ModelCatalog.load([model])
+    func version(_ path: String) throws -> String? {
+      try StoreIdentifier.identify(
+        StoreLocation(database: FilePath(path)), catalog: catalog, target: .named("BookmarksModel 3")
+      ).version?.model.name
+    }
+    #expect(try version(store) == "BookmarksModel 3")
+    #expect(try version(backup) == "BookmarksModel")
+    // Nobody's titles are in the log.
+    #expect(place.log.entries.allSatisfy { !$0.text.contains("http") })
+
+    let told = place.log.entries.count { $0[.store] == store && $0.level > .debug }
+    try await tests.running(place, try place.coordinator(PipelineWork())) {
+      try await eventually("looked at again") { place.log.all(.storeCurrent).count >= 2 }
+    }
+    #expect(place.log.entries.count { $0[.store] == store && $0.level > .debug } == told)
+  }
+
+  private func copy(_ source: FilePath, to target: FilePath) throws {
+    let input = fopen(source.string, "r")
+    let output = fopen(target.string, "w")
+    try #require(input != nil && output != nil)
+    defer {
+      fclose(input)
+      fclose(output)
+    }
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while case let count = fread(&buffer, 1, buffer.count, input), count > 0 { fwrite(buffer, 1, count, output) }
+  }
+}

@@ -1,0 +1,77 @@
+// The status line, word by word: people's scripts read it.
+
+import MigrationPipeline
+import Testing
+
+@testable import HopdService
+@testable import MigrationPipeline
+
+@Suite struct StatusLineTests {
+  func progress(rows: Int64 = 41, of total: Int64 = 100, remaining: Double? = 130) -> MigrationProgress {
+    MigrationProgress(
+      hop: 0, hops: 2, from: "v2", to: "v3", subject: "Person", rows: rows, totalRows: total, elapsed: 1,
+      remaining: remaining)
+  }
+
+  @Test func aMigrationAtWork() {
+    var line = StatusLine()
+    line.jobs = [StatusLine.Job(ordinal: 3, name: "Library.sqlite", from: "v2", to: "v4", progress: progress())]
+    line.batch = 120
+    #expect(line.text == "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s")
+    line.jobs.append(StatusLine.Job(ordinal: 4, name: "Other.sqlite"))
+    #expect(line.text.hasSuffix("ETA 2m10s (and 1 more)"))
+    line.note = "configuration refused, the old one is in force: /etc/hopd/hopd.toml:3"
+    #expect(line.text.hasSuffix("; configuration refused, the old one is in force: /etc/hopd/hopd.toml:3"))
+  }
+
+  @Test func aMigrationBeforeAndAfterItsHops() {
+    var job = StatusLine.Job(ordinal: 1, name: "a.sqlite")
+    #expect(StatusLine.text(job, batch: 1) == "store 1/1 a.sqlite")
+    job.from = "v1"
+    job.to = "v2"
+    #expect(StatusLine.text(job, batch: 0) == "store 1/1 a.sqlite v1→v2")
+    job.progress = progress(rows: 100, remaining: nil)
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 hop 1/2 Person 100 %")
+    job.activity = "verifying"
+    #expect(StatusLine.text(job, batch: 2) == "store 1/2 a.sqlite v1→v2 verifying")
+  }
+
+  @Test func nothingAtWork() {
+    var line = StatusLine()
+    #expect(line.text == "watching 0 stores")
+    line.stores = 1
+    #expect(line.text == "watching 1 store")
+    line.stores = 12344
+    line.toDo = 3
+    #expect(line.text == "watching 12 344 stores, 3 to do")
+    line.toLookAt = 9
+    line.deferred = 2
+    line.attention = 1
+    line.isPaused = true
+    #expect(
+      line.text == "paused; watching 12 344 stores, 9 to look at, 3 to do, 2 tried again later, 1 needs attention")
+  }
+
+  @Test func percentIsHundredOnlyAtTheEnd() {
+    let cases: [(Double, Int)] = [(0, 0), (0.0099, 0), (0.41, 41), (0.9999, 99), (1, 100), (7, 100), (-1, 0)]
+    for (fraction, percent) in cases { #expect(StatusLine.percent(fraction) == percent) }
+    #expect(StatusLine.percent(.nan) == 0)
+    #expect(StatusLine.percent(.infinity) == 100)
+  }
+
+  @Test func durations() {
+    let cases: [(Double, String)] = [
+      (0, "0s"), (0.2, "1s"), (59, "59s"), (60, "1m00s"), (130, "2m10s"), (3599, "59m59s"), (3600, "1h00m"),
+      (3900, "1h05m"), (86_399, "23h59m"), (86_400, "1d00h"), (273_600, "3d04h"), (.infinity, "1000d00h"), (.nan, "0s"),
+      (-4, "0s"),
+    ]
+    for (seconds, text) in cases { #expect(StatusLine.duration(seconds: seconds) == text) }
+  }
+
+  @Test func longNumbersAreGrouped() {
+    let cases = [
+      (0, "0"), (999, "999"), (9999, "9999"), (10_000, "10 000"), (123_456, "123 456"), (1_234_567, "1 234 567"),
+    ]
+    for (number, text) in cases { #expect(StatusLine.grouped(number) == text) }
+  }
+}
