@@ -123,7 +123,7 @@ package struct MigrationReporter: Sendable {
       reporter.logger.event(
         .hopFinished,
         "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.source) → \(report.destination), "
-          + "\(report.rowsWritten) rows in \(StatusLine.duration(seconds: report.seconds))",
+          + "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))",
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
           .hops: String(hops), .rows: String(report.rowsWritten),
@@ -150,7 +150,7 @@ package struct MigrationReporter: Sendable {
         report.result == .migrated
         ? "\(name) was migrated from \(report.from) to \(report.to): \(rows) rows, "
           + "\(report.hops.count) \(report.hops.count == 1 ? "hop" : "hops"), "
-          + StatusLine.duration(seconds: report.seconds)
+          + StatusLine.elapsed(seconds: report.seconds)
         : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       for warning in report.warnings.suffix(Self.mostFindings) where warning.code.exit != .success {

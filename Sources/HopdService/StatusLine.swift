@@ -107,6 +107,13 @@ package struct StatusLine: Sendable, Hashable {
     return "\(total / 86_400)d\(two(total % 86_400 / 3600))h"
   }
 
+  /// Time that something took: "0.3s" below ten seconds, then as `duration`.
+  package static func elapsed(seconds: Double) -> String {
+    guard seconds >= 0, seconds < 9.95 else { return duration(seconds: seconds) }
+    let tenths = Int((seconds * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)s"
+  }
+
   /// "12 344".
   static func grouped(_ number: Int) -> String {
     let digits = Array(String(number))

@@ -59,6 +59,14 @@ import Testing
     #expect(StatusLine.percent(.infinity) == 100)
   }
 
+  @Test func elapsedTimes() {
+    let cases: [(Double, String)] = [
+      (0, "0.0s"), (0.04, "0.0s"), (0.31, "0.3s"), (9.94, "9.9s"), (9.96, "10s"), (75, "1m15s"), (.nan, "0s"),
+      (-1, "0s"),
+    ]
+    for (seconds, text) in cases { #expect(StatusLine.elapsed(seconds: seconds) == text) }
+  }
+
   @Test func durations() {
     let cases: [(Double, String)] = [
       (0, "0s"), (0.2, "1s"), (59, "59s"), (60, "1m00s"), (130, "2m10s"), (3599, "59m59s"), (3600, "1h00m"),
