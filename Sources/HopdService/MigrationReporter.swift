@@ -63,7 +63,7 @@ package struct MigrationReporter: Sendable {
 
   /// Events of one run, in order; the value belongs to the thread of the job.
   package struct Run {
-    private let reporter: MigrationReporter
+    private var reporter: MigrationReporter
     private var facts: StoreFacts?
     private var plan: PlanSummary?
     /// The hop at work, from 0, and how many there are.
@@ -77,12 +77,16 @@ package struct MigrationReporter: Sendable {
 
     /// Tells what an event is worth telling.
     package mutating func handle(_ event: MigrationEvent) {
+      // A sign of life says nothing: whether the run resumes is still to come.
+      if case .alive = event { return }
       if case .resumed(let hop, let hops) = event { start(resumedAt: hop, of: hops) }
       end()
       switch event {
       case .identified(let facts): self.facts = facts
       case .recovered(let sentence): reporter.recovered(sentence)
-      case .planned(let plan): self.plan = plan
+      case .planned(let plan):
+        self.plan = plan
+        reporter = reporter.renamed(job: plan.job)
       case .hopStarted(let index, let hops, _, _):
         (hop, self.hops) = (index, hops)
         owesStart = !hasStarted
@@ -138,7 +142,14 @@ package struct MigrationReporter: Sendable {
   // MARK: After the migration
 
   /// The run ended well.
-  package func finished(_ report: MigrationReport) {
+  package func finished(_ report: MigrationReport) { renamed(job: report.job).told(report) }
+
+  /// The same under the name that the job turned out to have: a continued one keeps the name of the interrupted run.
+  func renamed(job: String) -> MigrationReporter {
+    MigrationReporter(Subject(store: subject.store, watch: subject.watch, job: job), logger: logger)
+  }
+
+  private func told(_ report: MigrationReport) {
     switch report.result {
     case .current:
       logger.event(

@@ -107,7 +107,8 @@ package struct PipelineWork: StoreWork {
           return !stop.isStopping
         }
         return try StoreIdentifier.identify(
-          reader: reader, location: request.location, catalog: request.catalog, target: request.target)
+          reader: reader, location: request.location, catalog: request.catalog, target: request.target,
+          countsRows: false)
       }
       if let metadata = assessment.metadata, let version = assessment.version {
         facts = StoreFacts(

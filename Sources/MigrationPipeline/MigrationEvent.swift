@@ -56,6 +56,8 @@ package struct StoreFacts: Sendable, Hashable {
 
 /// A plan in short.
 package struct PlanSummary: Sendable {
+  /// Name of the job: that of the interrupted run, where one is continued.
+  package let job: String
   package let from: String
   package let to: String
   package let hops: Int

@@ -29,6 +29,8 @@ package struct HopReport: Sendable, Hashable {
 
 /// A finished run.
 package struct MigrationReport: Sendable {
+  /// Name of the job: that of the interrupted run, where one was continued.
+  package var job: String
   /// The migrated store, or the copy with `--output`.
   package var store: FilePath
   package var storeUUID: String

@@ -69,6 +69,7 @@ extension MigrationRun {
       return try replaceStore()
     }
     var report = report(.completedBeforeCrash, backup: outcome.backups.first)
+    report.job = intent.job
     report.from = intent.from.name
     report.to = intent.to.name
     try workshop.intents.remove(request.location)

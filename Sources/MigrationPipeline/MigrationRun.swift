@@ -109,7 +109,8 @@ final class MigrationRun {
     observer(
       .planned(
         PlanSummary(
-          from: store.version.model.name, to: plan.target.model.name, hops: plan.hops.count, rows: plan.estimate.rows,
+          job: job, from: store.version.model.name, to: plan.target.model.name, hops: plan.hops.count,
+          rows: plan.estimate.rows,
           bytes: plan.estimate.bytes, warnings: plan.warnings, dropped: plan.drops)))
     return plan
   }
@@ -131,7 +132,7 @@ final class MigrationRun {
   ) -> MigrationReport {
     let version = facts?.version ?? ""
     return MigrationReport(
-      store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
+      job: job, store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
       from: plan?.store.version.model.name ?? version, to: plan?.target.model.name ?? targetName ?? version,
       hops: hops, rows: plan?.expectation.rowsByEntity ?? [:], dropped: plan?.drops ?? [],
       warnings: (plan?.warnings ?? []) + warnings, backup: backup, seconds: seconds,

@@ -29,9 +29,11 @@ package enum StoreIdentifier {
     }
   }
 
-  /// The same over a connection that is open already; damage is thrown here.
+  /// The same over a connection that is open already; damage is thrown here. Without `countsRows` the answer names no
+  /// rows: a daemon looks at many stores, and counting reads whole tables.
   package static func identify(
-    reader: StoreReader, location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
+    reader: StoreReader, location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current,
+    countsRows: Bool = true
   ) throws -> StoreAssessment {
     let place = Place(store: location.database)
     let tables = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
@@ -50,7 +52,7 @@ package enum StoreIdentifier {
     guard let first = matches.first else {
       return StoreAssessment(
         location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
-        entities: try ownRows(reader, tables), sideFiles: sideFiles(of: location),
+        entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
         explanation: VersionComparison.explain(metadata.versionHashes, catalog: catalog).located(place))
     }
     let paths = Set(matches.map(\.path))
@@ -69,7 +71,7 @@ package enum StoreIdentifier {
       version.isSameVersion(as: wanted) ? .current : version.position > wanted.position ? .newer : .behind
     return StoreAssessment(
       location: location, state: state, metadata: metadata, version: version, target: wanted,
-      entities: try rows(reader, tables, version, metadata), sideFiles: sideFiles(of: location),
+      entities: countsRows ? try rows(reader, tables, version, metadata) : [], sideFiles: sideFiles(of: location),
       explanation: state == .newer ? newer(version, wanted).located(place) : nil)
   }
 

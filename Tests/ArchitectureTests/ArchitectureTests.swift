@@ -11,7 +11,7 @@ import Testing
     return parts.joined(separator: "/")
   }()
 
-  /// The layers of docs/ARCHITECTURE.md §3, lowest first.
+  /// The layers of docs/ARCHITECTURE.md §2, lowest first.
   private static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists"],

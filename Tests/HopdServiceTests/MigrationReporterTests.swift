@@ -19,7 +19,8 @@ import Testing
   }
   let facts = StoreFacts(uuid: "U-U-I-D", model: "A", version: "A", frameworkVersion: 1)
   func plan(warnings: [HopdError] = []) -> PlanSummary {
-    PlanSummary(from: "A", to: "A 3", hops: 2, rows: 60, bytes: 4096, warnings: warnings, dropped: [])
+    PlanSummary(
+      job: "00ff000001", from: "A", to: "A 3", hops: 2, rows: 60, bytes: 4096, warnings: warnings, dropped: [])
   }
   func hop(_ source: String, _ destination: String) -> HopReport {
     HopReport(
