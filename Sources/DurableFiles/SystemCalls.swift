@@ -18,7 +18,8 @@ extension HopdError {
     let name = String(cString: clinux_error_name(code))
     self.init(
       HopdError.code(forErrno: code), "cannot \(doing): \(Errno(rawValue: code)) (\(name))", at: Place(file: path),
-      cause: Errno(rawValue: code))
+      cause: Errno(rawValue: code),
+      hint: code == ENAMETOOLONG ? "shorten the name: files with longer names are made beside it" : nil)
   }
 
   /// The errno at the bottom of this error, where a system call failed.

@@ -93,6 +93,12 @@ enum ModelFiles {
       case EACCES, EPERM: .noPermission
       default: .inputOutput
       }
-    return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code))
+    let hint =
+      switch kind {
+      case .notFound: "Check the path."
+      case .noPermission: "Give hopd the right to read it."
+      default: "Is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
+      }
+    return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)
   }
 }

@@ -65,11 +65,15 @@ package enum ModelReader {
   /// Versions inside a bundle are not listed by themselves. Throws where only compiled models are there.
   package static func findBundles(in path: FilePath) throws(HopdError) -> [FilePath] {
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
-    case (_, .missing): throw HopdError(.notFound, "there is no such folder", at: Place(file: path))
+    case (_, .missing):
+      throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "Check the path.")
     case (.bundle, .folder), (.version, .folder): return [path]
     case (.compiled, _): throw compiledModel(at: path)
     case (_, .folder): break
-    default: throw HopdError(.invalidModel, "this is neither a model nor a folder of models", at: Place(file: path))
+    default:
+      throw HopdError(
+        .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
+        hint: "Name an .xcdatamodeld bundle, an .xcdatamodel folder, or a folder that holds one.")
     }
     var search = BundleSearch()
     try search.visit(path, depth: 0)
@@ -136,10 +140,19 @@ package enum ModelReader {
           hint: "Open and save the model with a current Xcode, or give the compiled .mom of this version once "
             + "compiled models are read.")
       }
-      throw HopdError(.invalidModel, "the version has no file “contents”", at: Place(file: path))
+      throw HopdError(
+        .invalidModel, "the version has no file “contents”", at: Place(file: path),
+        hint: "Was it copied completely? Copy the model from the app's sources again.")
     }
-    let bytes = try ModelFiles.bytes(of: contents, limit: XMLLimits.standard.maximumBytes)
-    return try ModelContentsReader.read(bytes, name: path.stem ?? path.string, at: Place(file: contents))
+    do {
+      let bytes = try ModelFiles.bytes(of: contents, limit: XMLLimits.standard.maximumBytes)
+      return try ModelContentsReader.read(bytes, name: path.stem ?? path.string, at: Place(file: contents))
+    } catch {
+      // Whatever is wrong with the file, it is the same thing that helps.
+      var failure = error
+      failure.hint = error.hint ?? "Copy the model from the app's sources again, or open and save it with Xcode."
+      throw failure
+    }
   }
 
   /// `_XCCurrentVersionName` of `.xccurrentversion` (148 seen); the file may be missing where there is one version.

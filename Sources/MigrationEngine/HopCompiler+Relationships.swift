@@ -59,6 +59,9 @@ extension HopCompiler {
         if part == .number {
           addDiscriminatorUpdate(column: column.name, value: value, entity: entity, table: table)
         }
+        if part == .order {
+          addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
+        }
         continue
       default:
         throw refuse("its pairs cannot become a to-one", entity, relationship)
@@ -69,7 +72,10 @@ extension HopCompiler {
       case .key: cases.append((lane.sourceNumber, filtered))
       case .order:
         if let order = target.order {
-          cases.append((lane.sourceNumber, "s." + SQLiteIdentifier.quoted(order)))
+          let kept = "s." + SQLiteIdentifier.quoted(order)
+          // A reference that is cleared has no place in the order either.
+          cases.append(
+            (lane.sourceNumber, filtered == key ? kept : "CASE WHEN \(filtered) IS NOT NULL THEN \(kept) END"))
         } else {
           addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
         }
@@ -140,20 +146,35 @@ extension HopCompiler {
   // MARK: To-many without inverse
 
   /// The column with the owner's key, in the table of the relationship's destination.
+  ///
+  /// The declaring entity may have got the relationship from a subentity, or be one that got it from its parent: what
+  /// counts is where the entities that own it now have their pairs, and which of them do.
   mutating func ownerExpression(
     _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable
   ) throws(HopdError) -> String? {
-    let owners = hop.destinationSchema.table(of: entity).map { lanes(into: $0) } ?? []
-    guard let lane = owners.first(where: { $0.destination.name == entity }) ?? owners.first,
-      let source = pairs(of: relationship, lane: lane)
+    guard let declaring = hop.destination.entity(named: entity),
+      let ownerTable = hop.destinationSchema.table(of: entity)
     else { return nil }
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    var sources: [RelationshipMapping.SourcePairs] = []
+    var owners: [Int64: Int64] = [:]
+    for lane in lanes(into: ownerTable) where subtree.contains(lane.destination.name) {
+      guard let pairs = pairs(of: relationship, lane: lane) else { continue }
+      owners[lane.sourceNumber] = lane.destinationNumber
+      let canonical = canonical(pairs)
+      if !sources.contains(canonical) { sources.append(canonical) }
+    }
+    guard let source = sources.first else { return nil }
+    guard sources.count == 1 else {
+      throw refuse(
+        "it continues several relationships of the source, and the column for the owner has room for one", entity,
+        relationship)
+    }
     switch (hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity), source.isInverted) {
     case (.ownerColumn(_, let key), false), (.inverseOfToOne(_, let key, _), false):
-      let sourceOwner = hop.source.entity(named: source.entity)
-      return filteredKey("s." + SQLiteIdentifier.quoted(key), source: sourceOwner, destination: entity)
+      return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: hop.source.entity(named: source.entity), owners)
     case (.toOne(_, let key, _, _), true):
-      let sourceOwner = destinationEntity(of: source)
-      return filteredKey("s." + SQLiteIdentifier.quoted(key), source: sourceOwner, destination: entity)
+      return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: destinationEntity(of: source), owners)
     case (.toOne, false):
       try addReverseUpdate(
         source: source, column: column.name, table: table, entity: entity, relationship, surviving: entity)
@@ -161,6 +182,25 @@ extension HopCompiler {
     default:
       throw refuse("its pairs cannot become a to-many without inverse", entity, relationship)
     }
+  }
+
+  /// The key of an owner, NULL where the owner's entity does not have the relationship any more.
+  private func ownerKey(_ key: String, declared: Entity?, _ owners: [Int64: Int64]) -> String {
+    guard let declared, let table = hop.sourceSchema.table(of: declared.name) else { return key }
+    let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
+      .compactMap { hop.sourceSchema.number(of: $0.name) }
+    if possible.allSatisfy({ owners[$0] != nil }) { return key }
+    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t"
+      + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(owners.keys))) THEN \(key) END"
+  }
+
+  /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
+  private func canonical(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
+    let owner =
+      hop.source.entity(named: pairs.entity)
+      .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
+    return RelationshipMapping.SourcePairs(
+      entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
   }
 
   /// Rows of `table` learn who points at them: the source keeps the pairs in a to-one column of the other side.
@@ -238,12 +278,7 @@ extension HopCompiler {
     var sources: [RelationshipMapping.SourcePairs] = []
     for lane in lanes(into: table) where subtree.contains(lane.destination.name) {
       guard let pairs = pairs(of: join.relationship, lane: lane) else { continue }
-      // Subentities reach the same relationship through themselves: name it by the entity that declares it.
-      let owner =
-        hop.source.entity(named: pairs.entity)
-        .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
-      let canonical = RelationshipMapping.SourcePairs(
-        entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
+      let canonical = canonical(pairs)
       if !sources.contains(canonical) { sources.append(canonical) }
     }
     var steps: [HopProgram.CopyStep] = []
@@ -308,11 +343,11 @@ extension HopCompiler {
     let from = "\(qualified(read.table, in: sourceSchema)) AS s"
     let key = column(read.key)
     return HopProgram.CopyStep(
-      subject: join.name, nextKey: "SELECT min(\(key)) FROM \(from) WHERE \(key) > ?1",
+      subject: join.name, nextKey: "SELECT min(\(key)) FROM \(from) WHERE \(key) >= ?1",
       insert: "INSERT INTO \(qualified(join.name, in: destinationSchema))"
         + " (\(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
         + " SELECT \(values.joined(separator: ", ")) FROM \(from)"
-        + " WHERE \(key) > ?1 AND \(key) <= ?2 AND \(conditions.joined(separator: " AND "))")
+        + " WHERE \(key) >= ?1 AND \(key) <= ?2 AND \(conditions.joined(separator: " AND "))")
   }
 
   /// Conditions that keep pairs whose end does not survive out of a join table.

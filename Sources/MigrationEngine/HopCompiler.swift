@@ -125,10 +125,10 @@ package struct HopCompiler {
     let filter = carried == present ? "" : " AND s.\"Z_ENT\" IN (\(list(carried)))"
     return HopProgram.CopyStep(
       subject: table.rootEntity,
-      nextKey: "SELECT min(s.\"Z_PK\") FROM \(from) WHERE s.\"Z_PK\" > ?1",
+      nextKey: "SELECT min(s.\"Z_PK\") FROM \(from) WHERE s.\"Z_PK\" >= ?1",
       insert: "INSERT INTO \(qualified(table.name, in: destinationSchema)) (\(columns.joined(separator: ", ")))"
         + " SELECT \(expressions.joined(separator: ", ")) FROM \(from)"
-        + " WHERE s.\"Z_PK\" > ?1 AND s.\"Z_PK\" <= ?2\(filter)")
+        + " WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2\(filter)")
   }
 
   /// The expression that fills a column, or nil where it stays NULL (or is filled later).
@@ -180,7 +180,23 @@ package struct HopCompiler {
     }
     // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
     // [M 24/24, store-layout §8.1]; a carried column is carried whole for the same reason.
-    return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
+    let others = lanes.filter { !subtree.contains($0.destination.name) }
+    guard isAddedSomewhere, !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
+      return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
+    }
+    // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
+    return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+  }
+
+  /// Does a uniqueness constraint of the destination cover the attribute's column?
+  private func isUnique(entity: String, attribute: String) -> Bool {
+    guard let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
+      let table = hop.destinationSchema.table(of: entity)
+    else { return false }
+    return table.uniqueConstraints.contains { $0.contains(column) }
+      || hop.destinationSchema.indexes.contains { index in
+        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
+      }
   }
 
   /// One expression where all entities agree, else a CASE over the source's entity number.

@@ -39,11 +39,11 @@ package struct HopProgram: Sendable, Hashable {
     }
   }
 
-  /// A chunked INSERT … SELECT. Parameters 1 and 2 are the bounds of the range (exclusive, inclusive).
+  /// A chunked INSERT … SELECT. Parameters 1 and 2 are the bounds of the range, both inclusive.
   package struct CopyStep: Sendable, Hashable {
     /// Entity or join table, for progress.
     package let subject: String
-    /// `SELECT min(key) … WHERE key > ?1`: where the next chunk begins.
+    /// `SELECT min(key) … WHERE key >= ?1`: where the next chunk begins.
     package let nextKey: String
     /// The insert for a range.
     package let insert: String

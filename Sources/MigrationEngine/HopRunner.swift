@@ -106,7 +106,9 @@ struct HopRunner {
     watchLongStatements()
     while true {
       let start = ContinuousClock.now
-      let low = checkpoint.key ?? Int64.min
+      // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
+      let (low, isPastLast) = checkpoint.key?.addingReportingOverflow(1) ?? (Int64.min, false)
+      if isPastLast { break }
       try next.bind(.integer(low), at: 1)
       let first: Int64? = try next.step() && !next.isNull(at: 0) ? next.integer(at: 0) : nil
       next.reset()
@@ -127,7 +129,6 @@ struct HopRunner {
       checkpoint = done
       sizer.record(rows: lastChunkRows, duration: ContinuousClock.now - start)
       try report(rows: lastChunkRows)
-      if end == Int64.max { break }
     }
     try advance(update: update, seconds: 0)
   }

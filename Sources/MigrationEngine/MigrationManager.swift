@@ -133,6 +133,17 @@ package struct MigrationManager {
     }
   }
 
+  /// Throws `staging-stale` unless the staged store of a hop that is attached as a source is a complete one of this run.
+  package static func requireComplete(
+    hop index: Int, identity: Checkpoint.Identity, connection: Connection
+  ) throws {
+    let table = CheckpointTable(connection: connection, schema: schemaName(ofHop: index))
+    guard try table.read(identity, hop: index)?.isComplete == true else {
+      throw HopdError(
+        .stagingStale, "the staged store of the hop before is not complete", hint: "the chain starts over by itself")
+    }
+  }
+
   /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
   package func seal() throws {
     do {

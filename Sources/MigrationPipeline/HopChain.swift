@@ -59,6 +59,7 @@ struct HopChain {
         // The hop before is complete: its store is only deleted after the one at work is.
         source = MigrationManager.schemaName(ofHop: first - 1)
         try connection.attach(before, as: source)
+        try MigrationManager.requireComplete(hop: first - 1, identity: identity, connection: connection)
       } else {
         // The hop at `first` must be complete then; if it is not, its source is gone and the chain starts over.
         source = ""

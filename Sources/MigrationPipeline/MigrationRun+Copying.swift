@@ -46,7 +46,8 @@ extension MigrationRun {
       reader: reader, location: request.location, catalog: request.catalog, target: request.target)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
     guard let store = try identified(assessment) else {
-      // The copy of a store that is current is the store itself.
+      // The copy of a store that is current is the store itself, which no later check looks at.
+      try checkSource(reader)
       let staged = try area.create(hop: nil)
       try files.unlink(staged)
       try reader.connection.execute(

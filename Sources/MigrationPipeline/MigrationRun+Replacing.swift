@@ -26,7 +26,10 @@ extension MigrationRun {
       observer(.recovered(sentence: "the migration was completed before the crash"))
       if let intent = outcome.intent { return try completed(intent, outcome, workshop) }
     case .resume:
-      if let intent = outcome.intent { job = intent.job }
+      if let intent = outcome.intent {
+        job = intent.job
+        interrupted = intent
+      }
     case .startAgain:
       observer(.recovered(sentence: "what an interrupted run had left was removed; the store is the old one"))
     case .nothingToDo: break
@@ -92,20 +95,30 @@ extension MigrationRun {
     try area.proveAttributesCanBeKept()
     try requireSpace(plan, area: area)
 
-    let intent = ReplacementIntent(
+    var intent = ReplacementIntent(
       location: held.location, job: job, planFingerprint: plan.fingerprint, source: fingerprint,
       bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
       to: mark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
-    try workshop.intents.write(intent)
-
-    stage = .migrate
-    let outcome = try HopChain(
-      plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(
-        plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-      options: request.engine, files: files, stop: stop, observer: observer
-    ).run()
+    let staged = area.path(hop: plan.hops.count - 1)
+    let outcome: HopChain.Outcome
+    if let sealed = try finished(staged, plan: plan) {
+      // An interrupted run had come as far as the verification.
+      intent.sealed = sealed
+      outcome = HopChain.Outcome(staged: staged, hops: [], wasResumed: true)
+      try workshop.intents.write(intent)
+    } else {
+      try workshop.intents.write(intent)
+      stage = .migrate
+      outcome = try HopChain(
+        plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
+        identity: Checkpoint.Identity(
+          plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
+        options: request.engine, files: files, stop: stop, observer: observer
+      ).run()
+      intent.sealed = try files.status(outcome.staged).map(SourceFingerprint.Stamp.init)
+      try workshop.intents.write(intent)
+    }
     let verified = try verify(outcome.staged, plan: plan)
 
     stage = .replace
@@ -121,6 +134,14 @@ extension MigrationRun {
       warnings: replaced.warnings, wasResumed: outcome.wasResumed)
     try? workshop.intents.remove(held.location)
     return report
+  }
+
+  /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.
+  private func finished(_ staged: FilePath, plan: MigrationPlan) throws -> SourceFingerprint.Stamp? {
+    guard let interrupted, interrupted.planFingerprint == plan.fingerprint, let sealed = interrupted.sealed,
+      let status = try files.status(staged), SourceFingerprint.Stamp(status) == sealed
+    else { return nil }
+    return sealed
   }
 
   /// What is on disk already is not needed again when a run is continued.

@@ -29,6 +29,8 @@ final class MigrationRun {
   var targetName: String?
   /// An interrupted job that is continued has its own name.
   var job: String
+  /// Its record.
+  var interrupted: ReplacementIntent?
 
   init(
     request: MigrationRequest, files: any DurableFileSystem, stop: StopSignal,
@@ -106,6 +108,11 @@ final class MigrationRun {
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, infer: request.infer, naming: request.naming,
       reader: reader)
+    // What no statement can do is refused here, before anything is written.
+    for hop in plan.hops {
+      _ = try HopCompiler.compile(
+        hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
+    }
     observer(
       .planned(
         PlanSummary(

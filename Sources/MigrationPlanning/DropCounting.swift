@@ -103,15 +103,23 @@ struct DropCounting {
         order.append(key)
         counts[key] = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(join.name))") ?? 0
       case .ownerColumn(let table, let column):
+        // By owner: another entity may keep the relationship.
         let key = Key(
           hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: table, column: column)
-        guard counts[key] == nil else { continue }
-        order.append(key)
-        counts[key] =
-          try reader.connection.integer(
-            "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table))") ?? 0
+        if counts[key] == nil { order.append(key) }
+        counts[key, default: 0] &+= try ownedRows(table: table, column: column, owner: stored)
       }
     }
+  }
+
+  /// Rows whose owner is of one entity.
+  private func ownedRows(table: String, column: String, owner: String) throws(SQLiteError) -> Int64 {
+    guard (rows[owner] ?? 0) > 0, let owners = journey.sourceSchema.table(of: owner),
+      let number = journey.sourceSchema.number(of: owner)
+    else { return 0 }
+    return try reader.connection.integer(
+      "SELECT count(*) FROM \(reader.qualified(table)) AS s JOIN \(reader.qualified(owners.name)) AS o"
+        + " ON o.Z_PK = s.\(SQLiteIdentifier.quoted(column)) WHERE o.Z_ENT = \(number)") ?? 0
   }
 
   /// Adds the values of one entity's rows; an inherited property gathers those of all subentities that drop it.

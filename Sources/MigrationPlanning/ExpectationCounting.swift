@@ -21,7 +21,10 @@ struct ExpectationCounting {
     StoreExpectation(
       rowsByEntity: rowsByEntity(), droppedRowsByEntity: droppedRows, rowsByJoinTable: try rowsByJoinTable(),
       highWaterMarks: try highWaterMarks(), danglingReferences: dangling.reduce(0) { $0 &+ $1.count },
-      storeUUID: storeUUID)
+      valuesByColumn: try ValueExpectation(
+        journey: journey, reader: reader, rows: rows, finalSchema: finalSchema
+      ).valuesByColumn(),
+      nullOrderKeys: try ValueCounts.missingOrderKeys(schema: source, reader: reader), storeUUID: storeUUID)
   }
 
   func rowsByEntity() -> [String: Int64] {

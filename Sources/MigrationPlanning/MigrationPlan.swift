@@ -148,19 +148,27 @@ package struct StoreExpectation: Sendable, Hashable {
   package let highWaterMarks: [String: Int64]
   /// Dangling references in the source, over all relationships: the result may have no more.
   package let danglingReferences: Int64
+  /// Values that are not NULL per destination table and column, in rows of the entities that have the property; absent
+  /// where no exact number is known ahead.
+  package let valuesByColumn: [String: [String: Int64]]
+  /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
+  package let nullOrderKeys: Int64
   /// Store UUID, which stays.
   package let storeUUID: String
 
   /// Makes an expectation.
   package init(
     rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
-    highWaterMarks: [String: Int64], danglingReferences: Int64, storeUUID: String
+    highWaterMarks: [String: Int64], danglingReferences: Int64, valuesByColumn: [String: [String: Int64]] = [:],
+    nullOrderKeys: Int64 = 0, storeUUID: String
   ) {
     self.rowsByEntity = rowsByEntity
     self.droppedRowsByEntity = droppedRowsByEntity
     self.rowsByJoinTable = rowsByJoinTable
     self.highWaterMarks = highWaterMarks
     self.danglingReferences = danglingReferences
+    self.valuesByColumn = valuesByColumn
+    self.nullOrderKeys = nullOrderKeys
     self.storeUUID = storeUUID
   }
 }

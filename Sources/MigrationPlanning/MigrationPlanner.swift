@@ -94,6 +94,7 @@ package enum MigrationPlanner {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
       try rows.checkUniqueness()
+      try rows.checkDiscriminators()
       try rows.findings.throwIfAny(at: place)
     }
 
@@ -105,6 +106,7 @@ package enum MigrationPlanner {
     ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     let hops = hops(edges: edges, schemas: schemas, journey: journey, rows: rows.rows)
     warnings += inspection.warnings + drops.warnings
+    warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, warnings: warnings.map { $0.located(place) },

@@ -12,6 +12,8 @@ package enum TargetVersion: Sendable, Hashable {
   case current
   /// The version of that name.
   case named(String)
+  /// The version that the store has: for looks that lead nowhere.
+  case own
 }
 
 /// The models at hand.
@@ -93,6 +95,7 @@ package struct ModelCatalog: Sendable {
     let place = Place(file: version.path)
     let names = siblings.map(\.model.name).joined(separator: ", ")
     switch target {
+    case .own: return version
     case .named(let name):
       if let found = siblings.first(where: { $0.model.name == name }) { return found }
       throw HopdError(

@@ -42,6 +42,8 @@ extension HopdError.Code {
   package static let metadataNotSupported = HopdError.Code("metadata-not-supported", exit: .dataError)
   /// Rows whose entity is unknown, in the wrong table, or abstract.
   package static let rowsOfUnknownEntity = HopdError.Code("rows-of-unknown-entity", exit: .dataError)
+  /// Rows point to a target and name another entity than the target has.
+  package static let wrongDiscriminators = HopdError.Code("wrong-discriminators", exit: .dataError)
   /// Rows break a uniqueness constraint of a later version (Core Data 134111, 1551).
   package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
   /// Rows have no value for an attribute that a later version requires (Core Data 134110, 1570).

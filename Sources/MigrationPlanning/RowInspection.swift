@@ -196,6 +196,38 @@ struct RowInspection {
     return false
   }
 
+  // MARK: References
+
+  /// To-ones that reach the last version and name another entity than their target has: what they mean is not certain.
+  mutating func checkDiscriminators() throws(SQLiteError) {
+    let disagreeing = try DiscriminatorAgreement.all(schema: schema, reader: reader).filter { $0.wrong > 0 }
+    guard !disagreeing.isEmpty, let last = journey.models.last else { return }
+    var carried: Set<PairsOrigin> = []
+    for entity in last.entities {
+      for relationship in entity.relationships {
+        guard let origin = journey.origin(ofRelationship: relationship.name, in: entity.name, at: journey.end),
+          let reached = schema.model.entity(named: origin.entity)
+        else { continue }
+        let declaring = schema.model.declaringEntity(of: origin.relationship, in: reached)?.name ?? origin.entity
+        carried.insert(
+          PairsOrigin(entity: declaring, relationship: origin.relationship, isInverted: origin.isInverted))
+      }
+    }
+    for column in disagreeing {
+      guard
+        carried.contains(
+          PairsOrigin(entity: column.entity, relationship: column.relationship, isInverted: false))
+      else { continue }
+      findings.add(
+        HopdError(
+          .wrongDiscriminators,
+          "\(column.wrong) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
+            + "(column \(column.column))",
+          at: Place(entity: column.entity, property: column.relationship),
+          hint: "the store is inconsistent: restore a backup, or set \(column.column) to the target's Z_ENT"))
+    }
+  }
+
   // MARK: Walking
 
   /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one before.

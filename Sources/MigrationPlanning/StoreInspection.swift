@@ -89,6 +89,7 @@ struct StoreInspection {
       try inspectColumns(of: table.name, predicted: table.columns.map(\.name), entity: table.rootEntity) { name in
         table.columns.first { $0.name == name }?.role
       }
+      try inspectKey(of: table)
     }
     for join in schema.joinTables {
       guard present.contains(join.name) else {
@@ -98,6 +99,7 @@ struct StoreInspection {
       try inspectColumns(of: join.name, predicted: join.columns, entity: join.entity, property: join.relationship) {
         _ in nil
       }
+      try inspectKey(of: join)
     }
     try inspectNumbers()
   }
@@ -138,6 +140,43 @@ struct StoreInspection {
           "no property explains the column \(table).\(name); it stays behind with \(count) values that are not NULL",
           at: Place(entity: entity)))
     }
+  }
+
+  /// Rows are found and copied by Z_PK: it must be the row's own number, or keys could repeat, be NULL or be text.
+  private mutating func inspectKey(of table: EntityTable) throws(SQLiteError) {
+    let keys = try keyColumns(of: table.name)
+    // For any other kind of primary key SQLite keeps an index.
+    let indexes = try keyIndexes(of: table.name)
+    let isRowNumber =
+      keys.count == 1 && keys.first?.name == "Z_PK" && keys.first?.type.uppercased() == "INTEGER" && indexes == 0
+    if !isRowNumber { mismatch("\(table.name).Z_PK is not an INTEGER PRIMARY KEY", entity: table.rootEntity) }
+  }
+
+  /// The pairs of a join table must be its primary key, and its rows must have a number to be copied by.
+  private mutating func inspectKey(of join: JoinTable) throws(SQLiteError) {
+    let keys = Set(try keyColumns(of: join.name).map(\.name))
+    if keys != [join.ownerColumn, join.targetColumn] {
+      mismatch(
+        "the pairs of the join table \(join.name) are not its primary key", entity: join.entity,
+        property: join.relationship)
+    }
+    let isWithoutNumbers = try reader.connection.integer(
+      "SELECT wr FROM pragma_table_list WHERE schema = ? AND name = ?", [.text(reader.schema), .text(join.name)])
+    if isWithoutNumbers == 1 {
+      mismatch(
+        "the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
+    }
+  }
+
+  private func keyColumns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
+    try reader.connection.rows(
+      "SELECT name, type FROM pragma_table_info(?, ?) WHERE pk > 0", [.text(table), .text(reader.schema)]
+    ) { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
+  }
+
+  private func keyIndexes(of table: String) throws(SQLiteError) -> Int64? {
+    try reader.connection.integer(
+      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table), .text(reader.schema)])
   }
 
   /// Entity numbers and parents must be those of the version; names may be old ones (store-layout §8.1).

@@ -170,6 +170,12 @@ extension StoreReader {
   ) throws -> Result {
     let place = Place(store: location.database)
     let before = try stamps(of: location)
+    let file = StoreFileUse.File(device: UInt64(before.device), inode: UInt64(before.inode))
+    guard StoreFileUse.beginReading(file) else {
+      throw HopdError(
+        .storeBusy, "the store is being migrated by this process", at: place, hint: "try again when that is done")
+    }
+    defer { StoreFileUse.endReading(file) }
     try checkHeader(of: location)
     if before.journalBytes > 0 {
       throw HopdError(
@@ -234,14 +240,15 @@ extension StoreReader {
         hint: "is it there, a plain file, and readable?")
     }
     if error.code == SQLITE_IOERR {
-      return HopdError(.inputOutput, "the disk reports an error", at: place, cause: error)
+      return HopdError(
+        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "look at the system's log")
     }
     if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
       return HopdError(
         .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
         hint: "restore the store from a backup")
     }
-    return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error)
+    return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error, hint: "please report this")
   }
 
   private struct FileStamps: Equatable {

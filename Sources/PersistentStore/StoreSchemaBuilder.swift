@@ -33,6 +33,9 @@ extension StoreSchema {
 }
 
 struct StoreSchemaBuilder {
+  /// SQLITE_MAX_COLUMN as SQLite is built everywhere [sqlite.org/limits.html].
+  static let maximumColumns = 2000
+
   typealias PropertyKey = StoreSchema.PropertyKey
 
   let model: ManagedObjectModel
@@ -72,6 +75,11 @@ struct StoreSchemaBuilder {
         refuse("the entities \(other) and \(table.rootEntity) would share the table \(table.name)", table.rootEntity)
       }
       seen[table.name] = table.rootEntity
+      if table.columns.count > StoreSchemaBuilder.maximumColumns {
+        refuse(
+          "its table would have \(table.columns.count) columns, and SQLite makes at most "
+            + "\(StoreSchemaBuilder.maximumColumns)", table.rootEntity)
+      }
     }
   }
 

@@ -28,6 +28,8 @@ package final class HeldStore {
 
   private let files: any DurableFileSystem
   private let lock: FileLock
+  private let use: HeldFile
+  private let fingerprint: SourceFingerprint?
   private let directoryIdentity: FileIdentity
   private var held: Connection?
 
@@ -59,10 +61,19 @@ package final class HeldStore {
           .notAStore, "the name stands for \(found.kind); only regular files are stores",
           hint: "name the file itself, not a link to it")
       }
+      // SQLite opens what lies under these names without looking: a pipe would hold the caller for ever.
+      for file in location.sideFiles {
+        guard let side = try files.status(file), side.kind != .regular else { continue }
+        throw HopdError(
+          .notAStore, "the name of its side file stands for \(side.kind)", at: Place(file: file),
+          hint: "move it away: beside a store there are only files that SQLite made")
+      }
 
       // P2: one owner.
       lock = try HeldStore.lock(location, lockDirectory: lockDirectory, files: files)
 
+      // Within this process too: closing any other descriptor of the file would drop the lock.
+      use = try HeldFile(found.identity)
       try files.checkWritable(directory)
       try files.checkWritable(database)
       // A raw descriptor of the store: the last one before SQLite's locks.
@@ -95,6 +106,7 @@ package final class HeldStore {
       directoryIdentity = folder.identity
       held = connection
       self.files = files
+      fingerprint = try SourceFingerprint(of: location, files: files)
     } catch let error as HopdError {
       throw error.located(place)
     }
@@ -128,10 +140,21 @@ package final class HeldStore {
     // If another file lies under the name now, its -wal is not ours to fold in.
     if let held, (try? isStillThere()) != true { held.keepWriteAheadLogOnClose() }
     held = nil
+    use.end()
     lock.release()
   }
 
   deinit { release() }
+
+  /// Throws `.storeChanged` unless database and log are to the byte count and the nanosecond what they were when the
+  /// store was locked: the last look before the log is folded in. Locks keep others out; this notices where they did not.
+  func requireUnchanged() throws {
+    guard try SourceFingerprint(of: location, files: files) == fingerprint else {
+      throw HopdError(
+        .storeChanged, "the store was written although it was locked", at: Place(store: location.database),
+        hint: "nothing was changed; is it on a file system without locks? The next run starts over")
+    }
+  }
 
   /// Closes the connection and keeps the lock, for the steps after the rename.
   func closeConnection() { held = nil }
@@ -159,6 +182,10 @@ package final class HeldStore {
   /// Throws `.cannotReplace` with every reason why a rename cannot keep what must be kept (replacement.md §1).
   package func requireRenameKeepsEverything() throws {
     var reasons: [HopdError] = []
+    // As it is now: a name may have been added since the store was opened.
+    guard let status = try files.status(location.database) else {
+      throw HopdError(.notFound, "the store is gone", at: Place(store: location.database))
+    }
     if status.links > 1 {
       reasons.append(
         HopdError(.cannotReplace, "the store has \(status.links) names (hard links); a rename would part them"))
@@ -182,4 +209,25 @@ package final class HeldStore {
   package var storeUUID: String? {
     try? connection.text("SELECT Z_UUID FROM Z_METADATA LIMIT 1")
   }
+}
+
+/// The mark of this process that a file is held; it goes with its owner.
+private final class HeldFile {
+  private let file: StoreFileUse.File
+  private var isHeld = true
+
+  init(_ identity: FileIdentity) throws {
+    file = StoreFileUse.File(device: identity.device, inode: identity.inode)
+    guard StoreFileUse.beginHolding(file) else {
+      throw HopdError(
+        .storeBusy, "the store is in use by another job of this process", hint: "it is tried again by itself")
+    }
+  }
+
+  func end() {
+    if isHeld { StoreFileUse.endHolding(file) }
+    isHeld = false
+  }
+
+  deinit { end() }
 }

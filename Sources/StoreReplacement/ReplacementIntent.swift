@@ -66,6 +66,9 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var storeUUID: String?
   /// How far it came.
   package var stage: Stage = .building
+  /// The finished staged store, once it is complete and waits for its verification: a run that is stopped then goes on
+  /// there. Absent in records of before.
+  package var sealed: SourceFingerprint.Stamp?
   /// Start of the job, seconds since 1970.
   package var startedAt: Int64
 

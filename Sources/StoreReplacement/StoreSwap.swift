@@ -113,6 +113,7 @@ package struct StoreSwap {
       try held.requireRenameKeepsEverything()
       try intents.write(intent)
       try held.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
+      try held.requireUnchanged()
       let new = try seal(staged, like: held, journalMode: journalMode)
       undo.staged = new
       try foldLog(of: held, &undo)

@@ -3,7 +3,7 @@ import MigrationPlanning
 import PersistentStore
 import SQLite
 
-/// Checks of what a store holds: keys, entities of rows, counts, references.
+/// Checks of what a store holds: keys, entities of rows, counts, values, references, order.
 struct ContentChecks {
   let reader: StoreReader
   let schema: StoreSchema
@@ -67,30 +67,69 @@ struct ContentChecks {
     return result("counts", problems, "\(total) rows, as many as the source has for them")
   }
 
-  /// Every discriminator is the Z_ENT of the row it points to.
-  func discriminators() throws(SQLiteError) -> VerificationCheck {
+  /// Values per column, in the rows of the entities that have the property, as counted in the source.
+  func values() throws(SQLiteError) -> VerificationCheck {
+    guard let expectation else { return result("values", [], "nothing to compare with") }
     var problems: [String] = []
     var looked = 0
+    var total: Int64 = 0
     for table in schema.tables {
-      for column in table.columns {
-        guard case .discriminator(let entity, let relationship) = column.role,
-          case .toOne(_, let key, _, _) = schema.storage(ofRelationship: relationship, in: entity),
-          let destination = schema.model.entity(named: entity).flatMap({
-            schema.model.allRelationships(of: $0)[relationship]?.destinationEntityName
-          }), let target = schema.table(of: destination)
-        else { continue }
+      guard let wanted = expectation.valuesByColumn[table.name] else { continue }
+      let columns = table.columns.filter { wanted[$0.name] != nil }
+      let questions = columns.map { column in
+        let having = Set(entitiesHaving(column).compactMap { schema.number(of: $0) })
+        let isWholeTable = table.entities.allSatisfy { schema.number(of: $0).map(having.contains) ?? false }
+        return ValueCounts.Question(column: column.name, entities: isWholeTable ? nil : having.sorted())
+      }
+      let counts = try ValueCounts.count(questions, in: table.name, reader: reader)
+      for (column, found) in zip(columns, counts) {
         looked += 1
-        let (quotedKey, quotedColumn) = (SQLiteIdentifier.quoted(key), SQLiteIdentifier.quoted(column.name))
-        let wrong =
-          try reader.connection.integer(
-            "SELECT count(*) FROM \(reader.qualified(table.name)) AS s JOIN \(reader.qualified(target.name)) AS t"
-              + " ON t.Z_PK = s.\(quotedKey) WHERE s.\(quotedColumn) IS NOT t.Z_ENT") ?? 0
-        if wrong > 0 {
-          problems.append("\(wrong) rows of \(entity).\(relationship) name the wrong entity of their target")
+        total &+= found
+        if let wanted = wanted[column.name], found != wanted {
+          problems.append("\(table.name).\(column.name) has \(found) values in place of \(wanted)")
         }
       }
     }
-    return result("discriminators", problems, "\(looked) discriminator columns agree with their targets")
+    return result("values", problems, "\(total) values in \(looked) columns, as many as the source has for them")
+  }
+
+  /// The entities in whose rows a column of their table means something.
+  private func entitiesHaving(_ column: SchemaColumn) -> [String] {
+    let top: Entity?
+    switch column.role {
+    case .primaryKey, .entityNumber, .saveCount: return schema.model.entities.map(\.name)
+    case .attribute(let entity, _), .toOne(let entity, _), .discriminator(let entity, _), .orderKey(let entity, _):
+      top = schema.model.entity(named: entity)
+    case .owner(let entity, let relationship):
+      top = schema.model.entity(named: entity).flatMap { owner in
+        schema.model.allRelationships(of: owner)[relationship].flatMap {
+          schema.model.entity(named: $0.destinationEntityName)
+        }
+      }
+    }
+    return top.map { schema.model.subtree(of: $0).map(\.name) } ?? []
+  }
+
+  /// No more references of ordered relationships without a place in the order than the source had.
+  func orderKeys() throws(SQLiteError) -> VerificationCheck {
+    let missing = try ValueCounts.missingOrderKeys(schema: schema, reader: reader)
+    // Core Data numbers such objects when it touches them; a migration may not lose an order that was there.
+    let isFine = expectation.map { missing <= $0.nullOrderKeys } ?? true
+    return VerificationCheck(
+      name: "order-keys", passed: isFine,
+      detail: missing == 0
+        ? "every object of an ordered relationship has its place"
+        : "\(missing) objects of ordered relationships have no place in the order"
+          + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""))
+  }
+
+  /// Every discriminator is the Z_ENT of the row it points to.
+  func discriminators() throws(SQLiteError) -> VerificationCheck {
+    let found = try DiscriminatorAgreement.all(schema: schema, reader: reader)
+    let problems = found.filter { $0.wrong > 0 }.map {
+      "\($0.wrong) rows of \($0.entity).\($0.relationship) name the wrong entity of their target"
+    }
+    return result("discriminators", problems, "\(found.count) discriminator columns agree with their targets")
   }
 
   /// No more references to rows that are not there than the source had.

@@ -94,9 +94,13 @@ package struct StoreVerifier {
     guard checks.allSatisfy({ $0.name != "schema" || $0.passed }) else { return checks }
     checks.append(try content.primaryKeys())
     checks.append(try content.rowEntities())
-    if expectation != nil { checks.append(try content.counts()) }
+    if expectation != nil {
+      checks.append(try content.counts())
+      checks.append(try content.values())
+    }
     checks.append(try content.discriminators())
     checks.append(try content.references())
+    checks.append(try content.orderKeys())
     checks.append(try integrity(reader))
     return checks
   }

@@ -23,7 +23,7 @@ struct DumpCommand: HopctlCommand {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location, catalog: loaded.catalog,
-        target: loaded.watch?.target.map { .named($0) } ?? .current)
+        target: .own)
       guard let version = found.version, let metadata = found.metadata else {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }

@@ -27,10 +27,9 @@ struct VerifyCommand: HopctlCommand {
     let location = try store.location()
     let loaded = try models.load(for: location)
     output.warn(loaded.warnings)
-    let target = loaded.watch?.target.map { TargetVersion.named($0) } ?? .current
     let (version, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
-        reader: reader, location: location, catalog: loaded.catalog, target: target)
+        reader: reader, location: location, catalog: loaded.catalog, target: .own)
       guard let version = found.version, let metadata = found.metadata else {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }

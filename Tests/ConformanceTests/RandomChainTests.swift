@@ -30,14 +30,21 @@ import Testing
 
   @Test func everyPathReachesTheSameObjects() throws {
     var compared = 0
+    var refused = 0
     for seed in 1...UInt64(Self.count) {
-      compared += try tryWorld(seed)
+      guard let objects = try tryWorld(seed) else {
+        refused += 1
+        continue
+      }
+      compared += objects
     }
-    print("\(Self.count) worlds, \(compared) objects compared")
+    print("\(Self.count) worlds, \(refused) not inferable, \(compared) objects compared")
     #expect(compared > Self.count)
+    #expect(refused * 3 <= Self.count)
   }
 
-  private func tryWorld(_ seed: UInt64) throws -> Int {
+  /// Objects compared; nil for a world whose chain cannot be inferred.
+  private func tryWorld(_ seed: UInt64) throws -> Int? {
     var world = RandomModels(seed: seed)
     var versions = [world.model("V1")]
     for number in 2...4 {
@@ -58,7 +65,9 @@ import Testing
     let source = StoreLocation(database: original)
     var expected = try dump(source, model: versions[0])
     for (before, after) in zip(versions, versions.dropFirst()) {
-      let mapping = try MappingInference.infer(from: before, to: after)
+      // A few random changes together can be one that is refused, as a relationship whose destination went: such a world
+      // has nothing to compare.
+      guard let mapping = try? MappingInference.infer(from: before, to: after) else { return nil }
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
     }
     for (path, chunk, interrupts) in [("whole", Int64(50_000), false), ("chunks", 7, false), ("interrupted", 7, true)] {

@@ -115,7 +115,8 @@ struct RandomModels {
 
   private mutating func change() {
     guard let index = entities.indices.randomElement(using: &dice) else { return }
-    switch Int.random(in: 0..<14, using: &dice) {
+    switch Int.random(in: 0..<16, using: &dice) {
+    case 14, 15: moveRelationshipUp(index)
     case 13: renameOneEndSilently(index)
     case 0:
       var new = attribute()
@@ -204,6 +205,21 @@ struct RandomModels {
     for e in entities.indices {
       for r in entities[e].relationships.indices where entities[e].relationships[r].inverseName == old {
         entities[e].relationships[r].inverseName = new
+      }
+    }
+  }
+
+  /// A relationship goes to the parent; its inverse then points at the parent.
+  private mutating func moveRelationshipUp(_ index: Int) {
+    guard let parentName = entities[index].parentName, !entities[index].relationships.isEmpty,
+      let parent = entities.firstIndex(where: { $0.name == parentName })
+    else { return }
+    let moved = entities[index].relationships.removeLast()
+    entities[parent].relationships.append(moved)
+    guard let inverse = moved.inverseName else { return }
+    for e in entities.indices {
+      for r in entities[e].relationships.indices where entities[e].relationships[r].name == inverse {
+        entities[e].relationships[r].destinationEntityName = parentName
       }
     }
   }

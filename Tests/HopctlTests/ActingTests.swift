@@ -55,6 +55,44 @@ struct ActingTests {
     #expect(try room.snapshot().filter { !$0.hasPrefix("new.sqlite") } == before.filter { !$0.hasPrefix("new.sqlite") })
   }
 
+  @Test(.enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
+  func theLeastAndTheLargestKeyAreCarried() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    let largest = Int64.max
+    for (old, new) in [(1, Int64.min), (2, -1), (3, 0), (4, largest)] {
+      try room.sql(store, "UPDATE ZKEEPER SET Z_PK = \(new) WHERE Z_PK = \(old)")
+      try room.sql(store, "UPDATE ZANIMAL SET ZKEEPER = \(new) WHERE ZKEEPER = \(old)")
+    }
+    try room.sql(store, "UPDATE Z_PRIMARYKEY SET Z_MAX = \(largest) WHERE Z_NAME = 'Keeper'")
+    let copy = room.path("stores/b.sqlite")
+    let outcome = try room.run("migrate", store, "--models", room.model, "--output", copy)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    let keys = "SELECT group_concat(Z_PK) FROM (SELECT Z_PK FROM ZKEEPER ORDER BY Z_PK)"
+    let before = try room.sql(store, keys)
+    #expect(before.hasPrefix("\(Int64.min),") && before.contains("\(largest)"))
+    #expect(try room.sql(copy, keys) == before)
+    #expect(try room.run("verify", copy, "--models", room.model).status == 0)
+  }
+
+  @Test(.enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
+  func aDamagedStoreThatIsCurrentIsNotCopied() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", version: "Zoo 10", rows: 300)
+    // A page that only a check of the whole file reads: the root of an index, emptied.
+    let page = try #require(
+      Int(try room.sql(store, "SELECT max(rootpage) FROM sqlite_master WHERE name = 'ZANIMAL_ZKEEPER_INDEX'")))
+    let size = try #require(Int(try room.sql(store, "PRAGMA page_size")))
+    let descriptor = open(store, O_WRONLY)
+    #expect(pwrite(descriptor, [UInt8](repeating: 0, count: size), size, (page - 1) * size) == size)
+    close(descriptor)
+    let copy = room.path("stores/b.sqlite")
+    let outcome = try room.run("migrate", store, "--models", room.model, "--output", copy)
+    #expect(outcome.status == 65, "\(outcome.output) \(outcome.errors)")
+    #expect(outcome.errors.contains("hint:"))
+    #expect(access(copy, F_OK) != 0)
+  }
+
   @Test func migrateThereAndRestoreBack() throws {
     let room = try Room()
     let store = try room.store("a.sqlite", rows: 300)

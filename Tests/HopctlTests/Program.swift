@@ -152,7 +152,12 @@ final class Room {
 
   /// Starts hopctl; its state lies in this folder and its streams in files.
   private func start(_ arguments: [String]) throws -> (process: pid_t, output: String, errors: String) {
-    let program = try #require(Program.path)
+    try start(program: try #require(Program.path), arguments)
+  }
+
+  private func start(
+    program: FilePath, _ arguments: [String]
+  ) throws -> (process: pid_t, output: String, errors: String) {
     let (output, errors) = (
       path(".out-\(UInt32.random(in: 0 ... .max))"), path(".err-\(UInt32.random(in: 0 ... .max))")
     )
@@ -184,6 +189,15 @@ final class Room {
     // A signal's number with 128 added, as a shell tells it.
     let code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
     return Outcome(status: code, output: try text(started.output), errors: try text(started.errors))
+  }
+
+  /// Changes or asks a store by sqlite3; the answer without the end of its line.
+  @discardableResult
+  func sql(_ store: String, _ statement: String) throws -> String {
+    let started = try start(program: "/usr/bin/sqlite3", [store, statement])
+    let outcome = try wait(started)
+    try #require(outcome.status == 0, "\(outcome.errors)")
+    return outcome.output.split(separator: "\n").joined(separator: "\n")
   }
 
   /// Runs hopctl to its end.

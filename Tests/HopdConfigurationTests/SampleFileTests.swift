@@ -41,7 +41,7 @@ import Testing
         [[watch]]
         name = "library"
         directory = "/srv/library/stores"
-        models = ["/srv/library/models/Library.momd"]
+        models = ["/srv/library/models/Library.xcdatamodeld"]
         """, file: "minimal.toml")
     #expect(try Self.configuration(node) == Self.configuration(minimal))
   }

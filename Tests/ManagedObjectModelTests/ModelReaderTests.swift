@@ -51,6 +51,20 @@ private final class Scratch {
     #expect(bundle.warnings.isEmpty)
   }
 
+  @Test func everyFileThatIsNoModelHasAHint() throws {
+    let scratch = try Scratch()
+    for contents in ["", "<model", "noise", "<plist/>", "<!DOCTYPE model [<!ENTITY a 'b'>]><model/>"] {
+      let path = try scratch.bundle("Model", versions: ["Model"])
+      try scratch.write(contents, to: "Model.xcdatamodeld/Model.xcdatamodel/contents")
+      let error = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
+      #expect(error?.hint != nil && error?.code.exit == .dataError, "\(contents): \(error?.description ?? "")")
+    }
+    for missing in ["no-such-folder", "Model.xcdatamodeld/Model.xcdatamodel/contents"] {
+      let error = #expect(throws: HopdError.self) { try ModelReader.findBundles(in: scratch.path.appending(missing)) }
+      #expect(error?.hint != nil, "\(missing)")
+    }
+  }
+
   @Test func declaredOrder() throws {
     let scratch = try Scratch()
     let path = try scratch.bundle("M", versions: ["Beta", "Alpha", "M"], current: "M.xcdatamodel")

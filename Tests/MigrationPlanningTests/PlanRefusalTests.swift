@@ -42,6 +42,45 @@ import Testing
     }
   }
 
+  @Test func keysThatSQLiteDoesNotKeepAreRefused() throws {
+    let model = try simple.model("V1")
+    // Keys of these tables may repeat, be NULL or be text: a copy by ranges of numbers would lose rows or never end.
+    for columns in [
+      "Z_PK INTEGER, Z_ENT INTEGER, Z_OPT INTEGER, ZX VARCHAR)",
+      "Z_PK INT PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZX VARCHAR)",
+      "Z_PK INTEGER PRIMARY KEY DESC, Z_ENT INTEGER, Z_OPT INTEGER, ZX VARCHAR)",
+      "Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZX VARCHAR) WITHOUT ROWID",
+      "Z_PK INTEGER, Z_ENT INTEGER, Z_OPT INTEGER, ZX VARCHAR, PRIMARY KEY (Z_PK, Z_ENT))",
+    ] {
+      let error = refusal(
+        try SmallStore(model, "DROP TABLE ZA; CREATE TABLE ZA (\(columns); INSERT INTO ZA VALUES (1, 1, 1, 'x')"),
+        simple)
+      #expect(error?.code == .schemaMismatch, "\(columns): \(error?.description ?? "")")
+      #expect(error?.message.contains("ZA.Z_PK") == true && error?.place.entity == "A" && error?.hint != nil)
+    }
+  }
+
+  @Test func joinTablesWithoutTheirKeyAreRefused() throws {
+    let first = [
+      entity("A", [attribute("x")], [toMany("bs", "B", inverse: "as")]),
+      entity("B", [], [toMany("as", "A", inverse: "bs")]),
+    ]
+    let catalog = catalog(first, first + [entity("C")])
+    let model = try catalog.model("V1")
+    let join = try #require(StoreSchema(model: model, frameworkVersion: 1344).joinTables.first)
+    #expect(try SmallStore(model).plan(catalog).hops.count == 1)
+    let (owner, target) = (join.ownerColumn, join.targetColumn)
+    for columns in [
+      "\(owner) INTEGER, \(target) INTEGER)",
+      "\(owner) INTEGER, \(target) INTEGER, PRIMARY KEY (\(owner), \(target))) WITHOUT ROWID",
+    ] {
+      let error = refusal(
+        try SmallStore(model, "DROP TABLE \(join.name); CREATE TABLE \(join.name) (\(columns)"), catalog)
+      #expect(error?.code == .schemaMismatch, "\(columns): \(error?.description ?? "")")
+      #expect(error?.place.property == join.relationship)
+    }
+  }
+
   @Test func metadataThatCannotBeFollowed() throws {
     let model = try simple.model("V1")
     for (key, value, code) in [
@@ -89,6 +128,37 @@ import Testing
     #expect(error?.reasons.map(\.place.row) == [4, 7])
     #expect(error?.reasons[0].message.contains("2 rows") == true)
     #expect(error?.reasons[1].message.contains("3 rows") == true)
+  }
+
+  /// A to-one that names another entity than its target has cannot be carried; where it is dropped it is no obstacle.
+  @Test func wrongDiscriminatorsThatWouldBeCarried() throws {
+    let tree = [entity("P", [], [toMany("owners", "Q", inverse: "p")]), entity("S", parent: "P")]
+    let pointing = tree + [entity("Q", [], [toOne("p", "P", inverse: "owners")])]
+    let carrying = catalog(pointing, pointing + [entity("Z")])
+    let dropping = catalog(pointing, [entity("P"), entity("S", parent: "P"), entity("Q")])
+    let model = try carrying.model("V1")
+    let schema = StoreSchema(model: model, frameworkVersion: 1344)
+    guard case .toOne(let table, let key, let discriminator?, _) = schema.storage(ofRelationship: "p", in: "Q") else {
+      Issue.record("Q.p has no discriminator")
+      return
+    }
+    for (number, isWrong) in [("1", true), ("2", false), ("NULL", true), ("77", true), ("'text'", true)] {
+      let rows = """
+        INSERT INTO ZP (Z_PK, Z_ENT, Z_OPT) VALUES (5, 2, 1);
+        INSERT INTO \(table) (Z_PK, Z_ENT, Z_OPT, \(key), \(discriminator)) VALUES
+          (1, 3, 1, 5, \(number)), (2, 3, 1, NULL, NULL), (3, 3, 1, 999, 1)
+        """
+      let store = try SmallStore(model, rows)
+      #expect(try store.plan(dropping).hops.count == 1)
+      guard isWrong else {
+        #expect(try store.plan(carrying).hops.count == 1)
+        continue
+      }
+      let error = refusal(store, carrying)
+      #expect(error?.code == .wrongDiscriminators && error?.code.exit == .dataError, "\(number)")
+      #expect(error?.message.hasPrefix("1 row") == true && error?.message.contains("text") == false)
+      #expect(error?.place.entity == "Q" && error?.place.property == "p" && error?.hint != nil)
+    }
   }
 
   @Test func anEntityThatBecomesAbstractMayHaveNoRows() throws {
@@ -188,6 +258,22 @@ import Testing
   }
 
   // MARK: Models
+
+  @Test func tablesWithMoreColumnsThanSQLiteMakesAreRefused() throws {
+    // Z_PK, Z_ENT and Z_OPT come to the attributes.
+    for (count, fits) in [(1997, true), (1998, false)] {
+      let wide = entity("A", (0..<count).map { attribute("a\($0)") })
+      let catalog = catalog([entity("A")], [wide])
+      let store = try SmallStore(try catalog.model("V1"))
+      if fits {
+        #expect(try store.plan(catalog).hops.count == 1)
+      } else {
+        let error = refusal(store, catalog)
+        #expect(error?.code == .layoutUnsupported && error?.place.entity == "A" && error?.hint != nil)
+        #expect(error?.message.contains("2001") == true)
+      }
+    }
+  }
 
   @Test func layoutsThatAreNotKnownAreRefused() throws {
     let catalog = catalog(

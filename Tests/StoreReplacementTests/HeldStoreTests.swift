@@ -111,6 +111,29 @@ struct HeldStoreTests {
     if kind != .rollback { #expect(busyWithoutLease(world) == .storeBusy, "an idle connection of a WAL store") }
   }
 
+  @Test(
+    "Whatever else than a file lies under a side file's name is refused before SQLite opens it", .timeLimit(.minutes(1))
+  )
+  func sideFilesThatAreNoFiles() throws {
+    for side in ["-wal", "-shm", "-journal"] {
+      for kind in ["pipe", "folder", "link"] {
+        let world = try TestWorld(.rollback)
+        let file = world.stores.appending("Library.sqlite\(side)")
+        switch kind {
+        case "pipe": #expect(mkfifo(file.string, 0o600) == 0)
+        case "folder": try world.plain.makeDirectory(file, mode: 0o700)
+        default: #expect(symlink("/dev/zero", file.string) == 0)
+        }
+        let error = #expect(throws: HopdError.self, "\(side) \(kind)") {
+          _ = try HeldStore(
+            location: StoreLocation(database: world.stores.appending("Library.sqlite")), lockDirectory: world.locks)
+        }
+        #expect(error?.code == .notAStore && error?.hint != nil)
+        #expect(error?.place.file?.lastComponent == file.lastComponent)
+      }
+    }
+  }
+
   @Test("Links, pipes and directories are no stores, and nothing waits for them")
   func notFiles() throws {
     let world = try TestWorld(.rollback)

@@ -1,0 +1,137 @@
+// References that a hop clears because the entity of their target goes: the relationship stays, its objects stay, and
+// still some of them point at nothing afterwards. Counted in the store as it is, and told like every other loss.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct ClearedReferences {
+  private let journey: Journey
+  private let reader: StoreReader
+  private let rows: [String: Int64]
+
+  private var source: StoreSchema { journey.sourceSchema }
+
+  /// A relationship that goes on, and an entity it can point to that does not.
+  private struct Key: Hashable {
+    let hop: Int
+    let entity: String
+    let relationship: String
+    /// As named in the hop's source version, and in the store.
+    let removed: String
+    let stored: String
+    let origin: PairsOrigin
+  }
+
+  init(journey: Journey, reader: StoreReader, rows: [String: Int64]) {
+    self.journey = journey
+    self.reader = reader
+    self.rows = rows
+  }
+
+  /// One warning per relationship and removed entity, in the order of hops, entities and properties.
+  func warnings() throws(SQLiteError) -> [HopdError] {
+    var order: [Key] = []
+    var owners: [Key: Set<Int64>] = [:]
+    for hop in journey.mappings.indices {
+      for (key, owner) in keys(of: hop) {
+        if owners[key] == nil { order.append(key) }
+        owners[key, default: []].insert(owner)
+      }
+    }
+    var warnings: [HopdError] = []
+    for key in order {
+      let count = try count(key, owners: owners[key] ?? [])
+      guard count > 0 else { continue }
+      warnings.append(
+        HopdError(
+          .dataDropped,
+          "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
+            + "\(count == 1 ? "it points" : "they point") are dropped",
+          at: Place(
+            hop: "\(journey.models[key.hop].name) → \(journey.models[key.hop + 1].name)", entity: key.entity,
+            property: key.relationship),
+          hint: "if \(key.removed) was renamed, set its renaming identifier in \(journey.models[key.hop + 1].name)"))
+    }
+    return warnings
+  }
+
+  /// The relationships that a hop carries and that may point at rows it drops, each with the number of an owner.
+  private func keys(of hop: Int) -> [(Key, owner: Int64)] {
+    let (mapping, model) = (journey.mappings[hop], journey.models[hop])
+    let removed = mapping.entityMappings.filter { $0.destinationEntity == nil }.compactMap { entity in
+      entity.sourceEntity.flatMap { name in
+        journey.sourceEntity(of: name, at: hop).map { (name: name, stored: $0) }
+      }
+    }.filter { (rows[$0.stored] ?? 0) > 0 }
+    guard !removed.isEmpty else { return [] }
+    var keys: [(Key, owner: Int64)] = []
+    for entity in mapping.entityMappings where entity.destinationEntity != nil {
+      guard let name = entity.sourceEntity, let stored = journey.sourceEntity(of: name, at: hop),
+        (rows[stored] ?? 0) > 0, let owner = source.number(of: stored)
+      else { continue }
+      for relationship in entity.relationships {
+        guard let pairs = relationship.source, let reached = model.entity(named: pairs.entity),
+          let value = model.allRelationships(of: reached)[pairs.relationship],
+          let origin = canonicalOrigin(of: pairs, at: hop)
+        else { continue }
+        // A to-many over a to-one loses no more than the objects themselves: their to-one goes with them.
+        let inverse = model.inverse(of: value)?.relationship
+        if !pairs.isInverted, value.isToMany, inverse?.isToMany == false { continue }
+        if pairs.isInverted, !value.isToMany { continue }
+        let target = pairs.isInverted ? reached.name : value.destinationEntityName
+        let declarer = model.declaringEntity(of: pairs.relationship, in: reached)?.name ?? reached.name
+        for gone in removed {
+          guard let lost = model.entity(named: gone.name),
+            model.lineage(of: lost).contains(where: { $0.name == target })
+          else { continue }
+          let key = Key(
+            hop: hop, entity: pairs.isInverted ? name : declarer,
+            relationship: pairs.isInverted ? relationship.destination : pairs.relationship, removed: gone.name,
+            stored: gone.stored, origin: origin)
+          keys.append((key, owner))
+        }
+      }
+    }
+    return keys
+  }
+
+  /// The store's relationship, named by the entity that declares it, so that subentities share it.
+  private func canonicalOrigin(of pairs: RelationshipMapping.SourcePairs, at hop: Int) -> PairsOrigin? {
+    guard let origin = journey.origin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop),
+      let entity = source.model.entity(named: origin.entity)
+    else { return nil }
+    return PairsOrigin(
+      entity: source.model.declaringEntity(of: origin.relationship, in: entity)?.name ?? origin.entity,
+      relationship: origin.relationship, isInverted: origin.isInverted != pairs.isInverted)
+  }
+
+  private func count(_ key: Key, owners: Set<Int64>) throws(SQLiteError) -> Int64 {
+    guard let storage = source.storage(ofRelationship: key.origin.relationship, in: key.origin.entity),
+      let entity = source.model.entity(named: key.origin.entity),
+      let value = source.model.allRelationships(of: entity)[key.origin.relationship],
+      let near = source.table(of: entity.name)?.name, let far = source.table(of: value.destinationEntityName)?.name,
+      let gone = source.number(of: key.stored)
+    else { return 0 }
+    var table: String
+    var ends: (near: String, far: String)
+    switch storage {
+    case .toOne(let name, let column, _, _): (table, ends) = (name, ("Z_PK", column))
+    case .inverseOfToOne(let name, let column, _), .ownerColumn(let name, let column):
+      (table, ends) = (name, (column, "Z_PK"))
+    case .join(let join, let isOwner):
+      table = join.name
+      ends = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+    }
+    let (ownerTable, targetTable) = key.origin.isInverted ? (far, near) : (near, far)
+    let (owner, target) = key.origin.isInverted ? (ends.far, ends.near) : (ends.near, ends.far)
+    let list = owners.sorted().map(String.init).joined(separator: ", ")
+    return try reader.connection.integer(
+      "SELECT count(*) FROM \(reader.qualified(table)) AS p"
+        + " JOIN \(reader.qualified(targetTable)) AS t ON t.Z_PK = p.\(SQLiteIdentifier.quoted(target))"
+        + " JOIN \(reader.qualified(ownerTable)) AS o ON o.Z_PK = p.\(SQLiteIdentifier.quoted(owner))"
+        + " WHERE t.Z_ENT = \(gone) AND o.Z_ENT IN (\(list))") ?? 0
+  }
+}

@@ -1,0 +1,271 @@
+// How many values each column of the finished store must hold, from what the source holds. Only the rows of entities
+// that have the property count: what stands in a sibling's row belongs to nobody. Where a hop filters, turns round or
+// moves a relationship there is no number, never a guess.
+
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct ValueExpectation {
+  let journey: Journey
+  let reader: StoreReader
+  /// Rows per entity of the store.
+  let rows: [String: Int64]
+  /// Layout of the last version.
+  let finalSchema: StoreSchema
+
+  private var source: StoreSchema { journey.sourceSchema }
+
+  /// A number of values: some known already, the rest in columns of the source.
+  private struct Sum {
+    var known: Int64 = 0
+    /// Entities of the store by table and column.
+    var columns: [Column: Set<String>] = [:]
+  }
+
+  private struct Column: Hashable {
+    let table: String
+    let name: String
+  }
+
+  /// Where the values of a key column come from.
+  private enum Trail {
+    /// The relationship begins empty on the way.
+    case empty
+    /// A column of the store, every value of which arrives.
+    case column(Column)
+    /// No exact number is known.
+    case unknown
+  }
+
+  /// Values per destination table and column, wherever the number is certain.
+  func valuesByColumn() throws(SQLiteError) -> [String: [String: Int64]] {
+    // Nothing is written to a store that is at the target already, so nothing will be compared.
+    guard journey.end > 0 else { return [:] }
+    var sums: [(table: String, column: String, sum: Sum)] = []
+    for table in finalSchema.tables {
+      for column in table.columns {
+        guard let sum = sum(of: column) else { continue }
+        sums.append((table.name, column.name, sum))
+      }
+    }
+    let counts = try counts(sums.map(\.sum))
+    var values: [String: [String: Int64]] = [:]
+    for (table, column, sum) in sums {
+      values[table, default: [:]][column] = sum.columns.reduce(sum.known) { total, part in
+        let question = question(part.key, entities: part.value)
+        return total &+ (counts[part.key.table]?[question] ?? 0)
+      }
+    }
+    return values
+  }
+
+  /// One SELECT per table of the source.
+  private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [ValueCounts.Question: Int64]] {
+    var questions: [String: [ValueCounts.Question]] = [:]
+    for sum in sums {
+      for (column, entities) in sum.columns {
+        let question = question(column, entities: entities)
+        if questions[column.table]?.contains(question) != true {
+          questions[column.table, default: []].append(question)
+        }
+      }
+    }
+    var counts: [String: [ValueCounts.Question: Int64]] = [:]
+    for (table, asked) in questions {
+      let answers = try ValueCounts.count(asked, in: table, reader: reader)
+      counts[table] = Dictionary(zip(asked, answers), uniquingKeysWith: { first, _ in first })
+    }
+    return counts
+  }
+
+  private func question(_ column: Column, entities: Set<String>) -> ValueCounts.Question {
+    let inTable = source.tables.first { $0.name == column.table }?.entities ?? []
+    // Nobody else has rows in the table: no filter is needed, and none is paid for.
+    if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
+      return ValueCounts.Question(column: column.name, entities: nil)
+    }
+    return ValueCounts.Question(
+      column: column.name, entities: entities.compactMap { source.number(of: $0) }.sorted())
+  }
+
+  private func sum(of column: SchemaColumn) -> Sum? {
+    switch column.role {
+    case .attribute(let entity, let name): attributeSum(name, of: entity)
+    case .toOne(let entity, let relationship): toOneSum(relationship, of: entity)
+    case .owner(let entity, let relationship): ownerSum(relationship, of: entity)
+    case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey: nil
+    }
+  }
+
+  /// The entities at and below `entity` that have rows, with the store's entities that they continue.
+  private func live(_ entity: String) -> [(final: String, stored: String, rows: Int64)] {
+    guard let value = finalSchema.model.entity(named: entity) else { return [] }
+    return finalSchema.model.subtree(of: value).compactMap { member in
+      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), let count = rows[stored], count > 0
+      else { return nil }
+      return (member.name, stored, count)
+    }
+  }
+
+  // MARK: Attributes
+
+  private func attributeSum(_ attribute: String, of entity: String) -> Sum? {
+    // Derived values are computed, not carried.
+    guard journey.definition(of: attribute, in: entity, at: journey.end)?.isDerived == false else { return nil }
+    var sum = Sum()
+    for member in live(entity) {
+      guard isDeclaredOnce(attribute, in: member.final) else { return nil }
+      switch journey.origin(ofAttribute: attribute, in: member.final, at: journey.end) {
+      case .null: continue
+      case .constant(let value):
+        guard value.isStored else { return nil }
+        sum.known &+= member.rows
+      case .column(_, _, .some(let fallback)):
+        guard fallback.isStored else { return nil }
+        sum.known &+= member.rows
+      case .column(let table, let name, nil):
+        sum.columns[Column(table: table, name: name), default: []].insert(member.stored)
+      }
+    }
+    return sum
+  }
+
+  /// Does no version on the way declare the attribute a second time in a subentity? Which default and which optionality
+  /// hold for a column with two declarations is not known.
+  private func isDeclaredOnce(_ attribute: String, in entity: String) -> Bool {
+    var (entity, attribute) = (entity, attribute)
+    for version in stride(from: journey.end, through: 0, by: -1) {
+      let model = journey.models[version]
+      guard let value = model.entity(named: entity) else { return false }
+      let declarations = model.lineage(of: value).filter { ancestor in
+        ancestor.attributes.contains { $0.name == attribute }
+      }
+      guard declarations.count == 1 else { return false }
+      guard version > 0 else { return true }
+      let mapping = journey.mappings[version - 1].mapping(toDestination: entity)
+      guard let before = mapping?.sourceEntity,
+        let name = mapping?.attributes.first(where: { $0.destination == attribute })?.source
+      else { return true }
+      (entity, attribute) = (before, name)
+    }
+    return true
+  }
+
+  // MARK: Relationships
+
+  private func toOneSum(_ relationship: String, of entity: String) -> Sum? {
+    var sum = Sum()
+    for member in live(entity) {
+      switch trail(of: relationship, in: member.final, isOwnerColumn: false) {
+      case .unknown: return nil
+      case .empty: continue
+      case .column(let column): sum.columns[column, default: []].insert(member.stored)
+      }
+    }
+    return sum
+  }
+
+  /// The rows that hold an owner's key are those of the relationship's destination.
+  private func ownerSum(_ relationship: String, of owner: String) -> Sum? {
+    guard let value = finalSchema.model.entity(named: owner),
+      let destination = finalSchema.model.allRelationships(of: value)[relationship]?.destinationEntityName
+    else { return nil }
+    var origin: Column?
+    var isEmpty = false
+    for member in finalSchema.model.subtree(of: value) {
+      guard journey.sourceEntity(of: member.name, at: journey.end) != nil else { continue }
+      switch trail(of: relationship, in: member.name, isOwnerColumn: true) {
+      case .unknown: return nil
+      case .empty: isEmpty = true
+      case .column(let column):
+        if let origin, origin != column { return nil }
+        origin = column
+      }
+    }
+    var sum = Sum()
+    guard let origin else { return sum }
+    guard !isEmpty else { return nil }
+    for member in live(destination) {
+      guard source.table(of: member.stored)?.name == origin.table else { return nil }
+      sum.columns[origin, default: []].insert(member.stored)
+    }
+    return sum
+  }
+
+  /// Follows a key column back, as long as every hop carries all of its values on the same side.
+  private func trail(of relationship: String, in entity: String, isOwnerColumn: Bool) -> Trail {
+    var (entity, relationship) = (entity, relationship)
+    for version in stride(from: journey.end, to: 0, by: -1) {
+      let mapping = journey.mappings[version - 1]
+      // Pairs that are turned round come by a statement of their own, which may reach rows of other entities too.
+      let isTurned = mapping.entityMappings.contains { other in
+        other.relationships.contains { $0.destination == relationship && $0.source?.isInverted == true }
+      }
+      if isTurned { return .unknown }
+      guard
+        let pairs = mapping.mapping(toDestination: entity)?.relationships
+          .first(where: { $0.destination == relationship })?.source
+      else { return .empty }
+      guard let after = definition(of: relationship, in: entity, at: version),
+        let before = definition(of: pairs.relationship, in: pairs.entity, at: version - 1),
+        before.isToMany == after.isToMany, (before.inverseName == nil) == (after.inverseName == nil) || !isOwnerColumn
+      else { return .unknown }
+      if isOwnerColumn {
+        guard allOwnersKeep(pairs, as: relationship, mapping: mapping, version: version) else { return .unknown }
+      } else {
+        guard allTargetsSurvive(before, after, mapping: mapping, version: version) else { return .unknown }
+      }
+      (entity, relationship) = (pairs.entity, pairs.relationship)
+    }
+    switch source.storage(ofRelationship: relationship, in: entity) {
+    case .toOne(let table, let column, _, _) where !isOwnerColumn: return .column(Column(table: table, name: column))
+    case .ownerColumn(let table, let column) where isOwnerColumn: return .column(Column(table: table, name: column))
+    default: return .unknown
+    }
+  }
+
+  private func definition(of relationship: String, in entity: String, at version: Int) -> Relationship? {
+    let model = journey.models[version]
+    return model.entity(named: entity).flatMap { model.allRelationships(of: $0)[relationship] }
+  }
+
+  private func allTargetsSurvive(
+    _ before: Relationship, _ after: Relationship, mapping: InferredMapping, version: Int
+  ) -> Bool {
+    let (old, new) = (journey.models[version - 1], journey.models[version])
+    guard let target = old.entity(named: before.destinationEntityName) else { return false }
+    return old.subtree(of: target).filter { !$0.isAbstract }.allSatisfy { member in
+      guard let name = mapping.mapping(fromSource: member.name)?.destinationEntity,
+        let entity = new.entity(named: name)
+      else { return false }
+      return new.lineage(of: entity).contains { $0.name == after.destinationEntityName }
+    }
+  }
+
+  /// Do all entities that could own a target still have the relationship?
+  private func allOwnersKeep(
+    _ pairs: RelationshipMapping.SourcePairs, as relationship: String, mapping: InferredMapping, version: Int
+  ) -> Bool {
+    let old = journey.models[version - 1]
+    guard let reached = old.entity(named: pairs.entity),
+      let declaring = old.declaringEntity(of: pairs.relationship, in: reached)
+    else { return false }
+    return old.subtree(of: declaring).filter { !$0.isAbstract }.allSatisfy { owner in
+      mapping.mapping(fromSource: owner.name)?.relationships.contains {
+        $0.destination == relationship && $0.source?.relationship == pairs.relationship
+      } ?? false
+    }
+  }
+}
+
+extension AttributeDefault {
+  /// Does a column hold it as a value? SQLite has no NaN and keeps NULL in its place.
+  fileprivate var isStored: Bool {
+    switch self {
+    case .double(let value), .date(let value): value.isFinite
+    case .integer, .boolean, .decimal, .string, .uuid: true
+    }
+  }
+}

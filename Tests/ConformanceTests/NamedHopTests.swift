@@ -1,0 +1,143 @@
+// Single hops that were once wrong, or that a random world seldom meets; each against the object-by-object oracle.
+
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+import Testing
+
+@Suite struct NamedHopTests {
+  /// Migrates a filled store of `before` to `after`, compares with the oracle, and lets `inspect` look at the result.
+  private func hop(
+    _ before: [Entity], _ after: [Entity], rows: Int64 = 60, spoiling: String = "",
+    inspect: (Connection) throws -> Void = { _ in }
+  ) throws {
+    let versions = [ManagedObjectModel(name: "V1", entities: before), ManagedObjectModel(name: "V2", entities: after)]
+    let catalog = ModelCatalog(bundles: [
+      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: "V2")
+    ])
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-hop-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let location = StoreLocation(database: folder.appending("store.sqlite"))
+    try FreshStore(
+      schema: StoreSchema(model: versions[0], frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
+    ).make(at: location.database, rows: rows, seed: 7)
+    if !spoiling.isEmpty { try Connection(path: location.database, access: .readWrite).execute(spoiling) }
+    let objects = try dump(location, model: versions[0])
+    let mapping = try MappingInference.infer(from: versions[0], to: versions[1])
+    let expected = ObjectOracle(source: versions[0], destination: versions[1], mapping: mapping).migrate(objects)
+    let request = MigrationRequest(
+      location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
+    _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    let found = try dump(location, model: versions[1])
+    #expect(found.count == expected.count)
+    for (object, wanted) in zip(found, expected) where object != wanted { Issue.record("\(object) is not \(wanted)") }
+    try inspect(Connection(path: location.database, access: .readOnly))
+  }
+
+  private func entity(_ name: String, _ parent: String? = nil, _ relationships: [Relationship] = []) -> Entity {
+    Entity(
+      name: name, parentName: parent, attributes: [Attribute(name: "label" + name, type: .string, isOptional: true)],
+      relationships: relationships)
+  }
+
+  private let tags = Relationship(name: "tags", destinationEntityName: "Tag", isToMany: true)
+
+  @Test func aToManyWithoutInverseMovesUpWithItsPairs() throws {
+    try hop(
+      [entity("Base"), entity("Alpha", "Base"), entity("Child", "Base", [tags]), entity("Tag")],
+      [entity("Base", nil, [tags]), entity("Alpha", "Base"), entity("Child", "Base"), entity("Tag")]
+    ) { (connection: Connection) throws -> Void in
+      let kept = try connection.integer("SELECT count(Z1TAGS) FROM ZTAG") ?? 0
+      #expect(kept > 0)
+    }
+  }
+
+  @Test func aToManyWithoutInverseMovesDownWithThePairsOfWhoKeepsIt() throws {
+    try hop(
+      [entity("Base", nil, [tags]), entity("Alpha", "Base"), entity("Child", "Base"), entity("Tag")],
+      [entity("Base"), entity("Alpha", "Base"), entity("Child", "Base", [tags]), entity("Tag")]
+    ) { (connection: Connection) throws -> Void in
+      // Keys of owners that do not have the relationship any more would be references to nobody's pairs.
+      let strangers = """
+        SELECT count(*) FROM ZTAG t JOIN ZBASE b ON b.Z_PK = t.Z3TAGS
+        WHERE b.Z_ENT <> (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Child')
+        """
+      #expect(try connection.integer(strangers) == 0)
+    }
+  }
+
+  @Test func aToManyWithoutInverseMovesDownToTwo() throws {
+    try hop(
+      [entity("Base", nil, [tags]), entity("Alpha", "Base"), entity("Child", "Base"), entity("Tag")],
+      [entity("Base"), entity("Alpha", "Base", [tags]), entity("Child", "Base", [tags]), entity("Tag")])
+  }
+
+  /// Two relationships that become one have no room in one column: refused before anything is written.
+  @Test func twoToManysWithoutInverseDoNotBecomeOne() throws {
+    #expect(throws: (any Error).self) {
+      try hop(
+        [entity("Base"), entity("Alpha", "Base", [tags]), entity("Child", "Base", [tags]), entity("Tag")],
+        [entity("Base", nil, [tags]), entity("Alpha", "Base"), entity("Child", "Base"), entity("Tag")])
+    }
+  }
+
+  /// One to one becomes one to ordered many, stored on the other side: every member gets a place in the order.
+  @Test func pairsThatChangeSidesAreNumbered() throws {
+    try hop(
+      [
+        entity("X", nil, [Relationship(name: "fav", destinationEntityName: "Z", inverseName: "x")]),
+        entity("Z", nil, [Relationship(name: "x", destinationEntityName: "X", inverseName: "fav")]),
+      ],
+      [
+        entity(
+          "X", nil,
+          [
+            Relationship(
+              name: "favs", destinationEntityName: "Z", inverseName: "owner", isToMany: true, isOrdered: true,
+              renamingIdentifier: "fav")
+          ]),
+        entity("Z", nil, [Relationship(name: "owner", destinationEntityName: "X", inverseName: "favs")]),
+      ]
+    ) { (connection: Connection) throws -> Void in
+      let kept = try connection.integer("SELECT count(ZOWNER) FROM ZZ") ?? 0
+      #expect(kept > 0)
+      #expect(try connection.integer("SELECT count(*) FROM ZZ WHERE ZOWNER NOT NULL AND Z_FOK_OWNER IS NULL") == 0)
+    }
+  }
+
+  /// A default goes into sibling rows as Core Data does it, but not where that would break a uniqueness constraint.
+  @Test func aUniqueDefaultStaysOutOfSiblingRows() throws {
+    let code = Attribute(name: "code", type: .string, defaultValue: .string("z"))
+    let child = Entity(
+      name: "Child", parentName: "Base",
+      attributes: [Attribute(name: "labelChild", type: .string, isOptional: true), code],
+      uniquenessConstraints: [["code"]])
+    try hop(
+      [entity("Base"), entity("Child", "Base")], [entity("Base"), child], rows: 20,
+      spoiling: """
+        DELETE FROM ZBASE WHERE Z_ENT = 2 AND Z_PK > (SELECT min(Z_PK) FROM ZBASE WHERE Z_ENT = 2)
+        """
+    ) { (connection: Connection) throws -> Void in
+      #expect(try connection.integer("SELECT count(ZCODE) FROM ZBASE") == 1)
+    }
+  }
+
+  /// References to objects whose entity goes are cleared, with their place in the order.
+  @Test func referencesToAnEntityThatGoesAreCleared() throws {
+    let v = Relationship(name: "v", destinationEntityName: "V", inverseName: "ps")
+    let ps = Relationship(name: "ps", destinationEntityName: "P", inverseName: "v", isToMany: true, isOrdered: true)
+    try hop(
+      [entity("P", nil, [v]), entity("V", nil, [ps]), entity("Truck", "V")],
+      [entity("P", nil, [v]), entity("V", nil, [ps])]
+    ) { (connection: Connection) throws -> Void in
+      #expect(try connection.integer("SELECT count(*) FROM ZP WHERE ZV IS NULL AND Z_FOK_V NOT NULL") == 0)
+    }
+  }
+}

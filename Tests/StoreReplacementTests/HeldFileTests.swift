@@ -1,0 +1,68 @@
+// A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is refused.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import StoreReplacement
+
+@Suite struct HeldFileTests {
+  private func room() throws -> FilePath {
+    var template = Array("/tmp/hold-XXXXXX".utf8CString)
+    let made = template.withUnsafeMutableBufferPointer { buffer in buffer.baseAddress.flatMap { mkdtemp($0) } }
+    return FilePath(String(cString: try #require(made)))
+  }
+
+  private func makeStore(_ path: FilePath, mode: String) throws {
+    let connection = try Connection(path: path, access: .create)
+    try connection.execute("PRAGMA journal_mode = \(mode); CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+  }
+
+  @Test(arguments: ["WAL", "DELETE"])
+  func aLookUnderAnotherNameIsRefusedAndTheLockStays(_ mode: String) throws {
+    let folder = try room()
+    let store = folder.appending("a.sqlite")
+    let other = folder.appending("b.sqlite")
+    try makeStore(store, mode: mode)
+    defer { for name in [store, other] { _ = name.withPlatformString { unlink($0) } } }
+    let held = try HeldStore(location: StoreLocation(database: store), lockDirectory: folder)
+    defer { held.release() }
+    _ = store.withPlatformString { from in other.withPlatformString { link(from, $0) } }
+    for name in [store, other] {
+      do {
+        try StoreReader.withUnchangedStore(at: StoreLocation(database: name)) { _ in }
+        Issue.record("\(name) was looked at while it is held")
+      } catch let error as HopdError {
+        #expect(error.code == .storeBusy)
+      }
+    }
+    // Another process asks the kernel: the lock is still there.
+    let child = try #require(popen("sqlite3 '\(store.string)' 'INSERT INTO t VALUES (2)' 2>&1", "r"))
+    var buffer = [CChar](repeating: 0, count: 512)
+    var said = ""
+    while fgets(&buffer, 512, child) != nil {
+      said += String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+    pclose(child)
+    #expect(said.contains("locked"), "sqlite3 said: \(said)")
+    // The second name is noticed before anything is renamed.
+    #expect(throws: HopdError.self) { try held.requireRenameKeepsEverything() }
+  }
+
+  @Test func afterTheReleaseItCanBeLookedAtAgain() throws {
+    let folder = try room()
+    let store = folder.appending("a.sqlite")
+    try makeStore(store, mode: "DELETE")
+    defer { _ = store.withPlatformString { unlink($0) } }
+    let held = try HeldStore(location: StoreLocation(database: store), lockDirectory: folder)
+    held.release()
+    let rows = try StoreReader.withUnchangedStore(at: StoreLocation(database: store)) {
+      try $0.connection.integer("SELECT count(*) FROM t")
+    }
+    #expect(rows == 1)
+  }
+}
