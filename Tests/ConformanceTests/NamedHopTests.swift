@@ -1,5 +1,6 @@
 // Single hops that were once wrong, or that a random world seldom meets; each against the object-by-object oracle.
 
+import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
 import MappingModel
@@ -139,5 +140,45 @@ import Testing
     ) { (connection: Connection) throws -> Void in
       #expect(try connection.integer("SELECT count(*) FROM ZP WHERE ZV IS NULL AND Z_FOK_V NOT NULL") == 0)
     }
+  }
+
+  /// A run that is stopped while the result is verified does not build it again.
+  @Test func stoppedWhileVerifyingItGoesOnThere() throws {
+    let before = ManagedObjectModel(name: "V1", entities: [entity("Base"), entity("Tag", nil)])
+    var base = entity("Base")
+    base.attributes.append(Attribute(name: "more", type: .integer32, isOptional: true, defaultValue: .integer(3)))
+    let after = ManagedObjectModel(name: "V2", entities: [base, entity("Tag", nil)])
+    let catalog = ModelCatalog(bundles: [
+      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: [before, after], currentVersionName: "V2")
+    ])
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-hop-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let location = StoreLocation(database: folder.appending("store.sqlite"))
+    try FreshStore(
+      schema: StoreSchema(model: before, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
+    ).make(at: location.database, rows: 100_000, seed: 7)
+    let request = MigrationRequest(
+      location: location, catalog: catalog, stateDirectory: folder.appending("state"), job: "01")
+    let stop = StopSignal()
+    do {
+      _ = try MigrationPipeline().run(request, stop: stop) { event in
+        if case .verifying = event { stop.stop() }
+      }
+      Issue.record("it was not stopped")
+    } catch {
+      #expect(error.error.code == .interrupted)
+      #expect(error.stage == .verify)
+    }
+    var chunks = 0
+    let report = try MigrationPipeline().run(request, stop: StopSignal()) { event in
+      if case .progress = event { chunks += 1 }
+    }
+    #expect(report.result == .migrated)
+    #expect(report.wasResumed)
+    #expect(chunks == 0)
+    #expect(report.job == "01")
+    let sum = try Connection(path: location.database, access: .readOnly).integer("SELECT sum(ZMORE) / 3 FROM ZBASE")
+    #expect(sum == 50_000)
   }
 }
