@@ -35,10 +35,23 @@ struct HopChain {
     do {
       return try run(from: try startingPoint())
     } catch let error as HopdError where error.code == .stagingStale {
-      try detachAll()
-      try area.removeAll()
-      return try run(from: 0)
+      return try startOver()
     }
+  }
+
+  /// Throws away what is staged and runs every hop.
+  func startOver() throws -> Outcome {
+    try detachAll()
+    try area.removeAll()
+    return try run(from: 0)
+  }
+
+  /// Where the last hop's store is built.
+  var staged: FilePath { area.path(hop: plan.hops.count - 1) }
+
+  /// Is anything there that an earlier run has left?
+  func hasStagedStores() throws -> Bool {
+    try plan.hops.indices.contains { try files.status(area.path(hop: $0)) != nil }
   }
 
   /// The hop to begin with: the last one whose staged store is there, if it has what it reads from.

@@ -100,26 +100,11 @@ extension MigrationRun {
       bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
       to: mark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
-    let staged = area.path(hop: plan.hops.count - 1)
-    let outcome: HopChain.Outcome
-    if let sealed = try finished(staged, plan: plan) {
-      // An interrupted run had come as far as the verification.
-      intent.sealed = sealed
-      outcome = HopChain.Outcome(staged: staged, hops: [], wasResumed: true)
-      try workshop.intents.write(intent)
-    } else {
-      try workshop.intents.write(intent)
-      stage = .migrate
-      outcome = try HopChain(
-        plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
-        identity: Checkpoint.Identity(
-          plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-        options: request.engine, files: files, stop: stop, observer: observer
-      ).run()
-      intent.sealed = try files.status(outcome.staged).map(SourceFingerprint.Stamp.init)
-      try workshop.intents.write(intent)
-    }
-    let verified = try verify(outcome.staged, plan: plan)
+    let chain = HopChain(
+      plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
+      options: request.engine, files: files, stop: stop, observer: observer)
+    let (outcome, verified) = try build(chain, intent: &intent, workshop: workshop)
 
     stage = .replace
     observer(.replacing)
@@ -134,6 +119,42 @@ extension MigrationRun {
       warnings: replaced.warnings, wasResumed: outcome.wasResumed)
     try? workshop.intents.remove(held.location)
     return report
+  }
+
+  /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in any
+  /// way of its own, everything is built again: a retry must finish.
+  private func build(
+    _ chain: HopChain, intent: inout ReplacementIntent, workshop: ReplacementWorkshop
+  ) throws -> (HopChain.Outcome, VerifiedStore) {
+    let hasLeftovers = try chain.hasStagedStores()
+    do {
+      if let sealed = try finished(chain.staged, plan: chain.plan) {
+        // The interrupted run had come as far as the verification.
+        intent.sealed = sealed
+        try workshop.intents.write(intent)
+        let outcome = HopChain.Outcome(staged: chain.staged, hops: [], wasResumed: true)
+        return (outcome, try verify(outcome.staged, plan: chain.plan))
+      }
+      return try finish(chain.run, chain, &intent, workshop)
+    } catch {
+      let told = HopdError.of(error, at: Place(store: request.location.database))
+      guard hasLeftovers, ![.interrupted, .noSpace].contains(told.code) else { throw error }
+      observer(.recovered(sentence: "what was left of the migration cannot be used (\(told.code)); it begins again"))
+      return try finish(chain.startOver, chain, &intent, workshop)
+    }
+  }
+
+  private func finish(
+    _ run: () throws -> HopChain.Outcome, _ chain: HopChain, _ intent: inout ReplacementIntent,
+    _ workshop: ReplacementWorkshop
+  ) throws -> (HopChain.Outcome, VerifiedStore) {
+    intent.sealed = nil
+    try workshop.intents.write(intent)
+    stage = .migrate
+    let outcome = try run()
+    intent.sealed = try files.status(outcome.staged).map(SourceFingerprint.Stamp.init)
+    try workshop.intents.write(intent)
+    return (outcome, try verify(outcome.staged, plan: chain.plan))
   }
 
   /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.

@@ -279,6 +279,39 @@ struct ChainTests {
     }
   }
 
+  /// What a power cut leaves of a staged store may be anything; under the same boot id it looks as if it could be resumed.
+  @Test(arguments: ["zeros", "text", "cut", "empty"])
+  func aSpoiledStagedStoreIsBuiltAgain(_ kind: String) throws {
+    let whole = try Chain("bookmarks")
+    try whole.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
+    let chain = try Chain("bookmarks")
+    let request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 4)
+    let stop = StopSignal()
+    #expect(throws: MigrationFailure.self) {
+      try MigrationPipeline().run(request, stop: stop) { event in
+        // In the middle of the third hop.
+        if case .progress(let progress) = event, progress.hop == 2 { stop.stop() }
+      }
+    }
+    let staged = Fixtures.names(in: chain.folder).filter { $0.contains(".hop-") && $0.hasSuffix(".tmp") }
+    #expect(!staged.isEmpty)
+    for name in staged {
+      let path = chain.folder.appending(name)
+      let size = try Fixtures.bytes(of: path).count
+      let bytes: [UInt8] =
+        switch kind {
+        case "zeros": Array(repeating: 0, count: size)
+        case "text": Array(repeating: UInt8(ascii: "x"), count: size)
+        case "cut": Array(try Fixtures.bytes(of: path).prefix(size / 2))
+        default: []
+        }
+      try Data(bytes).write(to: URL(filePath: path.string))
+    }
+    #expect(try MigrationPipeline().run(request, stop: StopSignal()) { _ in }.result == .migrated)
+    let query = "SELECT * FROM ZBOOKMARKENTITY ORDER BY Z_PK"
+    #expect(try lines(chain.location, query) == lines(whole.location, query))
+  }
+
   @Test func withOutputTheSourceIsOnlyRead() throws {
     let chain = try Chain("bookmarks")
     let before = try Fixtures.names(in: chain.folder).filter { !Fixtures.isFolder(chain.folder.appending($0)) }
