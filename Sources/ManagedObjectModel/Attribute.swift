@@ -57,6 +57,10 @@ package enum AttributeDefault: Sendable, Hashable {
   case date(Double)
   /// UUID, 16 bytes.
   case uuid([UInt8])
+  /// Binary; only models built in code have one.
+  case binary([UInt8])
+  /// An object of that class, which only the app can turn into a stored value: known to be there, never written.
+  case archived(className: String)
 }
 
 /// An attribute as its entity declares it.
@@ -77,14 +81,16 @@ package struct Attribute: Sendable, Hashable {
   package var allowsExternalStorage: Bool
   /// preserveAfterDeletion: kept in history tombstones.
   package var preservesAfterDeletion: Bool
-  /// Text of the derivation expression as the model writes it; nil for ordinary attributes.
+  /// Text of the derivation expression as NSExpression prints it, `count:(pages)`; nil for ordinary attributes.
   package var derivationExpression: String?
   /// Name of the composite type, for type `composite`.
   package var compositeTypeName: String?
-  /// Minimum and maximum as the model writes them (numbers, lengths; seconds for dates).
+  /// Minimum and maximum (numbers, lengths; seconds for dates) in the form of `ValidationBound`.
   package var minimum: String?
   package var maximum: String?
   package var regularExpression: String?
+  /// Texts of validation predicates that are neither a bound nor a pattern; only models built in code have them.
+  package var otherValidations: [String] = []
   package var valueTransformerName: String?
   package var customClassName: String?
   package var userInfo: [String: String]

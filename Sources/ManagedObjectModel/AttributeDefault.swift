@@ -15,10 +15,14 @@ extension AttributeDefault {
     switch type {
     case .integer16, .integer32, .integer64: self = .integer(Self.leadingInteger(text))
     case .boolean: self = .boolean(Self.isTrue(text))
-    case .double, .float:
+    case .double:
       let number = Double(text) ?? 0
       self = .double(number.isFinite ? number : 0)
-    case .decimal: self = .decimal(Self.isDecimal(text) ? text : "0")
+    case .float:
+      // Kept with the precision that the value will have.
+      let number = Float(text) ?? 0
+      self = .double(number.isFinite ? Double(number) : 0)
+    case .decimal: self = .decimal(DecimalText.normalized(text) ?? "0")
     case .string: self = .string(text)
     case .uri: self = .string(text)
     case .uuid:
@@ -50,12 +54,6 @@ extension AttributeDefault {
     let rest = text.utf8.drop { $0 == 0x20 || $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") || $0 == 0x30 }
     guard let first = rest.first else { return false }
     return "YyTt123456789".utf8.contains(first)
-  }
-
-  /// Digits with an optional sign, point and exponent.
-  private static func isDecimal(_ text: String) -> Bool {
-    guard let number = Double(text), number.isFinite else { return false }
-    return text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
   }
 
   /// `8-4-4-4-12` hexadecimal digits as 16 bytes.

@@ -8,7 +8,7 @@ struct DerivationText: Hashable {
   /// Was this form compared with hashes made by Apple's software? [M: one-key count, canonical, now()]
   let isProven: Bool
 
-  /// Rewrites the expression of a model.
+  /// Rewrites the expression of a model; a printed one stays as it is.
   init(_ expression: String) {
     let keys = expression.split(separator: ".", omittingEmptySubsequences: false)
     if let position = keys.firstIndex(where: { $0.hasPrefix("@") }), position > 0,
@@ -22,8 +22,9 @@ struct DerivationText: Hashable {
     text = expression
     isProven =
       expression == "now()"
-      || expression.hasPrefix("canonical:(") && expression.hasSuffix(")")
-        && Self.isKey(expression.dropFirst("canonical:(".count).dropLast())
+      || ["canonical:(", "count:("].contains {
+        expression.hasPrefix($0) && expression.hasSuffix(")") && Self.isKey(expression.dropFirst($0.count).dropLast())
+      }
   }
 
   private static let functions = ["@count": "count", "@sum": "sum", "@min": "min", "@max": "max", "@avg": "average"]

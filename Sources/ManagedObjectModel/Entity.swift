@@ -12,11 +12,11 @@ package struct Entity: Sendable, Hashable {
   package var renamingIdentifier: String
   /// Text mixed into the version hash; nil where absent or empty.
   package var versionHashModifier: String?
-  /// Own attributes in declaration order.
+  /// Own attributes, by name.
   package var attributes: [Attribute]
-  /// Own relationships in declaration order.
+  /// Own relationships, by name.
   package var relationships: [Relationship]
-  /// Own fetched properties in declaration order; they have no column and no hash.
+  /// Own fetched properties, by name; they have no column and no hash.
   package var fetchedProperties: [FetchedProperty]
   /// Fetch indexes.
   package var fetchIndexes: [FetchIndex]
@@ -53,6 +53,28 @@ package struct Entity: Sendable, Hashable {
   package func hasProperty(named name: String) -> Bool {
     attributes.contains { $0.name == name } || relationships.contains { $0.name == name }
       || fetchedProperties.contains { $0.name == name }
+  }
+
+  /// Sets the old flag `isIndexed` of each attribute that has a fetch index of its own with one ascending binary element,
+  /// as the model compiler does (store-layout §5) [M 4 compiled models]. Models built in code do not get it.
+  mutating func markIndexedAttributes() {
+    let names = Set(
+      fetchIndexes.compactMap { index -> String? in
+        guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
+          element.isAscending, index.partialPredicate == nil
+        else { return nil }
+        return element.propertyName
+      })
+    for index in attributes.indices where names.contains(attributes[index].name) { attributes[index].isIndexed = true }
+  }
+
+  /// The entity with its properties in ascending order of their names; no format keeps an order that means anything.
+  func withSortedProperties() -> Entity {
+    var copy = self
+    copy.attributes.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    copy.relationships.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    copy.fetchedProperties.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return copy
   }
 
   /// Case-insensitive by name, ties by the raw name: the order in which Core Data numbers entities [M 131/131 stores].

@@ -39,11 +39,12 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension ManagedObjectModel {
-  /// Every place whose hash rests on an unproven rule, in order of entity and declaration; empty for most models.
+  /// Every place whose hash rests on an unproven rule, in order of entity and property; empty for most models, and for
+  /// entities whose hash the app's compiled model states.
   ///
   /// Subentities of such an entity depend on its hash too and are not listed again.
   package var uncertainHashes: [HashUncertainty] {
-    entities.flatMap { entity in
+    entities.filter { declaredVersionHashes[$0.name] == nil }.flatMap { entity in
       var found: [HashUncertainty] = []
       if entity.versionHashModifier != nil {
         found.append(HashUncertainty(corner: .entityModifier, entity: entity.name, property: nil))
@@ -69,5 +70,15 @@ extension ManagedObjectModel {
       }
       return found
     }
+  }
+
+  /// Names of the entities whose hash rests on an unproven rule, their own or an ancestor's.
+  var entitiesOfUncertainHash: Set<String> {
+    let origins = Set(uncertainHashes.map(\.entity))
+    return Set(
+      entities.filter { entity in
+        declaredVersionHashes[entity.name] == nil && lineage(of: entity).contains { origins.contains($0.name) }
+      }
+      .map(\.name))
   }
 }

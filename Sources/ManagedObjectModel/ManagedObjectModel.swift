@@ -14,6 +14,15 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// Composite types of the model: name to elements.
   package let composites: [String: [Attribute]]
 
+  /// The compiled form that the model was read from, byte for byte; nil for a model that was read from its source. It
+  /// takes no part in comparing models.
+  package var compiledForm: [UInt8]? { compiledBytes.value }
+  /// Hashes that the app's own compiled model states for entities whose hash cannot be computed with certainty; they
+  /// take the place of the computed ones and take no part in comparing models (docs/decisions/0011).
+  package var declaredVersionHashes: [String: VersionHash] { declaredHashes.value }
+
+  private var compiledBytes = Uncompared<[UInt8]?>(value: nil)
+  private var declaredHashes = Uncompared<[String: VersionHash]>(value: [:])
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
 
@@ -35,6 +44,20 @@ package struct ManagedObjectModel: Sendable, Hashable {
       .reduce(into: [:]) { children, entity in
         if let parent = entity.element.parentName { children[parent, default: []].append(entity.offset) }
       }
+  }
+
+  /// The same model, with the bytes it was compiled to.
+  package func compiled(to bytes: [UInt8]?) -> ManagedObjectModel {
+    var copy = self
+    copy.compiledBytes.value = bytes
+    return copy
+  }
+
+  /// The same model, with hashes that its app states.
+  package func declaring(_ hashes: [String: VersionHash]) -> ManagedObjectModel {
+    var copy = self
+    copy.declaredHashes.value = hashes
+    return copy
   }
 
   /// The entity of that name.

@@ -154,6 +154,7 @@ final class ModelContentsReader: XMLEventHandler {
   func endElement(_ name: String, at position: XMLPosition) {
     switch stack.popLast() {
     case .entity?:
+      entity?.markIndexedAttributes()
       if let entity {
         source.entities.append(entity)
         source.entityLines.append(entityLine)
@@ -243,10 +244,10 @@ final class ModelContentsReader: XMLEventHandler {
       renamingIdentifier: element.text("elementID"), versionHashModifier: element.text("versionHashModifier"),
       isIndexed: element.isTrue("indexed"), allowsExternalStorage: element.isTrue("allowsExternalBinaryDataStorage"),
       preservesAfterDeletion: element.isTrue("preserveAfterDeletion"),
-      derivationExpression: isDerived ? derivation : nil,
+      derivationExpression: isDerived ? derivation.map { DerivationText($0).text } : nil,
       compositeTypeName: element.text("composite"),
-      minimum: element.text(isDate ? "minDateTimeInterval" : "minValueString"),
-      maximum: element.text(isDate ? "maxDateTimeInterval" : "maxValueString"),
+      minimum: bound(isDate ? "minDateTimeInterval" : "minValueString", element, type),
+      maximum: bound(isDate ? "maxDateTimeInterval" : "maxValueString", element, type),
       regularExpression: element.text("regularExpressionString"),
       valueTransformerName: element.text("valueTransformerName"), customClassName: element.text("customClassName"))
   }
@@ -295,13 +296,18 @@ final class ModelContentsReader: XMLEventHandler {
 
   // MARK: Helpers
 
+  private func bound(_ name: String, _ element: ModelElement, _ type: AttributeType?) -> String? {
+    guard let type, let text = element.text(name) else { return nil }
+    return ValidationBound(text, type: type)?.text
+  }
+
   private func count(_ name: String, _ element: ModelElement, property: String) -> Int64? {
     guard let text = element.text(name) else { return nil }
     guard let number = Int64(text), number >= 0 else {
       fault("\(name) is “\(text)”; it must be a whole number from 0", element, property: property)
       return nil
     }
-    return number
+    return Relationship.storedCount(number)
   }
 
   private func countProperty(_ element: ModelElement) throws(HopdError) {

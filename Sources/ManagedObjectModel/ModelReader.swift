@@ -21,7 +21,8 @@ extension HopdError.Code {
 
 /// Reads models from disk.
 package enum ModelReader {
-  /// The versions of the model at `path`, an `.xcdatamodeld` bundle or an `.xcdatamodel` folder.
+  /// The versions of the model at `path`: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or one of their compiled
+  /// forms, a `.momd` bundle or a `.mom` file.
   ///
   /// `declaredOrder` names all versions, oldest first; empty means the natural order of their names. Throws one error
   /// that holds the faults of all versions.
@@ -36,19 +37,28 @@ package enum ModelReader {
       let source = try source(ofVersionAt: path)
       let model = try ModelValidation.validated(source, at: Place(file: path.appending("contents")))
       try check(declaredOrder, against: [model.name], at: path)
+      var warnings = source.warnings
       return ModelBundle(
-        name: model.name, path: path, versions: [model], isOrderDeclared: !declaredOrder.isEmpty,
-        currentVersionName: model.name, warnings: source.warnings)
-    case (.compiled, _):
-      throw compiledModel(at: path)
+        name: model.name, path: path, versions: try settled([model], ofBundleAt: path, warnings: &warnings),
+        isOrderDeclared: !declaredOrder.isEmpty, currentVersionName: model.name, warnings: warnings)
+    case (.compiledBundle, .folder):
+      return try readCompiledBundle(at: path, declaredOrder: declaredOrder)
+    case (.compiledVersion, .file):
+      return try readCompiledVersion(at: path, declaredOrder: declaredOrder)
+    case (.image, _):
+      throw HopdError(
+        .unsupportedModel, "an .omo is a private memory image of a model, which is not read", at: place,
+        hint: "Name the .mom or .momd beside it, or the model's source form.")
     case (_, .folder):
       throw HopdError(
         .invalidModel, "this folder is not a model", at: place,
-        hint: "Name the .xcdatamodeld bundle, or an .xcdatamodel folder inside it.")
+        hint: "Name the .xcdatamodeld or .momd bundle, an .xcdatamodel folder, or a .mom file.")
     default:
       throw HopdError(
         .invalidModel, "this file is not a model", at: place,
-        hint: "A model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder.")
+        hint:
+          "A model in source form is a folder: name the .xcdatamodeld bundle or the .xcdatamodel folder. A compiled "
+          + "one is a .momd folder or a .mom file.")
     }
   }
 
@@ -62,22 +72,20 @@ package enum ModelReader {
 
   /// The models below `path`: `path` itself if it is one, else all bundles and single versions in it, sorted.
   ///
-  /// Versions inside a bundle are not listed by themselves. Throws where only compiled models are there.
+  /// Compiled forms count as models too. Versions inside a bundle are not listed by themselves.
   package static func findBundles(in path: FilePath) throws(HopdError) -> [FilePath] {
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):
       throw HopdError(.notFound, "there is no such folder", at: Place(file: path), hint: "Check the path.")
-    case (.bundle, .folder), (.version, .folder): return [path]
-    case (.compiled, _): throw compiledModel(at: path)
+    case (.bundle, .folder), (.version, .folder), (.compiledBundle, .folder), (.compiledVersion, .file): return [path]
     case (_, .folder): break
     default:
       throw HopdError(
         .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
-        hint: "Name an .xcdatamodeld bundle, an .xcdatamodel folder, or a folder that holds one.")
+        hint: "Name an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or a folder that holds one.")
     }
     var search = BundleSearch()
     try search.visit(path, depth: 0)
-    if search.found.isEmpty, let compiled = search.compiled { throw compiledModel(at: compiled) }
     return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
   }
 
@@ -122,6 +130,7 @@ package enum ModelReader {
         first.code, "\(failures.count) versions of the model “\(name)” cannot be used", at: place, hint: first.hint,
         reasons: failures)
     }
+    versions = try settled(versions, ofBundleAt: path, warnings: &warnings)
     let current = try currentVersion(ofBundleAt: path, among: versions.map(\.name), warnings: &warnings)
     return ModelBundle(
       name: name, path: path, versions: versions, isOrderDeclared: !declaredOrder.isEmpty, currentVersionName: current,
@@ -137,8 +146,7 @@ package enum ModelReader {
           "this version was saved by an Xcode before 4 (it has “elements” in place of “contents”), "
             + "a private format that is not read",
           at: Place(file: path),
-          hint: "Open and save the model with a current Xcode, or give the compiled .mom of this version once "
-            + "compiled models are read.")
+          hint: "Open and save the model with a current Xcode, or give the compiled .momd or .mom of the app.")
       }
       throw HopdError(
         .invalidModel, "the version has no file “contents”", at: Place(file: path),
@@ -189,7 +197,8 @@ package enum ModelReader {
     return name
   }
 
-  private static func check(_ declared: [String], against versions: [String], at path: FilePath) throws(HopdError) {
+  /// Throws where a declared order of versions is not one of exactly those that are there.
+  static func check(_ declared: [String], against versions: [String], at path: FilePath) throws(HopdError) {
     guard !declared.isEmpty else { return }
     var reasons: [HopdError] = []
     var seen: Set<String> = []
@@ -212,21 +221,17 @@ package enum ModelReader {
       reasons: reasons)
   }
 
-  private static func compiledModel(at path: FilePath) -> HopdError {
-    HopdError(
-      .notSupportedYet, "compiled models (.momd, .mom) are not read yet", at: Place(file: path),
-      hint: "Give the source form of the model, its .xcdatamodeld bundle.")
-  }
-
   /// What a path's extension says.
   private enum Form {
-    case bundle, version, compiled, none
+    case bundle, version, compiledBundle, compiledVersion, image, none
 
     init(of path: FilePath) {
       switch path.extension {
       case "xcdatamodeld": self = .bundle
       case "xcdatamodel": self = .version
-      case "momd", "mom", "omo": self = .compiled
+      case "momd": self = .compiledBundle
+      case "mom": self = .compiledVersion
+      case "omo": self = .image
       default: self = .none
       }
     }
@@ -235,8 +240,6 @@ package enum ModelReader {
   /// Walks folders in search of models.
   private struct BundleSearch {
     var found: [FilePath] = []
-    /// The first compiled model on the way, for the message if there is nothing else.
-    var compiled: FilePath?
     private var visited: Set<[UInt64]> = []
     private var entries = 0
 
@@ -254,10 +257,11 @@ package enum ModelReader {
         }
         let path = folder.appending(name)
         switch Form(of: path) {
-        case .bundle, .version:
+        case .bundle, .version, .compiledBundle:
           if case .folder = try ModelFiles.kind(of: path) { found.append(path) }
-        case .compiled:
-          compiled = compiled ?? path
+        case .compiledVersion:
+          if case .file = try ModelFiles.kind(of: path) { found.append(path) }
+        case .image: break
         case .none:
           // Hidden folders hold no models; a repository's own can be huge.
           if !name.hasPrefix("."), case .folder = try ModelFiles.kind(of: path) {

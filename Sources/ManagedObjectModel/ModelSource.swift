@@ -78,8 +78,11 @@ package struct ModelSource: Sendable {
   /// The model; only meaningful once validation has found nothing.
   package var model: ManagedObjectModel {
     ManagedObjectModel(
-      name: name, versionIdentifiers: versionIdentifiers, entities: entities,
-      configurations: configurations.reduce(into: [:]) { $0[$1.name, default: []] += $1.members },
+      name: name, versionIdentifiers: versionIdentifiers, entities: entities.map { $0.withSortedProperties() },
+      configurations: configurations.reduce(into: [String: Set<String>]()) {
+        $0[$1.name, default: []].formUnion($1.members)
+      }
+      .mapValues { $0.sorted() },
       composites: Dictionary(composites.map { ($0.name, $0.elements) }, uniquingKeysWith: { first, _ in first }))
   }
 }

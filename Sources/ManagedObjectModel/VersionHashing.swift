@@ -73,7 +73,10 @@ struct VersionHashing {
       }
       // Fetched properties have no part in the hash; one that hides an inherited property takes it out.
       for fetched in ancestor.fetchedProperties { properties[fetched.name] = nil }
-      parent = known[ancestor.name] ?? combine(ancestor, parent: parent, properties: properties)
+      // What the app states wins, and is mixed into the hashes of subentities.
+      parent =
+        known[ancestor.name] ?? model.declaredVersionHashes[ancestor.name]
+        ?? combine(ancestor, parent: parent, properties: properties)
       known[ancestor.name] = parent
     }
     return known[entity.name]

@@ -19,6 +19,16 @@ extension InferenceRun {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
       check(attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before)
     }
+    for attribute in new {
+      guard case .archived(let className)? = attribute.defaultValue else { continue }
+      // The default is needed for rows of an added attribute, and for rows without a value once one is required.
+      let before = match.sourceByDestination[attribute.name].flatMap { oldByName[$0] }
+      if let before, attribute.isOptional || !before.isOptional { continue }
+      findings.add(
+        "its default is an object of class \(className), which only the app can turn into a stored value",
+        entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
+        hint: "make the attribute optional without a default in this version and fill it in the app")
+    }
     for attribute in old where attribute.isDerived {
       findings.add(
         "the source derives this attribute by triggers; derived attributes are not supported yet",

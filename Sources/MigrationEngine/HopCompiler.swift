@@ -10,6 +10,8 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
+  /// An added attribute has a default that only the app can turn into a stored value.
+  package static let defaultUnsupported = HopdError.Code("default-unsupported", exit: .dataError)
   /// A relationship changes in a way for which no statement is known; the planner should have refused it.
   package static let relationshipUnsupported = HopdError.Code("relationship-unsupported", exit: .dataError)
   /// A to-one that becomes a to-many without inverse has several owners for one target.
@@ -142,7 +144,7 @@ package struct HopCompiler {
       return renumbering(
         of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
     case .attribute(let entity, let name):
-      return attributeExpression(entity: entity, attribute: name, lanes: lanes)
+      return try attributeExpression(entity: entity, attribute: name, lanes: lanes)
     case .toOne(let entity, let relationship):
       return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .key)
     case .discriminator(let entity, let relationship):
@@ -154,17 +156,24 @@ package struct HopCompiler {
     }
   }
 
-  private func attributeExpression(entity: String, attribute: String, lanes: [Lane]) -> String? {
+  private func attributeExpression(
+    entity: String, attribute: String, lanes: [Lane]
+  ) throws(HopdError) -> String? {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.attributes.first(where: { $0.name == attribute })
     else { return nil }
-    let standard = value.defaultValue.map { StoredDefault.literal(of: $0, type: value.type) }
+    let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, type: value.type) }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: String)] = []
     var isAddedSomewhere = concerned.isEmpty
     for lane in concerned {
       let source = lane.mapping.attributes.first { $0.destination == attribute }?.source
+      let needsDefault = source == nil || !value.isOptional
+      if needsDefault, case .archived(let className)? = value.defaultValue {
+        let wasRequired = source.flatMap { hop.source.allAttributes(of: lane.source)[$0] }?.isOptional == false
+        guard wasRequired else { throw unwritableDefault(className, entity: entity, attribute: attribute) }
+      }
       guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
         isAddedSomewhere = true
         cases.append((lane.sourceNumber, standard ?? "NULL"))
@@ -223,6 +232,14 @@ package struct HopCompiler {
     return "CASE \(expression) \(arms) END"
   }
 
+  private func unwritableDefault(_ className: String, entity: String, attribute: String) -> HopdError {
+    HopdError(
+      .defaultUnsupported,
+      "its default is an object of class \(className), which only the app can turn into a stored value",
+      at: Place(hop: hop.title, entity: entity, property: attribute),
+      hint: "make the attribute optional without a default in this version and fill it in the app")
+  }
+
   func refuse(_ message: String, _ entity: String, _ property: String) -> HopdError {
     HopdError(
       .relationshipUnsupported, message, at: Place(hop: hop.title, entity: entity, property: property),
@@ -232,8 +249,8 @@ package struct HopCompiler {
 
 /// Default values as a store holds them (store-layout §7).
 package enum StoredDefault {
-  /// The SQL literal of a default.
-  package static func literal(of value: AttributeDefault, type: AttributeType) -> String {
+  /// The SQL literal of a default; nil where it is an object that only the app can store.
+  package static func literal(of value: AttributeDefault, type: AttributeType) -> String? {
     switch value {
     case .integer(let number): String(number)
     case .boolean(let flag): flag ? "1" : "0"
@@ -241,7 +258,8 @@ package enum StoredDefault {
     // Decimal columns have NUMERIC affinity, which turns the text into a number as far as it is one exactly.
     case .decimal(let text): SQLiteValue.text(text).literal
     case .string(let text): SQLiteValue.text(text).literal
-    case .uuid(let bytes): SQLiteValue.blob(bytes).literal
+    case .uuid(let bytes), .binary(let bytes): SQLiteValue.blob(bytes).literal
+    case .archived: nil
     }
   }
 }

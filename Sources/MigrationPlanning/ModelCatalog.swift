@@ -59,7 +59,8 @@ package struct ModelCatalog: Sendable {
         do throws(HopdError) {
           bundles.append(try ModelReader.read(at: bundlePath, declaredOrder: declaredOrder))
         } catch {
-          if isNamed { throw error }
+          // A model that its own compiled form contradicts must not be passed over for that form.
+          if isNamed || error.code == .modelsDisagree { throw error }
           failures.append(error)
         }
       }
@@ -68,9 +69,20 @@ package struct ModelCatalog: Sendable {
       let places = paths.map(\.printable).joined(separator: ", ")
       throw HopdError(
         .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
-        hint: "name a .xcdatamodeld, a .xcdatamodel, or a folder that holds one, with --models PATH", reasons: failures)
+        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one, with --models PATH",
+        reasons: failures)
     }
-    return ModelCatalog(bundles: bundles, warnings: failures)
+    return ModelCatalog(bundles: try merged(bundles), warnings: failures)
+  }
+
+  /// The bundles with each model once: a `.momd` and the source it was compiled from, or two builds of it, are one.
+  private static func merged(_ bundles: [ModelBundle]) throws(HopdError) -> [ModelBundle] {
+    var result: [ModelBundle] = []
+    for bundle in bundles {
+      let index = result.firstIndex { $0.name == bundle.name && ($0.isCompiled || bundle.isCompiled) }
+      if let index { result[index] = try result[index].merged(with: bundle) } else { result.append(bundle) }
+    }
+    return result
   }
 
   private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]

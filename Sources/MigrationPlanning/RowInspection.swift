@@ -261,7 +261,9 @@ extension AttributeDefault {
     // Decimals are numbers under NUMERIC affinity; compared as a number, whatever the scale.
     case .decimal(let text): Int64(text).map { .integer($0) } ?? .real(Double(text) ?? 0)
     case .string(let text): .text(text)
-    case .uuid(let bytes): .blob(bytes)
+    case .uuid(let bytes), .binary(let bytes): .blob(bytes)
+    // Never written: the mapping refuses it.
+    case .archived: .null
     }
   }
 }

@@ -265,7 +265,8 @@ extension AttributeDefault {
   fileprivate var isStored: Bool {
     switch self {
     case .double(let value), .date(let value): value.isFinite
-    case .integer, .boolean, .decimal, .string, .uuid: true
+    case .integer, .boolean, .decimal, .string, .uuid, .binary: true
+    case .archived: false
     }
   }
 }

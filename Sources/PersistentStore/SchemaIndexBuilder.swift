@@ -71,18 +71,9 @@ struct SchemaIndexBuilder {
   }
 
   private mutating func addAttributeIndexes(of entity: Entity, in table: EntityTable) {
-    // A fetch index with one ascending binary attribute also sets the attribute's old flag [M: fw ≥ 977].
-    let implied =
-      builder.frameworkVersion >= 836
-      ? Set(
-        entity.fetchIndexes.compactMap { index -> String? in
-          guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
-            element.isAscending, index.partialPredicate == nil
-          else { return nil }
-          return element.propertyName
-        }) : []
+    // A fetch index with one ascending binary attribute set the flag when the model was compiled.
     for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-    where !attribute.isTransient && (attribute.isIndexed || implied.contains(attribute.name)) {
+    where !attribute.isTransient && attribute.isIndexed {
       guard let column = builder.columnName(entity, attribute.name) else { continue }
       if isModern {
         add("Z_\(entity.name)_\(attribute.name)", on: table.name, [(column, " COLLATE BINARY ASC")])

@@ -21,7 +21,7 @@ struct ModelListCommand: HopctlCommand {
     if models.isEmpty {
       throw HopdError(
         .noModelFound, "no model was found", at: Place(file: paths.first.map { FilePath($0) }),
-        hint: "name a .xcdatamodeld, a .xcdatamodel, or a folder that holds one")
+        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one")
     }
     for model in models {
       output.warn(ModelCommand.warnings(model))

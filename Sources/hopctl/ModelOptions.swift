@@ -14,7 +14,7 @@ import SystemPackage
 struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("models"),
-    help: "A .xcdatamodeld, .xcdatamodel, or a folder that is searched for these; may be repeated.",
+    help: "A .xcdatamodeld, .xcdatamodel, .momd, .mom, or a folder that is searched for these; may be repeated.",
     completion: .file())
   var models: [String] = []
 

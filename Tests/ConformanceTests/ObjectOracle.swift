@@ -123,7 +123,7 @@ struct ObjectOracle {
     case .string(let text): .string(text)
     case .date(let seconds): .string(date(seconds))
     case .decimal(let text): .string(text)
-    case .uuid: .null
+    case .uuid, .binary, .archived: .null
     }
   }
 

@@ -131,8 +131,10 @@ private final class Scratch {
     try scratch.write("x", to: "file.txt")
     try scratch.write("x", to: "Empty.xcdatamodeld/readme")
     #expect(code("Old.xcdatamodel") == .unsupportedModel)
-    #expect(code("Built.momd") == .notSupportedYet)
-    #expect(code("Built.momd/A.mom") == .notSupportedYet)
+    try scratch.write("x", to: "Image.omo")
+    #expect(code("Built.momd")?.exit == .dataError)
+    #expect(code("Built.momd/A.mom")?.exit == .dataError)
+    #expect(code("Image.omo") == .unsupportedModel)
     #expect(code("file.txt") == .invalidModel)
     #expect(code("Empty.xcdatamodeld") == .invalidModel)
     #expect(code("") == .invalidModel)
@@ -159,10 +161,16 @@ private final class Scratch {
     #expect(throws: HopdError.self) { try ModelReader.findBundles(in: scratch.path.appending("none")) }
   }
 
-  @Test func aFolderWithCompiledModelsOnlySaysSo() throws {
+  @Test func compiledModelsAreFoundButNotTheVersionsInsideABundle() throws {
     let scratch = try Scratch()
     try scratch.write("x", to: "Built.momd/A.mom")
-    let error = #expect(throws: HopdError.self) { try ModelReader.findBundles(in: scratch.path) }
-    #expect(error?.code == .notSupportedYet)
+    try scratch.write("x", to: "sub/Alone.mom")
+    try scratch.write("x", to: "sub/Alone.omo")
+    #expect(
+      try ModelReader.findBundles(in: scratch.path)
+        == [scratch.path.appending("Built.momd"), scratch.path.appending("sub/Alone.mom")])
+    #expect(
+      try ModelReader.findBundles(in: scratch.path.appending("sub/Alone.mom"))
+        == [scratch.path.appending("sub/Alone.mom")])
   }
 }

@@ -1,0 +1,266 @@
+// Reads a compiled model, the keyed archive of a `.mom` file or of a store's model cache: archive in, an unchecked
+// ModelSource out (model-files §3.2). The archive is followed from the model to its entities to their properties and no
+// further, so its cycles do not matter; names take the place of references, as in the source form.
+
+import Diagnostics
+import PropertyLists
+
+extension ModelReader {
+  /// One version from the bytes of a compiled model: a `.mom` file, or the inflated content of a store's Z_MODELCACHE.
+  ///
+  /// The model remembers the bytes (`compiledForm`). Throws where they are no archive of a model, where something that
+  /// matters is of a class that is not known, and where the model breaks a rule.
+  package static func read(
+    compiled bytes: [UInt8], name: String, at place: Place = Place()
+  ) throws(HopdError) -> (model: ManagedObjectModel, warnings: [ModelWarning]) {
+    do throws(HopdError) {
+      let source = try CompiledModelReader.read(bytes, name: name, at: place)
+      let model = try ModelValidation.validated(source, at: place)
+      return (model.compiled(to: bytes), source.warnings)
+    } catch {
+      // Whatever is wrong with an archive, it is the same thing that helps.
+      var failure = error
+      failure.hint = error.hint ?? "Copy the compiled model from the app again, or give the model's source form."
+      throw failure
+    }
+  }
+}
+
+/// Builds the source of one model version from its archive.
+struct CompiledModelReader {
+  private let place: Place
+  private var source: ModelSource
+  private var propertyCount = 0
+  private var detailCount = 0
+
+  private init(name: String, place: Place) {
+    self.place = place
+    source = ModelSource(name: name)
+  }
+
+  static func read(_ bytes: [UInt8], name: String, at place: Place) throws(HopdError) -> ModelSource {
+    let root = try KeyedArchive.decode(bytes, at: place).root()
+    guard root.isKind(of: "NSManagedObjectModel") else { throw root.unknownClass(for: "a managed object model") }
+    var reader = CompiledModelReader(name: name, place: place)
+    try reader.readModel(root)
+    return reader.source
+  }
+
+  private mutating func readModel(_ root: ArchivedObject) throws(HopdError) {
+    source.versionIdentifiers = try root.elements("NSVersionIdentifiers").compactMap(\.string).sorted()
+    let entries = try root.entries("NSEntities")
+    guard entries.count <= ModelLimits.entities else {
+      throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.entities) entities", at: place)
+    }
+    for (_, value) in entries {
+      guard let object = value.object, object.isKind(of: "NSEntityDescription") else {
+        throw root.damaged("one of its entities is \(value.kind)")
+      }
+      source.entities.append(try entity(object))
+    }
+    source.entities = withoutCopies(source.entities)
+    for index in source.entities.indices { markComputedElements(of: index) }
+    for (key, value) in try root.entries("NSConfigurations") {
+      guard let name = key.string, let members = value.object else { throw root.damaged("a configuration has no name") }
+      var names: [String] = []
+      for member in try members.elements() {
+        try countDetail()
+        guard let name = try Self.name(of: member, "NSEntityName") else {
+          throw members.damaged("a member of a configuration has no name")
+        }
+        names.append(name)
+      }
+      try countDetail()
+      source.configurations.append(ModelSource.Configuration(name: name, members: names))
+    }
+  }
+
+  // MARK: Entities
+
+  private mutating func entity(_ object: ArchivedObject) throws(HopdError) -> Entity {
+    let name = try object.string("NSEntityName") ?? ""
+    do throws(HopdError) {
+      var entity = Entity(
+        name: name, className: try text("NSClassNameForEntity", object),
+        parentName: try object.object("NSSuperentity")?.string("NSEntityName"),
+        isAbstract: try object.boolean("NSIsAbstract"), renamingIdentifier: try text("NSRenamingIdentifier", object),
+        versionHashModifier: try text("NSVersionHashModifier", object), userInfo: try userInfo(object))
+      for (_, value) in try object.entries("NSProperties") {
+        propertyCount += 1
+        guard propertyCount <= ModelLimits.properties else {
+          throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
+        }
+        guard let property = try Self.unproxied(value.object) else {
+          throw object.damaged("one of its properties is \(value.kind)")
+        }
+        try add(property, to: &entity)
+      }
+      entity.uniquenessConstraints = try tuples("NSUniqueTuples", object)
+      entity.compoundIndexes = try tuples("NSCompoundIndexes", object)
+      for value in try object.elements("NSFetchIndexDescriptions") {
+        guard let index = value.object, index.isKind(of: "NSFetchIndexDescription") else {
+          throw object.damaged("one of its fetch indexes is \(value.kind)")
+        }
+        entity.fetchIndexes.append(try fetchIndex(index))
+      }
+      // For frameworks older than fetch indexes the compiler repeats one of several properties as a compound index.
+      let repeated = Set(entity.fetchIndexes.map { index in index.elements.compactMap(\.propertyName) })
+      entity.compoundIndexes.removeAll { repeated.contains($0) }
+      return entity
+    } catch {
+      throw error.located(Place(entity: name))
+    }
+  }
+
+  private mutating func add(_ property: ArchivedObject, to entity: inout Entity) throws(HopdError) {
+    let name = try property.string("NSPropertyName") ?? ""
+    do throws(HopdError) {
+      if property.isKind(of: "NSCompositeAttributeDescription") {
+        throw HopdError(
+          .unsupportedModel, "it is a composite attribute; how a compiled model keeps its elements is not known",
+          at: place, hint: "Give the model's source form, its .xcdatamodeld, beside the .momd.")
+      } else if property.isKind(of: "NSAttributeDescription") {
+        entity.attributes.append(try CompiledProperties.attribute(property, userInfo: try userInfo(property)))
+      } else if property.isKind(of: "NSRelationshipDescription") {
+        entity.relationships.append(try CompiledProperties.relationship(property, userInfo: try userInfo(property)))
+      } else if property.isKind(of: "NSFetchedPropertyDescription") {
+        entity.fetchedProperties.append(
+          try CompiledProperties.fetchedProperty(property, userInfo: try userInfo(property)))
+      } else {
+        throw property.unknownClass(for: "a property")
+      }
+    } catch {
+      throw error.located(Place(property: name))
+    }
+  }
+
+  /// Models built in code repeat the inherited properties in every subentity, as copies that belong to it
+  /// [M 6/6 such models]; the compiler writes own properties only. What equals the ancestor's is no declaration.
+  private func withoutCopies(_ entities: [Entity]) -> [Entity] {
+    let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    return entities.map { entity in
+      var result = entity
+      var parent = entity.parentName
+      // Nearest ancestor first: what it declares hides what stands above it.
+      var decided: Set<String> = []
+      for _ in 0..<ModelLimits.inheritanceDepth {
+        guard let ancestor = parent.flatMap({ byName[$0] }) else { break }
+        let known = decided
+        result.attributes.removeAll { !known.contains($0.name) && ancestor.attributes.contains($0) }
+        result.relationships.removeAll { !known.contains($0.name) && ancestor.relationships.contains($0) }
+        result.fetchedProperties.removeAll { !known.contains($0.name) && ancestor.fetchedProperties.contains($0) }
+        decided.formUnion(
+          ancestor.attributes.map(\.name) + ancestor.relationships.map(\.name) + ancestor.fetchedProperties.map(\.name))
+        parent = ancestor.parentName
+      }
+      return result
+    }
+  }
+
+  // MARK: Indexes and constraints
+
+  /// Lists of property names; a member is a name, a property, or a stand-in for an inherited one.
+  private mutating func tuples(_ field: String, _ object: ArchivedObject) throws(HopdError) -> [[String]] {
+    var result: [[String]] = []
+    for value in try object.elements(field) {
+      try countDetail()
+      guard let tuple = value.object else {
+        // Old compound indexes also hold one text per index, names parted by commas.
+        guard let text = value.string else { throw object.damaged("\(field) holds \(value.kind)") }
+        result.append(text.split(separator: ",").map { $0.trimmingSpaces })
+        continue
+      }
+      var names: [String] = []
+      for member in try tuple.elements() {
+        try countDetail()
+        guard let name = try Self.name(of: member, "NSPropertyName") else {
+          throw tuple.damaged("a member of \(field) has no name")
+        }
+        names.append(name)
+      }
+      if !names.isEmpty { result.append(names) }
+    }
+    return result
+  }
+
+  private mutating func fetchIndex(_ object: ArchivedObject) throws(HopdError) -> FetchIndex {
+    var index = FetchIndex(name: try object.string("NSIndexName") ?? "", elements: [])
+    if let predicate = try object.object("NSPartialIndexPredicate") {
+      index.partialPredicate = try ArchivedExpressionText.predicate(predicate)
+    }
+    for value in try object.elements("NSIndexElements") {
+      try countDetail()
+      guard let element = value.object else { throw object.damaged("one of its elements is \(value.kind)") }
+      let kind = try element.integer("NSFetchIndexElementType") ?? 0
+      guard kind == 0 || kind == 1 else {
+        throw element.damaged("the fetch index “\(index.name)” has an element of the unknown type \(kind)")
+      }
+      index.elements.append(
+        FetchIndex.Element(
+          propertyName: try element.string("NSPropertyName") ?? "", kind: kind == 1 ? .rTree : .binary,
+          isAscending: try element.boolean("NSAscending")))
+    }
+    return index
+  }
+
+  /// An element that names no property of the entity is an expression, of which only the name is archived.
+  private mutating func markComputedElements(of index: Int) {
+    guard !source.entities[index].fetchIndexes.isEmpty else { return }
+    var names: Set<String> = []
+    var current: String? = source.entities[index].name
+    let byName = Dictionary(
+      source.entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    for _ in 0...ModelLimits.inheritanceDepth {
+      guard let entity = current.flatMap({ byName[$0] }) else { break }
+      names.formUnion(
+        entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name))
+      current = entity.parentName
+    }
+    for position in source.entities[index].fetchIndexes.indices {
+      for number in source.entities[index].fetchIndexes[position].elements.indices {
+        let name = source.entities[index].fetchIndexes[position].elements[number].propertyName ?? ""
+        guard !names.contains(name), !name.contains(".") else { continue }
+        source.entities[index].fetchIndexes[position].elements[number].propertyName = nil
+        source.entities[index].fetchIndexes[position].elements[number].expression = name.isEmpty ? "archived" : name
+      }
+    }
+  }
+
+  // MARK: Helpers
+
+  /// What a member of a list is called: a text is the name itself, an object has it in `field`.
+  private static func name(of member: ArchivedValue, _ field: String) throws(HopdError) -> String? {
+    if let name = member.string { return name }
+    return try unproxied(member.object)?.string(field)
+  }
+
+  /// The property that a stand-in of an inherited property stands for; one step, stand-ins do not nest.
+  static func unproxied(_ object: ArchivedObject?) throws(HopdError) -> ArchivedObject? {
+    guard let object, object.isKind(of: "_NSPropertyDescriptionProxy") else { return object }
+    return try object.object("NSUnderlyingProperty")
+  }
+
+  /// User info as far as it is text: the editor writes nothing else, and only text can mean anything here.
+  private mutating func userInfo(_ object: ArchivedObject) throws(HopdError) -> [String: String] {
+    var result: [String: String] = [:]
+    for (key, value) in try object.entries("NSUserInfo") {
+      try countDetail()
+      if let key = key.string, let value = value.string { result[key] = value }
+    }
+    return result
+  }
+
+  private func text(_ field: String, _ object: ArchivedObject) throws(HopdError) -> String? {
+    try CompiledProperties.text(field, object)
+  }
+
+  private mutating func countDetail() throws(HopdError) {
+    detailCount += 1
+    guard detailCount <= ModelLimits.details else {
+      throw HopdError(
+        .modelTooLarge,
+        "the model has more than \(ModelLimits.details) user info entries, index elements, constraints and members",
+        at: place)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+// VersionInfo.plist of a `.momd`: the hashes that Xcode's compiler gave each version (model-files §3.1). Every hash that
+// we compute is compared with it before anything relies on it; where ours rests on a rule that is not proven, its word
+// settles the matter (docs/decisions/0011).
+
+import Diagnostics
+import PropertyLists
+import SystemPackage
+
+extension HopdError.Code {
+  /// A compiled model and the model it was compiled from, or its own VersionInfo.plist, do not agree.
+  package static let modelsDisagree = HopdError.Code("models-disagree", exit: .dataError)
+}
+
+/// What a `.momd` says of its versions.
+struct ModelVersionInfo {
+  /// The name of the file.
+  static let fileName = "VersionInfo.plist"
+
+  /// The file.
+  let path: FilePath
+  /// NSManagedObjectModel_CurrentVersionName, without extension.
+  let currentVersionName: String?
+  /// NSManagedObjectModel_VersionHashes: version, entity, hash; abstract entities included.
+  let hashes: [String: [String: VersionHash]]
+  /// NSManagedObjectModel_VersionChecksums, which only newer compilers write.
+  let checksums: [String: String]
+
+  /// Reads the file of a bundle; nil where the bundle has none, an error where it is broken.
+  static func read(ofBundleAt bundle: FilePath) throws(HopdError) -> ModelVersionInfo? {
+    let path = bundle.appending(fileName)
+    let place = Place(file: path)
+    guard try ModelFiles.kind(of: path) != .missing else { return nil }
+    let hint = "Build the app again and copy the whole .momd, or give the model's source form."
+    let list: PropertyListValue
+    do {
+      list = try PropertyList.decode(try ModelFiles.bytes(of: path, limit: 4 << 20), at: place)
+    } catch {
+      var failure = error
+      failure.hint = error.hint ?? hint
+      throw failure
+    }
+    guard let entries = list.dictionary, let versions = entries["NSManagedObjectModel_VersionHashes"]?.dictionary else {
+      throw HopdError(
+        .invalidModel, "the file does not state the hashes of the model's versions", at: place, hint: hint)
+    }
+    var hashes: [String: [String: VersionHash]] = [:]
+    for (version, value) in versions {
+      guard let entities = value.dictionary else {
+        throw HopdError(
+          .invalidModel, "the hashes of the version “\(version)” are no dictionary", at: place, hint: hint)
+      }
+      hashes[version] = [:]
+      for (entity, value) in entities {
+        guard let hash = value.data.flatMap(VersionHash.init(bytes:)) else {
+          throw HopdError(
+            .invalidModel, "the hash in the version “\(version)” is not 32 bytes",
+            at: place.filled(from: Place(entity: entity)), hint: hint)
+        }
+        hashes[version]?[entity] = hash
+      }
+    }
+    return ModelVersionInfo(
+      path: path, currentVersionName: entries["NSManagedObjectModel_CurrentVersionName"]?.string, hashes: hashes,
+      checksums: (entries["NSManagedObjectModel_VersionChecksums"]?.dictionary ?? [:]).compactMapValues(\.string))
+  }
+
+  /// The version with the hashes that this file settles for it; throws where a hash that is certain differs.
+  func settled(_ model: ManagedObjectModel) throws(HopdError) -> ManagedObjectModel {
+    guard let stated = hashes[model.name] else { return model }
+    let settled = try HashAgreement.settle(
+      model, by: stated, source: path.lastComponent?.string ?? path.string, at: Place(file: path))
+    let checksum = settled.versionChecksum
+    if let wanted = checksums[model.name], wanted != checksum {
+      throw HopdError(
+        .modelsDisagree,
+        "the checksum of the version “\(model.name)” is \(checksum), but \(Self.fileName) states \(wanted)",
+        at: Place(file: path), hint: HashAgreement.hint)
+    }
+    return settled
+  }
+}
+
+/// Comparing the hashes that a model gives with those that a compiled form of it states.
+enum HashAgreement {
+  static let hint =
+    "The two were made of different states of the model: build the app again and copy source and .momd together, "
+    + "or take the .momd out of the folder if it is not the app's."
+
+  /// `model` with the stated hashes in the place of those that cannot be computed with certainty.
+  ///
+  /// What is stated of the entities `ignored` is a computation too, and proves nothing.
+  static func settle(
+    _ model: ManagedObjectModel, by stated: [String: VersionHash], ignoring ignored: Set<String> = [], source: String,
+    at place: Place
+  ) throws(HopdError) -> ManagedObjectModel {
+    let uncertain = model.entitiesOfUncertainHash
+    let declared = stated.filter { uncertain.contains($0.key) && !ignored.contains($0.key) }
+    let settled =
+      declared.isEmpty ? model : model.declaring(model.declaredVersionHashes.merging(declared) { _, new in new })
+    let computed = settled.versionHashes
+    var reasons: [HopdError] = []
+    for entity in Set(computed.keys).union(stated.keys).sorted() where computed[entity] != stated[entity] {
+      if ignored.contains(entity), computed[entity] != nil, stated[entity] != nil { continue }
+      let ours = computed[entity]?.description ?? "no such entity"
+      let theirs = stated[entity]?.description ?? "no such entity"
+      reasons.append(
+        HopdError(
+          .modelsDisagree,
+          "version “\(model.name)”, entity “\(entity)”: the model gives \(ours), \(source) states \(theirs)"))
+      if reasons.count == ModelLimits.findings { break }
+    }
+    guard reasons.isEmpty else {
+      throw HopdError(
+        .modelsDisagree, "the version hashes of “\(model.name)” are not those that \(source) states", at: place,
+        hint: hint, reasons: reasons)
+    }
+    return settled
+  }
+}

@@ -1,0 +1,106 @@
+// Models compiled by Apple's compiler against the sources they were compiled from, and against the hashes that the
+// compiler wrote beside them.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+import Testing
+
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+struct CompiledModelRealTests {
+  private func sample() throws -> (source: FilePath, compiled: FilePath) {
+    let chain = try #require(Fixtures.root).appending("chains/coredataplus-samplemodel")
+    return (
+      chain.appending("models/SampleModel.xcdatamodeld"), chain.appending("compiled/SampleModel.momd")
+    )
+  }
+
+  @Test func aCompiledBundleEqualsItsSource() throws {
+    let paths = try sample()
+    let source = try ModelReader.read(at: paths.source)
+    let compiled = try ModelReader.read(at: paths.compiled)
+    #expect(compiled.versions.map(\.name) == ["SampleModel", "SampleModel2", "SampleModel3"])
+    #expect(compiled.warnings.isEmpty)
+    #expect(compiled.currentVersionName == "SampleModel")
+    for version in compiled.versions {
+      let twin = try #require(source.version(named: version.name))
+      expectSame(version, twin)
+      #expect(version.compiledForm == (try Fixtures.bytes(of: paths.compiled.appending(version.name + ".mom"))))
+      #expect(twin.compiledForm == nil)
+    }
+  }
+
+  /// A vector whose source is among the vectors of the same model: all pairs with equal hashes must be equal values.
+  @Test func everyCompiledVectorWithASourceEqualsIt() throws {
+    var sources: [ManagedObjectModel] = []
+    var compiled: [ManagedObjectModel] = []
+    for folder in Fixtures.cases(in: "hash-vectors") {
+      let contents = folder.appending("contents")
+      if Fixtures.exists(contents) {
+        sources.append(try ModelReader.read(contents: Fixtures.bytes(of: contents), name: folder.string).model)
+      } else {
+        compiled += try ModelReader.read(at: folder.appending("model.mom")).versions
+      }
+    }
+    for part in ["chains", "stores", "mappings"] {
+      for folder in Fixtures.cases(in: part) {
+        for name in ["models", "model"] where Fixtures.isFolder(folder.appending(name)) {
+          for path in try ModelReader.findBundles(in: folder.appending(name)) {
+            sources += try ModelReader.read(at: path).versions
+          }
+        }
+      }
+    }
+    var pairs = 0
+    var different = 0
+    for model in compiled {
+      let twins = sources.filter { $0.versionHashes == model.versionHashes }
+      guard !twins.isEmpty else { continue }
+      pairs += 1
+      // Defaults and indexes do not count for hashes: one of the revisions with these hashes is the source.
+      if !twins.contains(where: { same($0, model) }) {
+        different += 1
+        print("compiled model without an equal source: \(model.name), \(model.entities.map(\.name))")
+        for twin in twins.prefix(1) { expectSame(model, twin, isKnown: true) }
+      }
+    }
+    print("compiled vectors with a source of the same hashes: \(pairs), of which \(different) differ in value")
+    #expect(pairs >= 1)
+  }
+
+  @Test func aCompiledFormBesideItsSourceIsOneModel() throws {
+    let paths = try sample()
+    let (source, compiled) = (try ModelReader.read(at: paths.source), try ModelReader.read(at: paths.compiled))
+    for merged in [try source.merged(with: compiled), try compiled.merged(with: source)] {
+      #expect(merged.path == paths.source)
+      #expect(merged.versions.map(\.versionHashes) == source.versions.map(\.versionHashes))
+      #expect(merged.versions.allSatisfy { $0.compiledForm != nil })
+    }
+  }
+
+  private func same(_ left: ManagedObjectModel, _ right: ManagedObjectModel) -> Bool {
+    left.entities.map(withoutClasses) == right.entities.map(withoutClasses)
+      && left.configurations == right.configurations
+  }
+
+  private func expectSame(_ compiled: ManagedObjectModel, _ source: ManagedObjectModel, isKnown: Bool = false) {
+    for (one, other) in zip(compiled.entities, source.entities) {
+      let (left, right) = (withoutClasses(one), withoutClasses(other))
+      guard left != right else { continue }
+      for (a, b) in zip(left.attributes, right.attributes) where a != b { print("  \(one.name): \(a)\n  \(b)") }
+      for (a, b) in zip(left.relationships, right.relationships) where a != b { print("  \(one.name): \(a)\n  \(b)") }
+      if !isKnown { #expect(left == right, "\(compiled.name), \(one.name)") }
+    }
+    guard !isKnown else { return }
+    #expect(same(compiled, source), "\(compiled.name)")
+    #expect(compiled.versionIdentifiers == source.versionIdentifiers)
+  }
+
+  /// Classes are never compared: the compiler may put the module's name before them.
+  private func withoutClasses(_ entity: Entity) -> Entity {
+    var copy = entity
+    copy.className = nil
+    for index in copy.attributes.indices { copy.attributes[index].customClassName = nil }
+    return copy
+  }
+}
