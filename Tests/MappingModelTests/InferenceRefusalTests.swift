@@ -124,6 +124,18 @@ import Testing
       reasons([entity("E"), entity("Gone", [attribute("n", .integer16, derivation: "now()")])], [entity("E")]).isEmpty)
   }
 
+  @Test func aDefaultThatOnlyTheAppCanStore() {
+    let cover = AttributeDefault.archived(className: "App.Cover")
+    let optional = attribute("c", .transformable, value: cover)
+    let required = attribute("c", .transformable, optional: false, value: cover)
+    expect([entity("E")], [entity("E", [optional])], "E.c", "App.Cover")
+    expect([entity("E", [optional])], [entity("E", [required])], "E.c", "App.Cover")
+    // Where every row brings its value, the default is never written.
+    #expect(reasons([entity("E", [optional])], [entity("E", [optional])]).isEmpty)
+    #expect(reasons([entity("E", [required])], [entity("E", [required])]).isEmpty)
+    #expect(reasons([entity("F")], [entity("F"), entity("E", [required])]).isEmpty)
+  }
+
   @Test func anAttributeBecomesARelationship() {
     expect([entity("E", [attribute("x")])], [entity("E", [], [toOne("x", "E")])], "E.x", "becomes a relationship")
     expect([entity("E", [], [toOne("x", "E")])], [entity("E", [attribute("x")])], "E.x", "becomes an attribute")

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import SystemPackage
 import Testing
 
@@ -75,6 +76,15 @@ struct CompiledModelRealTests {
       #expect(merged.path == paths.source)
       #expect(merged.versions.map(\.versionHashes) == source.versions.map(\.versionHashes))
       #expect(merged.versions.allSatisfy { $0.compiledForm != nil })
+    }
+  }
+
+  @Test func aCatalogHoldsBothFormsAsOneModel() throws {
+    let paths = try sample()
+    for order in [[paths.source, paths.compiled], [paths.compiled, paths.source]] {
+      let catalog = try ModelCatalog.load(order)
+      #expect(catalog.bundles.map(\.path) == [paths.source])
+      #expect(catalog.versions.count == 3)
     }
   }
 
