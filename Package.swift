@@ -67,7 +67,9 @@ let package = Package(
     /// How a SQLite store is laid out, read and written.
     .target(
       name: "PersistentStore",
-      dependencies: ["CSQLite", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage],
+      dependencies: [
+        "CLinux", "CSQLite", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage,
+      ],
       swiftSettings: strict),
 
     // MARK: 3 - The journey of one store
@@ -235,7 +237,7 @@ let package = Package(
       name: "ConformanceTests",
       dependencies: [
         "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
+        "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The stores and models that Apple's software made, where their folder is there.

@@ -10,7 +10,9 @@ enum AttributeText {
   /// Bytes up to this count are shown; longer ones are counted and digested.
   static let shownBytes = 64
 
-  static func write(_ value: SQLiteValue, of attribute: Attribute, into lines: inout JSONLines) throws {
+  static func write(
+    _ value: SQLiteValue, of attribute: Attribute, external: ExternalDataDirectory?, into lines: inout JSONLines
+  ) throws {
     switch (attribute.type, value) {
     case (_, .null): try lines.raw("null")
     case (.boolean, .integer(0)): try lines.raw("false")
@@ -21,8 +23,8 @@ enum AttributeText {
     case (.decimal, .integer(let number)): try lines.string(String(number))
     case (.decimal, .real(let number)): try lines.string(decimal(number))
     case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(uuid(bytes))
-    case (.binary, .blob(let bytes)) where attribute.allowsExternalStorage:
-      try write(external: bytes, into: &lines)
+    case (.binary, .blob(let bytes)) where attribute.hasExternalForm:
+      try write(bytes, from: external, into: &lines)
     case (_, .blob(let bytes)): try write(bytes: bytes[...], into: &lines)
     case (_, .integer(let number)): try lines.raw(String(number))
     case (_, .real(let number)): try lines.number(number)
@@ -45,15 +47,34 @@ enum AttributeText {
     }
   }
 
-  /// With external storage the first byte tells: 01 the value follows, 02 the name of a file (store-layout §7).
-  private static func write(external bytes: [UInt8], into lines: inout JSONLines) throws {
-    switch bytes.first {
-    case 1: try write(bytes: bytes.dropFirst(), into: &lines)
-    case 2:
-      try lines.raw("{\"external\":")
-      try lines.string(String(decoding: bytes.dropFirst().prefix { $0 != 0 }, as: UTF8.self))
-      try lines.raw("}")
-    default: try write(bytes: bytes[...], into: &lines)
+  /// Text whose bytes are no UTF-8, as the bytes it is: two different ones must not look alike.
+  static func write(invalidText bytes: [UInt8], into lines: inout JSONLines) throws {
+    try lines.raw("{\"invalidText\":")
+    try lines.string(Base64.encode(bytes[...]))
+    try lines.raw("}")
+  }
+
+  /// With external storage the content is shown, wherever it is, so that a dump does not tell a value in a file from one
+  /// in the column. A reference whose file cannot be read is shown by its name.
+  private static func write(
+    _ bytes: [UInt8], from directory: ExternalDataDirectory?, into lines: inout JSONLines
+  ) throws {
+    switch ExternalDataForm(bytes) {
+    case .inline: try write(bytes: bytes.dropFirst(), into: &lines)
+    case .malformed: try write(bytes: bytes[...], into: &lines)
+    case .reference(let name):
+      guard let directory, case .file(let size) = directory.status(of: name) else {
+        return try lines.raw("{\"external\":\"\(name.text)\"}")
+      }
+      if size <= Int64(shownBytes) {
+        return try write(bytes: try directory.content(of: name, limit: Int64(shownBytes))[...], into: &lines)
+      }
+      var (digest, count) = (ContentDigest.Running(), Int64(0))
+      try directory.read(name) {
+        digest.add($0)
+        count &+= Int64($0.count)
+      }
+      try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256)\"}")
     }
   }
 

@@ -36,23 +36,36 @@ package struct FreshStore {
       let digits = String(value, radix: 16, uppercase: true)
       return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
-    let digits = Array(hex(high) + hex(low))
+    return text(ofDigits: hex(high) + hex(low))
+  }
+
+  /// The 36 characters of a UUID.
+  static func text(ofUUID bytes: [UInt8]) -> String {
+    text(ofDigits: bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined())
+  }
+
+  private static func text(ofDigits text: String) -> String {
+    let digits = Array(text)
+    guard digits.count == 32 else { return text }
     return [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }.joined(separator: "-")
   }
 
   /// Makes the file at `path`, which must not be there, with `rows` sample objects.
   ///
-  /// It is written without syncs: whoever wants it durable syncs the file when it is complete.
+  /// It is written without syncs: whoever wants it durable syncs the file when it is complete. A few large values with
+  /// external storage go to `external`; without it all values are in the columns.
   package func make(
-    at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, progress: (Int64) -> Bool = { _ in true }
+    at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, external: ExternalSamples? = nil,
+    progress: (Int64) -> Bool = { _ in true }
   ) throws {
     let connection = try Connection(path: path, access: .create)
     try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
     let writer = StoreWriter(connection: connection, schema: "main")
     try writer.prepareFile(pageSize: 4096)
     try writer.createTables(schema)
-    var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed)
+    var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed, external: external)
     try filler.fill(progress: progress)
+    try external?.throwIfFailed()
     for index in schema.indexes { try writer.createIndex(index) }
     try writer.createBookkeeping(
       schema, highWaterMarks: filler.highWaterMarks,

@@ -27,8 +27,10 @@ struct SplitMix64: RandomNumberGenerator {
 struct SampleValues {
   var random: SplitMix64
   private let archives: [[UInt8]]
+  private let external: ExternalSamples?
 
-  init(seed: UInt64) {
+  init(seed: UInt64, external: ExternalSamples? = nil) {
+    self.external = external
     random = SplitMix64(seed: seed)
     archives = SampleValues.words.prefix(8).map(SampleValues.archive)
   }
@@ -42,6 +44,7 @@ struct SampleValues {
       ordinal == 0 ? nil : turn < 14 ? turn % 7 : random.below(24) == 0 ? random.below(6) : nil
     if let special {
       if special == 0, attribute.isOptional { return .null }
+      if special == 2, let value = large(attribute) { return value }
       if let value = limit(Int(special), of: attribute) { return value }
     }
     return plausible(attribute)
@@ -174,7 +177,16 @@ struct SampleValues {
 
   /// With external storage the value follows a byte 01: inline (store-layout §7).
   private func stored(_ bytes: [UInt8], _ attribute: Attribute) -> [UInt8] {
-    attribute.allowsExternalStorage ? [1] + bytes : bytes
+    attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes
+  }
+
+  /// A value in a file of its own; nil where there may be no more.
+  private mutating func large(_ attribute: Attribute) -> SQLiteValue? {
+    guard attribute.hasExternalForm, let external, external.hasRoom else { return nil }
+    let content = bytes(ExternalSamples.size + Int(random.below(1000)))
+    let text = FreshStore.text(ofUUID: uuid())
+    guard let name = ExternalFileName(text.utf8), external.keep(content, as: name) else { return nil }
+    return .blob(ExternalDataForm.reference(to: name))
   }
 
   private mutating func word() -> String {

@@ -9,9 +9,11 @@ package struct StoreDump {
   private let reader: StoreReader
   private let schema: StoreSchema
   private let entityByNumber: [Int64: String]
+  private let external: ExternalDataDirectory?
 
-  /// Dumps the store that `reader` has open, laid out as `schema`.
-  package init(reader: StoreReader, schema: StoreSchema) {
+  /// Dumps the store that `reader` has open, laid out as `schema`; values in files are read from `external`.
+  package init(reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil) {
+    self.external = external
     self.reader = reader
     self.schema = schema
     entityByNumber = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
@@ -87,7 +89,15 @@ package struct StoreDump {
         if offset > 0 { try lines.raw(",") }
         try lines.string(column.name)
         try lines.raw(":")
-        try AttributeText.write(rows.value(at: column.index), of: column.attribute, into: &lines)
+        let value = rows.value(at: column.index)
+        // Bytes that are no UTF-8 were replaced by U+FFFD.
+        if case .text(let text) = value, text.unicodeScalars.contains("\u{fffd}"),
+          let bytes = rows.blob(at: column.index), !bytes.elementsEqual(text.utf8)
+        {
+          try AttributeText.write(invalidText: bytes, into: &lines)
+        } else {
+          try AttributeText.write(value, of: column.attribute, external: external, into: &lines)
+        }
       }
       try lines.raw("},\"relationships\":{")
       for (offset, relationship) in relationships.enumerated() {

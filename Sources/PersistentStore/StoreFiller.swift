@@ -18,12 +18,14 @@ package struct StoreFiller {
   private var values: SampleValues
 
   /// Fills the store in `connection`, whose tables are there and empty.
-  package init(connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64) {
+  package init(
+    connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, external: ExternalSamples? = nil
+  ) {
     self.connection = connection
     self.schema = schema
     // A bound far beyond any disk keeps the arithmetic on keys from overflowing.
     plan = FillPlan(schema: schema, rows: max(0, min(rows, 1 << 40)))
-    values = SampleValues(seed: seed)
+    values = SampleValues(seed: seed, external: external)
   }
 
   /// Highest key by root entity: Z_MAX.

@@ -10,6 +10,8 @@ package final class Connection {
   let handle: OpaquePointer
   private var progress: ProgressBox?
   private var functions: [FunctionBox] = []
+  /// What the last failed call of a registered function threw.
+  fileprivate var functionFailure: (any Error)?
 
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
@@ -255,13 +257,34 @@ package final class Connection {
     functions.append(box)
     let code = sqlite3_create_function_v2(
       handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-      Unmanaged.passUnretained(box).toOpaque(),
-      { context, count, arguments in
-        guard let context, let data = sqlite3_user_data(context) else { return }
-        let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
-        FunctionBox.answer(Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue().body(values), to: context)
-      }, nil, nil, nil)
+      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
+  /// has the error. It is not called from the schema of a store.
+  package func registerFailingFunction(
+    _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = FunctionBox { [unowned self] values in
+      do {
+        return try body(values)
+      } catch {
+        functionFailure = error
+        return nil
+      }
+    }
+    functions.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(box).toOpaque(),
+      FunctionBox.call, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// The error of the registered function that made the last statement fail, told once.
+  package func takeFunctionFailure() -> (any Error)? {
+    defer { functionFailure = nil }
+    return functionFailure
   }
 
   /// The error of the last call on this connection.
@@ -283,8 +306,20 @@ private final class ProgressBox {
 }
 
 private final class FunctionBox {
-  let body: ([SQLiteValue]) -> SQLiteValue
-  init(_ body: @escaping ([SQLiteValue]) -> SQLiteValue) { self.body = body }
+  /// Answers nil when it failed.
+  let body: ([SQLiteValue]) -> SQLiteValue?
+  init(_ body: @escaping ([SQLiteValue]) -> SQLiteValue?) { self.body = body }
+
+  static let call: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
+    context, count, arguments in
+    guard let context, let data = sqlite3_user_data(context) else { return }
+    let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
+    if let value = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue().body(values) {
+      FunctionBox.answer(value, to: context)
+    } else {
+      sqlite3_result_error(context, "a function of hopd failed", -1)
+    }
+  }
 
   static func value(of argument: OpaquePointer?) -> SQLiteValue {
     guard let argument else { return .null }
@@ -308,11 +343,15 @@ private final class FunctionBox {
     case .integer(let value): sqlite3_result_int64(context, value)
     case .real(let value): sqlite3_result_double(context, value)
     case .text(let value):
-      sqlite3_result_text(context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+      sqlite3_result_text64(
+        context, value, UInt64(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
+        UInt8(SQLITE_UTF8))
+    // A pointer to nothing would make NULL of it.
+    case .blob(let bytes) where bytes.isEmpty: sqlite3_result_zeroblob(context, 0)
     case .blob(let bytes):
       bytes.withUnsafeBytes {
-        sqlite3_result_blob(
-          context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+        sqlite3_result_blob64(
+          context, $0.baseAddress, UInt64($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
       }
     }
   }

@@ -32,7 +32,9 @@ struct DumpCommand: HopctlCommand {
         model: version.model, frameworkVersion: framework,
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
       output.warn(schema.unsupported.filter { $0.code == .layoutUnsupported })
-      try StoreDump(reader: reader, schema: schema).write { try StandardStreams.write($0, to: .output) }
+      try StoreDump(reader: reader, schema: schema, external: ExternalDataDirectory(of: location)).write {
+        try StandardStreams.write($0, to: .output)
+      }
     }
   }
 }

@@ -1,0 +1,167 @@
+// The files that references name. A store comes from strangers, and so does the directory beside it: names are looked up
+// below one descriptor, no link is followed, only plain files are read, and never the store itself under a second name
+// (closing that would drop this process's locks on it).
+
+import CLinux
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// What stands under the name of an external file.
+package enum ExternalFileStatus: Sendable, Hashable {
+  /// A plain file of this many bytes.
+  case file(bytes: Int64)
+  /// Nothing.
+  case missing
+  /// Something that is not read, in words: "a symbolic link".
+  case unsuitable(String)
+}
+
+/// The `_EXTERNAL_DATA` directory of one store, open for reading.
+package final class ExternalDataDirectory {
+  private enum State {
+    case open(Int32)
+    case absent
+    case unsuitable(String)
+  }
+
+  /// Where it is.
+  package let path: FilePath
+  private let state: State
+  /// The store's own files, by device and inode.
+  private let guarded: Set<[UInt64]>
+
+  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it.
+  package init(of location: StoreLocation) {
+    path = location.externalDataDirectory
+    state = ExternalDataDirectory.open(location)
+    guarded = Set(
+      ([location.database] + location.sideFiles).compactMap { file in
+        var found = clinux_file_status()
+        guard file.withPlatformString({ clinux_status_at(AT_FDCWD, $0, &found) }) == 0 else { return nil }
+        return [found.device, found.inode]
+      })
+  }
+
+  deinit { if case .open(let descriptor) = state { close(descriptor) } }
+
+  /// Is there a directory?
+  package var isThere: Bool { if case .open = state { true } else { false } }
+
+  /// What stands under a name. Nothing is opened.
+  package func status(of name: ExternalFileName) -> ExternalFileStatus {
+    switch state {
+    case .absent: return .missing
+    case .unsuitable(let what): return .unsuitable(what)
+    case .open(let directory):
+      var found = clinux_file_status()
+      guard clinux_status_at(directory, name.text, &found) == 0 else {
+        return errno == ENOENT ? .missing : .unsuitable("a file that cannot be looked at (\(Errno(rawValue: errno)))")
+      }
+      return judge(found)
+    }
+  }
+
+  /// The content of a file, in one piece, at most `limit` bytes.
+  package func content(of name: ExternalFileName, limit: Int64) throws(HopdError) -> [UInt8] {
+    let (descriptor, size) = try open(name)
+    defer { close(descriptor) }
+    guard size <= limit, let count = Int(exactly: size) else {
+      throw HopdError(
+        .externalDataTooLarge, "the file has \(size) bytes, and a value may have \(limit)", at: Place(file: file(name)),
+        hint: "raise memory_limit, or keep \"Allows External Storage\"")
+    }
+    var content = [UInt8](repeating: 0, count: count)
+    var done = 0
+    while done < count {
+      let got = content.withUnsafeMutableBytes {
+        Glibc.read(descriptor, $0.baseAddress?.advanced(by: done), count - done)
+      }
+      if got > 0 {
+        done += got
+      } else if got == 0 || errno != EINTR {
+        throw unreadable(name, got == 0 ? "it became shorter while it was read" : "\(Errno(rawValue: errno))")
+      }
+    }
+    return content
+  }
+
+  /// Hands the content of a file on in portions, whatever its size.
+  package func read(_ name: ExternalFileName, _ body: ([UInt8]) throws -> Void) throws {
+    let (descriptor, _) = try open(name)
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 256 << 10)
+    while true {
+      let got = buffer.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      if got == 0 { return }
+      if got > 0 {
+        try body(Array(buffer.prefix(got)))
+      } else if errno != EINTR {
+        throw unreadable(name, "\(Errno(rawValue: errno))")
+      }
+    }
+  }
+
+  // MARK: Opening
+
+  private static func open(_ location: StoreLocation) -> State {
+    let parent = location.directory.withPlatformString { Glibc.open($0, clinux_o_path() | O_DIRECTORY | O_CLOEXEC) }
+    guard parent >= 0 else { return .absent }
+    defer { close(parent) }
+    let names = [location.supportDirectory, location.externalDataDirectory].compactMap { $0.lastComponent?.string }
+    let flags = clinux_o_path() | O_DIRECTORY | O_CLOEXEC
+    let descriptor = clinux_openat_beneath(parent, names.joined(separator: "/"), flags, 0)
+    if descriptor >= 0 { return .open(descriptor) }
+    switch errno {
+    case ENOENT: return .absent
+    case ELOOP, ENOTDIR, EXDEV: return .unsuitable("below something that is a link or no directory")
+    case let code: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
+    }
+  }
+
+  private func open(_ name: ExternalFileName) throws(HopdError) -> (descriptor: Int32, size: Int64) {
+    switch status(of: name) {
+    case .missing:
+      throw HopdError(
+        .externalDataMissing, "the external file is missing", at: Place(file: file(name)),
+        hint: "bring the store's directory \(path.printable) along")
+    case .unsuitable(let what): throw unsuitable(name, what)
+    case .file: break
+    }
+    guard case .open(let directory) = state else { throw unsuitable(name, "gone") }
+    let descriptor = clinux_openat_beneath(directory, name.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw unreadable(name, "\(Errno(rawValue: errno))") }
+    // Looked at again through the descriptor: between look and open the name may have got another file.
+    var found = stat()
+    guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else {
+      close(descriptor)
+      throw unsuitable(name, "no plain file")
+    }
+    return (descriptor, Int64(found.st_size))
+  }
+
+  private func judge(_ found: clinux_file_status) -> ExternalFileStatus {
+    if guarded.contains([found.device, found.inode]) { return .unsuitable("a second name of the store itself") }
+    switch found.mode & 0o170000 {
+    case 0o100000: return .file(bytes: found.size)
+    case 0o120000: return .unsuitable("a symbolic link")
+    case 0o040000: return .unsuitable("a directory")
+    case 0o010000: return .unsuitable("a FIFO")
+    default: return .unsuitable("no plain file")
+    }
+  }
+
+  private func file(_ name: ExternalFileName) -> FilePath { path.appending(name.text) }
+
+  private func unsuitable(_ name: ExternalFileName, _ what: String) -> HopdError {
+    HopdError(
+      .externalDataUnsuitable, "the external file is \(what)", at: Place(file: file(name)),
+      hint: "put a plain file there, or restore a backup")
+  }
+
+  private func unreadable(_ name: ExternalFileName, _ why: String) -> HopdError {
+    HopdError(
+      .inputOutput, "the external file cannot be read: \(why)", at: Place(file: file(name)),
+      hint: "see that it is readable, then start again")
+  }
+}
