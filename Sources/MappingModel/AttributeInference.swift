@@ -55,10 +55,11 @@ extension InferenceRun {
         entity: entity, property: attribute.name,
         hint: "add an attribute of the new type under a new name and fill it in the app or with a mapping")
     }
-    if attribute.allowsExternalStorage != before.allowsExternalStorage {
+    // A Binary stays the same value wherever its bytes are (decision 0014); of other types no stored form is known.
+    if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
       findings.add(
-        "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off"); the values would have to be "
-          + "rewritten, which is not supported yet",
+        "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
+          + "\(attribute.type.title); how its values would be stored is not known",
         entity: entity, property: attribute.name,
         hint: "keep \"Allows External Storage\" as it was")
     }

@@ -167,6 +167,7 @@ package struct HopCompiler {
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: String)] = []
     var isAddedSomewhere = concerned.isEmpty
+    var isRewritten = false
     for lane in concerned {
       let source = lane.mapping.attributes.first { $0.destination == attribute }?.source
       let needsDefault = source == nil || !value.isOptional
@@ -181,6 +182,13 @@ package struct HopCompiler {
       }
       var expression = "s." + SQLiteIdentifier.quoted(column)
       let before = hop.source.allAttributes(of: lane.source)[source]
+      if before?.hasExternalForm == true, value.type == .binary, !value.hasExternalForm {
+        expression = ExternalDataForm.plainExpression(ofExternal: expression)
+        isRewritten = true
+      } else if before?.type == .binary, before?.hasExternalForm == false, value.hasExternalForm {
+        expression = ExternalDataForm.inlineExpression(ofPlain: expression)
+        isRewritten = true
+      }
       // Optional → required with a default: existing nils take the default (migration-semantics §3.2).
       if let standard, !value.isOptional, before?.isOptional == true {
         expression = "coalesce(\(expression), \(standard))"
@@ -190,6 +198,10 @@ package struct HopCompiler {
     // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
     // [M 24/24, store-layout §8.1]; a carried column is carried whole for the same reason.
     let others = lanes.filter { !subtree.contains($0.destination.name) }
+    if isRewritten, !others.isEmpty {
+      // What stands in sibling rows has no form that could be rewritten.
+      return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+    }
     guard isAddedSomewhere, !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
       return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
     }

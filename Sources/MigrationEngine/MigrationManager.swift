@@ -29,6 +29,9 @@ package struct EngineOptions: Sendable, Hashable {
     self.memoryLimit = memoryLimit
   }
 
+  /// Largest file that may become a value of a column.
+  package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
+
   /// Page cache of the staged store in KiB: 2 MiB is as fast as more (performance §2), less under a tight limit. Index
   /// sorting takes about as much again.
   var cacheKibibytes: Int64 { min(2048, max(256, memoryLimit / 8 / 1024)) }
@@ -72,17 +75,20 @@ package struct MigrationManager {
   private let isFinal: Bool
   private let options: EngineOptions
   private let identity: Checkpoint.Identity
+  private let external: ExternalDataDirectory?
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
   package typealias Observer = (HopProgress) -> Bool
 
-  /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`.
+  /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`. Values that
+  /// leave external storage are read from `external`.
   package init(
     connection: Connection, hop: Hop, sourceSchema: String, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions
+    options: EngineOptions, external: ExternalDataDirectory? = nil
   ) {
     self.connection = connection
+    self.external = external
     self.hop = hop
     self.sourceSchema = sourceSchema
     destinationSchema = MigrationManager.schemaName(ofHop: hop.index)
@@ -101,6 +107,7 @@ package struct MigrationManager {
   package func run(into staged: FilePath, _ observer: Observer) throws -> StagedStore {
     try withoutActuallyEscaping(observer) { observer in
       try attach(staged)
+      try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
       var runner = HopRunner(
         connection: connection, hop: hop, program: try compile(), isFinal: isFinal, identity: identity,
@@ -116,6 +123,20 @@ package struct MigrationManager {
   private func compile() throws(HopdError) -> HopProgram {
     try HopCompiler.compile(
       hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: isFinal)
+  }
+
+  /// The function by which references become the content of their files, one value at a time.
+  private func registerContentFunction() throws(SQLiteError) {
+    guard let external else { return }
+    let limit = options.externalValueMax
+    try connection.registerFailingFunction(ExternalDataForm.contentFunction, argumentCount: 1) { values in
+      guard case .blob(let bytes)? = values.first, case .reference(let name) = ExternalDataForm(bytes) else {
+        throw HopdError(
+          .externalDataMalformed, "a value with external storage has no known form",
+          hint: "restore a backup of the store, or clear the value with the app")
+      }
+      return .blob(try external.content(of: name, limit: limit))
+    }
   }
 
   private func attach(_ staged: FilePath) throws {
@@ -166,6 +187,7 @@ package struct MigrationManager {
   /// What a SQLite error in the middle of a hop means. The source is untouched in every case.
   private func explained(_ error: SQLiteError, subject: String) -> HopdError {
     let place = Place(hop: hop.title, entity: subject)
+    if let failure = connection.takeFunctionFailure() as? HopdError { return failure.located(place) }
     if error.isInterrupt {
       return HopdError(
         .interrupted, "stopped on request", at: place, hint: "the next start goes on from the last checkpoint")

@@ -65,6 +65,8 @@ struct HopChain {
     var reports: [HopReport] = []
     var wasResumed = false
     var source = sourceSchema
+    // References are those of the store wherever a hop meets them: files are never moved (replacement §5).
+    let external = ExternalDataDirectory(of: plan.store.location)
     var done = plan.hops.prefix(first).flatMap(\.entities).reduce(Int64(0)) { $0 &+ $1.rows }
     if first > 0 {
       let before = area.path(hop: first - 1)
@@ -84,7 +86,7 @@ struct HopChain {
         .hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
       let manager = MigrationManager(
         connection: connection, hop: hop, sourceSchema: source, isFinal: index == plan.hops.count - 1,
-        identity: identity, options: options)
+        identity: identity, options: options, external: external)
       var path = area.path(hop: index)
       if try files.status(path) == nil {
         guard !source.isEmpty else { throw HopdError(.stagingStale, "the store of the hop before is gone") }

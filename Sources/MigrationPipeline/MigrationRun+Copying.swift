@@ -53,11 +53,14 @@ extension MigrationRun {
       try reader.connection.execute(
         "VACUUM \(SQLiteIdentifier.quoted(reader.schema)) INTO \(SQLiteIdentifier.literal(Connection.uri(staged) + "?mode=rwc"))"
       )
-      try publish(staged, as: destination, isLogged: isLogged)
+      try publish(staged, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
       return report(.current)
     }
     let plan = try plan(store, reader: reader)
-    try area.requireSpace(plan.estimate.diskNeeded)
+    let external = plan.expectation.externalData.values.flatMap(\.values).reduce(Int64(0)) {
+      $0.addingReportingOverflow($1.foundBytes).partialValue
+    }
+    try area.requireSpace(plan.estimate.diskNeeded.addingReportingOverflow(max(0, external)).partialValue)
     stage = .migrate
     let outcome = try HopChain(
       plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
@@ -67,35 +70,96 @@ extension MigrationRun {
     let verified = try verify(outcome.staged, plan: plan)
     stage = .replace
     observer(.replacing)
-    try publish(outcome.staged, as: destination, isLogged: isLogged)
+    try publish(outcome.staged, as: destination, isLogged: isLogged) {
+      try copyReferencedFiles(of: outcome.staged, plan: plan, to: destination)
+    }
     return report(.migrated, plan: plan, hops: outcome.hops, verified: verified, wasResumed: outcome.wasResumed)
   }
 
   /// Gives the finished file its name: external data first, then the database, so that a store with a name is complete.
-  private func publish(_ staged: FilePath, as destination: StoreLocation, isLogged: Bool) throws {
+  private func publish(
+    _ staged: FilePath, as destination: StoreLocation, isLogged: Bool, externalData: () throws -> Void
+  ) throws {
     let wantsLog =
       switch request.journalMode {
       case .keep: isLogged
       case .wal: true
       case .delete: false
       }
+    do {
+      try externalData()
+      try finish(staged, as: destination, wantsLog: wantsLog)
+    } catch {
+      removeExternalData(of: destination)
+      throw error
+    }
+    try files.syncDirectory(destination.directory)
+  }
+
+  private func finish(_ staged: FilePath, as destination: StoreLocation, wantsLog: Bool) throws {
     if wantsLog {
       let connection = try Connection(path: staged, access: .readWrite)
       guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }
     }
-    try copyExternalData(to: destination)
     try files.syncFile(staged)
     try files.renameNoReplace(staged, to: destination.database)
-    try files.syncDirectory(destination.directory)
+  }
+
+  /// The files that the migrated store refers to, each once, under the directory name that follows the copy's own name.
+  ///
+  /// Real copies (the file system may share their blocks), never links: the copy is there to be taken elsewhere.
+  private func copyReferencedFiles(of staged: FilePath, plan: MigrationPlan, to destination: StoreLocation) throws {
+    guard let schema = plan.hops.last?.destinationSchema else { return }
+    let columns = ExternalDataColumn.all(in: schema)
+    guard !columns.isEmpty else { return }
+    let source = ExternalDataDirectory(of: request.location)
+    // Below the canonical directory no call follows a link.
+    let from = StoreLocation(
+      database: try files.canonical(request.location.directory).appending(request.location.fileName)
+    ).externalDataDirectory
+    let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
+    for column in columns {
+      try ExternalDataCensus.forEachReference(column, reader: reader) { name in
+        try checkStop()
+        // What is missing was told by the plan.
+        guard case .file(let bytes) = source.status(of: name) else { return }
+        if !hasMadeExternalData { try makeExternalDataDirectory(of: destination) }
+        let target = destination.externalDataDirectory.appending(name.text)
+        guard try files.status(target) == nil else { return }
+        try files.copyFile(from: from.appending(name.text), to: target)
+        guard try files.status(target)?.size == bytes else {
+          throw HopdError(
+            .storeBusy, "an external file changed while it was copied", at: Place(file: from.appending(name.text)),
+            hint: "try again when the app is done")
+        }
+      }
+    }
+    guard hasMadeExternalData else { return }
+    try files.syncDirectory(destination.externalDataDirectory)
+    try files.syncDirectory(destination.supportDirectory)
+  }
+
+  private func makeExternalDataDirectory(of destination: StoreLocation) throws {
+    try files.makeDirectory(destination.supportDirectory, mode: 0o700)
+    hasMadeExternalData = true
+    try files.makeDirectory(destination.externalDataDirectory, mode: 0o700)
+  }
+
+  /// Takes back the files of a copy that did not come to be; what others made stays.
+  private func removeExternalData(of destination: StoreLocation) {
+    guard hasMadeExternalData, (try? files.status(destination.database)) ?? nil == nil else { return }
+    let directory = destination.externalDataDirectory
+    for name in (try? files.names(in: directory)) ?? [] { try? files.unlink(directory.appending(name)) }
+    try? files.removeDirectory(directory)
+    try? files.removeDirectory(destination.supportDirectory)
   }
 
   private func copyExternalData(to destination: StoreLocation) throws {
     let source = request.location.externalDataDirectory
     guard try files.status(source)?.kind == .directory else { return }
-    try files.makeDirectory(destination.supportDirectory, mode: 0o700)
-    try files.makeDirectory(destination.externalDataDirectory, mode: 0o700)
+    try makeExternalDataDirectory(of: destination)
     for name in try files.names(in: source) {
       let file = source.appending(name)
       // Only plain files are data; a link in there could lead anywhere.

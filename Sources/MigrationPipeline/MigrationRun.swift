@@ -31,6 +31,8 @@ final class MigrationRun {
   var job: String
   /// Its record.
   var interrupted: ReplacementIntent?
+  /// Did this run make the external data directory of a copy?
+  var hasMadeExternalData = false
 
   init(
     request: MigrationRequest, files: any DurableFileSystem, stop: StopSignal,
@@ -107,7 +109,7 @@ final class MigrationRun {
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, infer: request.infer, naming: request.naming,
-      reader: reader)
+      memoryLimit: request.engine.memoryLimit, reader: reader)
     // What no statement can do is refused here, before anything is written.
     for hop in plan.hops {
       _ = try HopCompiler.compile(

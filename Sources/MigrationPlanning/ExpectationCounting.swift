@@ -14,6 +14,7 @@ struct ExpectationCounting {
   /// Layout of the last version.
   let finalSchema: StoreSchema
   let dangling: [DanglingReferences]
+  let externalData: [String: [String: ExternalDataExpectation]]
 
   private var source: StoreSchema { journey.sourceSchema }
 
@@ -24,7 +25,8 @@ struct ExpectationCounting {
       valuesByColumn: try ValueExpectation(
         journey: journey, reader: reader, rows: rows, finalSchema: finalSchema
       ).valuesByColumn(),
-      nullOrderKeys: try ValueCounts.missingOrderKeys(schema: source, reader: reader), storeUUID: storeUUID)
+      nullOrderKeys: try ValueCounts.missingOrderKeys(schema: source, reader: reader),
+      externalData: externalData, storeUUID: storeUUID)
   }
 
   func rowsByEntity() -> [String: Int64] {

@@ -153,6 +153,8 @@ package struct StoreExpectation: Sendable, Hashable {
   package let valuesByColumn: [String: [String: Int64]]
   /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
   package let nullOrderKeys: Int64
+  /// What binary columns with external storage, before or after, must hold per destination table and column.
+  package let externalData: [String: [String: ExternalDataExpectation]]
   /// Store UUID, which stays.
   package let storeUUID: String
 
@@ -160,7 +162,7 @@ package struct StoreExpectation: Sendable, Hashable {
   package init(
     rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
     highWaterMarks: [String: Int64], danglingReferences: Int64, valuesByColumn: [String: [String: Int64]] = [:],
-    nullOrderKeys: Int64 = 0, storeUUID: String
+    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]] = [:], storeUUID: String
   ) {
     self.rowsByEntity = rowsByEntity
     self.droppedRowsByEntity = droppedRowsByEntity
@@ -169,6 +171,7 @@ package struct StoreExpectation: Sendable, Hashable {
     self.danglingReferences = danglingReferences
     self.valuesByColumn = valuesByColumn
     self.nullOrderKeys = nullOrderKeys
+    self.externalData = externalData
     self.storeUUID = storeUUID
   }
 }

@@ -14,13 +14,13 @@ package enum MigrationPlanner {
   /// The plan that brings `store` to `target`; it has no hops when the store is there already.
   ///
   /// `reader` reads the store, unchanged or under the migration's lock. `naming` settles self many-to-many tables of the
-  /// last version. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
+  /// last version; `memoryLimit` bounds the files that may become values of columns. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
   package static func plan(
     store: IdentifiedStore, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
-    naming: JoinTableNaming = JoinTableNaming(), reader: StoreReader
+    naming: JoinTableNaming = JoinTableNaming(), memoryLimit: Int64 = 64 << 20, reader: StoreReader
   ) throws -> MigrationPlan {
     do {
-      return try plan(store, catalog, target, infer, naming, reader)
+      return try plan(store, catalog, target, infer, naming, memoryLimit, reader)
     } catch let error as HopdError {
       throw error.located(Place(store: store.location.database))
     } catch let error as SQLiteError {
@@ -50,7 +50,7 @@ package enum MigrationPlanner {
 
   private static func plan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ infer: Bool,
-    _ naming: JoinTableNaming, _ reader: StoreReader
+    _ naming: JoinTableNaming, _ memoryLimit: Int64, _ reader: StoreReader
   ) throws -> MigrationPlan {
     let place = Place(store: store.location.database)
     let target = try catalog.target(targetVersion, for: store.version)
@@ -101,16 +101,22 @@ package enum MigrationPlanner {
     let drops = try DropCounting(journey: journey, reader: reader, rows: rows.rows)
     let dangling = try DanglingReferences.find(schema: sourceSchema, reader: reader)
     let finalSchema = schemas.last ?? sourceSchema
+    let external = try ExternalDataInspection(
+      journey: journey, reader: reader, location: store.location, rows: rows.rows, finalSchema: finalSchema,
+      memoryLimit: memoryLimit)
+    try external.findings.throwIfAny(at: place)
     let expectation = try ExpectationCounting(
-      journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling
+      journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
+      externalData: external.expectations
     ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     let hops = hops(edges: edges, schemas: schemas, journey: journey, rows: rows.rows)
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
+    warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, warnings: warnings.map { $0.located(place) },
-      estimate: estimate(hops: hops, location: store.location), expectation: expectation,
+      estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
       fingerprint: PlanFingerprint.of(
         hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid))
   }
@@ -151,14 +157,14 @@ package enum MigrationPlanner {
   }
 
   /// Rough numbers: 150,000 rows a second, and as much disk as two staged stores beside the source.
-  private static func estimate(hops: [Hop], location: StoreLocation) -> MigrationEstimate {
+  private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
     let rows = hops.flatMap { hop in
       // Rows of a dropped entity are not read.
       zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
     }.reduce(Int64(0)) { $0 &+ $1 }
     let bytes = size(of: location.database) &+ size(of: location.writeAheadLog)
     let factor = hops.isEmpty ? 0 : hops.count == 1 ? 1.1 : 2.2
-    let disk = Int64(exactly: (Double(bytes) * factor).rounded(.up)) ?? .max
+    let disk = Int64(exactly: ((Double(bytes) + Double(moved)) * factor).rounded(.up)) ?? .max
     return MigrationEstimate(
       rows: rows, bytes: bytes, diskNeeded: hops.isEmpty ? 0 : disk.addingReportingOverflow(1 << 20).partialValue,
       memory: 24 << 20, seconds: Double(rows) / 150_000)

@@ -45,7 +45,7 @@ package struct StoreVerifier {
     }
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: plan.expectation,
-      sourceMetadata: plan.store.metadata)
+      sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location))
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
@@ -60,13 +60,14 @@ package struct StoreVerifier {
 
   /// Every check of a closed store file; none stops at the first failure.
   private func check(
-    database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata
+    database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
+    external: ExternalDataDirectory
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata)
+        sourceMetadata: sourceMetadata, external: external)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {
@@ -78,10 +79,10 @@ package struct StoreVerifier {
   ///
   /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it. Without it
   /// a store that Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
-  /// (store-layout §8.1).
+  /// (store-layout §8.1). Files of values with external storage are looked up in `external`.
   package func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation? = nil,
-    sourceMetadata: StoreMetadata? = nil
+    sourceMetadata: StoreMetadata? = nil, external: ExternalDataDirectory? = nil
   ) throws -> [VerificationCheck] {
     let keepAlive = self.keepAlive
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
@@ -98,6 +99,9 @@ package struct StoreVerifier {
       checks.append(try content.counts())
       checks.append(try content.values())
     }
+    let files = ExternalDataChecks(
+      reader: reader, schema: schema, directory: external, expectation: expectation?.externalData)
+    if let check = try files.check() { checks.append(check) }
     checks.append(try content.discriminators())
     checks.append(try content.references())
     checks.append(try content.orderKeys())

@@ -38,7 +38,7 @@ struct PlanCommand: HopctlCommand {
         try PlanCommand.needsPlan(found).map {
           try MigrationPlanner.plan(
             store: $0, catalog: loaded.catalog, target: wanted, infer: loaded.watch?.infer ?? true, naming: naming,
-            reader: reader)
+            memoryLimit: loaded.memoryLimit ?? 64 << 20, reader: reader)
         }
       )
     }

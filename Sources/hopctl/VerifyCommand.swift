@@ -37,7 +37,11 @@ struct VerifyCommand: HopctlCommand {
       let schema = StoreSchema(
         model: version.model, frameworkVersion: framework,
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
-      return (version, try StoreVerifier(depth: depth).checks(of: reader, schema: schema, isExact: exact))
+      return (
+        version,
+        try StoreVerifier(depth: depth).checks(
+          of: reader, schema: schema, isExact: exact, external: ExternalDataDirectory(of: location))
+      )
     }
     let failed = checks.filter { !$0.passed }
     try output.line(

@@ -65,7 +65,9 @@ func dump(_ location: StoreLocation, model: ManagedObjectModel) throws -> [Dumpe
     let naming = try reader.joinTableNaming(for: model, frameworkVersion: metadata.frameworkVersion)
     let schema = StoreSchema(model: model, frameworkVersion: metadata.frameworkVersion, naming: naming)
     let sink = Sink()
-    try StoreDump(reader: reader, schema: schema).write { sink.bytes += $0 }
+    try StoreDump(reader: reader, schema: schema, external: ExternalDataDirectory(of: location)).write {
+      sink.bytes += $0
+    }
     return try sink.bytes.split(separator: UInt8(ascii: "\n")).map {
       try JSONDecoder().decode(DumpedObject.self, from: Data($0))
     }

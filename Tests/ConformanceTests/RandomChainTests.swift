@@ -61,8 +61,14 @@ import Testing
     let original = folder.path.appending("original.sqlite")
     let first = StoreSchema(model: versions[0], frameworkVersion: framework)
     guard first.unsupported.isEmpty else { return 0 }
-    try FreshStore(schema: first, uuid: FreshStore.uuid(seed: seed)).make(at: original, rows: 60, seed: seed)
     let source = StoreLocation(database: original)
+    let samples = ExternalSamples { name, content in
+      let files = source.externalDataDirectory
+      try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
+      try Data(content).write(to: URL(filePath: files.appending(name.text).string))
+    }
+    try FreshStore(schema: first, uuid: FreshStore.uuid(seed: seed)).make(
+      at: original, rows: 60, seed: seed, external: samples)
     var expected = try dump(source, model: versions[0])
     for (before, after) in zip(versions, versions.dropFirst()) {
       // A few random changes together can be one that is refused, as a relationship whose destination went: such a world
@@ -73,6 +79,10 @@ import Testing
     for (path, chunk, interrupts) in [("whole", Int64(50_000), false), ("chunks", 7, false), ("interrupted", 7, true)] {
       let copy = folder.path.appending("\(path).sqlite")
       try FileManager.default.copyItem(atPath: original.string, toPath: copy.string)
+      let files = StoreLocation(database: copy).supportDirectory
+      if FileManager.default.fileExists(atPath: source.supportDirectory.string) {
+        try FileManager.default.copyItem(atPath: source.supportDirectory.string, toPath: files.string)
+      }
       var request = MigrationRequest(
         location: StoreLocation(database: copy), catalog: catalog, verification: .full,
         stateDirectory: folder.path.appending("state"), job: "0\(seed)")

@@ -74,7 +74,7 @@ struct RandomModels {
     }
     return Attribute(
       name: name("a"), type: type, isOptional: value == nil || dice.chance(60), isTransient: dice.chance(4),
-      defaultValue: value, isIndexed: dice.chance(15))
+      defaultValue: value, isIndexed: dice.chance(15), allowsExternalStorage: type == .binary && dice.chance(60))
   }
 
   private mutating func addRelationship() {
@@ -115,7 +115,8 @@ struct RandomModels {
 
   private mutating func change() {
     guard let index = entities.indices.randomElement(using: &dice) else { return }
-    switch Int.random(in: 0..<16, using: &dice) {
+    switch Int.random(in: 0..<17, using: &dice) {
+    case 16: switchExternalStorage(index)
     case 14, 15: moveRelationshipUp(index)
     case 13: renameOneEndSilently(index)
     case 0:
@@ -192,6 +193,13 @@ struct RandomModels {
     // The parent's other rows have none: nil must be allowed, or a default be there.
     if moved.defaultValue == nil { moved.isOptional = true }
     entities[parent].attributes.append(moved)
+  }
+
+  /// Binary values move into the column or get their prefix.
+  private mutating func switchExternalStorage(_ index: Int) {
+    for other in entities[index].attributes.indices where entities[index].attributes[other].type == .binary {
+      entities[index].attributes[other].allowsExternalStorage.toggle()
+    }
   }
 
   private mutating func renameRelationship(_ index: Int) {
