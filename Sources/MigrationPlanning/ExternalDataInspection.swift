@@ -184,7 +184,7 @@ struct ExternalDataInspection {
           .externalDataTooLarge,
           "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have \(valueMax)",
           at: place,
-          hint: "raise memory_limit to three times that size (a value has at most a billion bytes), or keep \"Allows "
+          hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
             + "External Storage\""))
     }
     if count.found > 0 {

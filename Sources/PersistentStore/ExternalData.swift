@@ -84,10 +84,10 @@ package enum ExternalDataForm: Sendable, Hashable {
     [referencePrefix] + Array(name.text.utf8) + [0]
   }
 
-  /// Largest file that may become a value in a column: SQLite's own limit for values, a billion bytes, and a third of the
-  /// memory, as a value stands there twice while its row is written.
+  /// Largest file that may become a value in a column: SQLite's own limit for values, a billion bytes, and a quarter of the
+  /// memory, as a value stands there up to three times while its row is written.
   package static func largestValue(memoryLimit: Int64) -> Int64 {
-    min(1_000_000_000 - 4096, max(1 << 20, memoryLimit / 3))
+    min(1_000_000_000 - 4096, max(1 << 20, memoryLimit / 4))
   }
 
   /// SQL: the content of a plain column as an inline value. `||` makes text of two blobs, byte for byte, so the result is
