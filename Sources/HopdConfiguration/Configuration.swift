@@ -90,12 +90,22 @@ package struct Configuration: Sendable, Hashable {
     case delete
   }
 
+  /// What becomes of a store with persistent history.
+  package enum History: String, CaseIterable, Sendable {
+    /// Its tables stay, its rows go.
+    case clear
+    /// The store is not migrated.
+    case refuse
+  }
+
   /// `[watch.migration]`.
   package struct Migration: Sendable, Hashable {
     /// `chunk_time`: the chunk grows or shrinks to this.
     package var chunkTime: Duration
     /// `chunk_rows_max`.
     package var chunkRowsMax: Int
+    /// `history`.
+    package var history: History
     /// `verify`.
     package var verify: Verification
     /// `journal_mode`.

@@ -48,7 +48,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.fuse_hops", "false", notYet: "false"),
     ConfigurationKey("watch.migration.invalid_rows", "\"fail\"", notYet: "\"fail\""),
     ConfigurationKey("watch.migration.unmapped_entities", "\"fail\"", notYet: "\"fail\""),
-    ConfigurationKey("watch.migration.history", "\"refuse\"", notYet: "\"refuse\""),
+    ConfigurationKey("watch.migration.history", "\"clear\""),
     ConfigurationKey("watch.migration.verify", "\"quick\""),
     ConfigurationKey("watch.migration.replace", "\"rename\"", notYet: "\"rename\""),
     ConfigurationKey("watch.migration.journal_mode", "\"keep\""),

@@ -72,12 +72,12 @@ struct ConfigurationReader {
     notYet(scope, "fuse_hops") { if case .boolean(false) = $0 { true } else { false } }
     notYet(scope, "invalid_rows") { if case .string("fail") = $0 { true } else { false } }
     notYet(scope, "unmapped_entities") { if case .string("fail") = $0 { true } else { false } }
-    notYet(scope, "history") { if case .string("refuse") = $0 { true } else { false } }
     notYet(scope, "replace") { if case .string("rename") = $0 { true } else { false } }
     let retry = table(scope, "retry")
     return Configuration.Migration(
       chunkTime: duration(scope, "chunk_time", .milliseconds(250), in: .milliseconds(1) ... .seconds(60)),
       chunkRowsMax: integer(scope, "chunk_rows_max", 50_000, in: 1...10_000_000),
+      history: choice(scope, "history", .clear),
       verify: choice(scope, "verify", .quick),
       journalMode: choice(scope, "journal_mode", .keep),
       retry: Configuration.Retry(

@@ -100,7 +100,8 @@ package struct DaemonSetup: Sendable {
     else { return nil }
     return MigrationRequest(
       location: StoreLocation(database: store.path), catalog: catalog,
-      target: watch.target.map { .named($0) } ?? .current, infer: watch.infer, backup: backup,
+      target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
+      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse, backup: backup,
       verification: watch.migration.verify == .full ? .full : .quick,
       journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
       engine: EngineOptions(

@@ -89,7 +89,9 @@ struct HopRunner {
     // The page size of the source is kept, so that the store could also be replaced in place (replacement §2).
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
-    try writer.prepareFile(pageSize: pageSize, autoVacuum: autoVacuum)
+    try writer.prepareFile(
+      pageSize: pageSize, autoVacuum: autoVacuum,
+      hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
     try keepJournal()
     try connection.transaction {
       try writer.createTables(hop.destinationSchema)
@@ -161,7 +163,8 @@ struct HopRunner {
 
   /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
   private mutating func finish(update: Statement) throws {
-    let metadata = try source.metadata().migrated(to: hop.destination)
+    let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
+    let metadata = try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
     let marks = try highWaterMarks()
     var done = checkpoint
     done.isComplete = true

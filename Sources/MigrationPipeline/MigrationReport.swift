@@ -41,6 +41,8 @@ package struct MigrationReport: Sendable {
   /// Rows of the result by entity.
   package var rows: [String: Int64]
   package var dropped: [DroppedColumn]
+  /// Tables of persistent history whose rows were left behind.
+  package var clearedHistory: [ClearedTable]
   package var warnings: [HopdError]
   /// Where the old store is kept; nil where none is.
   package var backup: FilePath?

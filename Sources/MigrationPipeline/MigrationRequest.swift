@@ -29,6 +29,8 @@ package struct MigrationRequest: Sendable {
   package var infer: Bool
   /// Which end names a self many-to-many table, where the caller knows.
   package var naming: JoinTableNaming
+  /// What becomes of a store with persistent history.
+  package var history: HistoryRule
   /// Write the result here and only read the source; nil replaces the store.
   package var output: FilePath?
   /// How many backups are kept, for how long, and where.
@@ -44,7 +46,8 @@ package struct MigrationRequest: Sendable {
   /// Makes a request with the defaults of the configuration.
   package init(
     location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
-    naming: JoinTableNaming = JoinTableNaming(), output: FilePath? = nil, backup: BackupRule = BackupRule(),
+    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear, output: FilePath? = nil,
+    backup: BackupRule = BackupRule(),
     verification: VerificationDepth = .quick, journalMode: ResultJournalMode = .keep,
     engine: EngineOptions = EngineOptions(), stateDirectory: FilePath, job: String
   ) {
@@ -53,6 +56,7 @@ package struct MigrationRequest: Sendable {
     self.target = target
     self.infer = infer
     self.naming = naming
+    self.history = history
     self.output = output
     self.backup = backup
     self.verification = verification

@@ -109,7 +109,7 @@ final class MigrationRun {
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, infer: request.infer, naming: request.naming,
-      memoryLimit: request.engine.memoryLimit, reader: reader)
+      history: request.history, memoryLimit: request.engine.memoryLimit, reader: reader)
     // What no statement can do is refused here, before anything is written.
     for hop in plan.hops {
       _ = try HopCompiler.compile(
@@ -144,6 +144,7 @@ final class MigrationRun {
       job: job, store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
       from: plan?.store.version.model.name ?? version, to: plan?.target.model.name ?? targetName ?? version,
       hops: hops, rows: plan?.expectation.rowsByEntity ?? [:], dropped: plan?.drops ?? [],
+      clearedHistory: plan?.clearedHistory ?? [],
       warnings: (plan?.warnings ?? []) + warnings, backup: backup, seconds: seconds,
       peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: wasResumed)
   }

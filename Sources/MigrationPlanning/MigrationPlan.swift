@@ -16,6 +16,8 @@ package struct MigrationPlan: Sendable {
   package let hops: [Hop]
   /// Columns whose values the journey drops, with the count of rows that hold one in the store today.
   package let drops: [DroppedColumn]
+  /// Tables of persistent history that the last store has without their rows; empty for a store without history.
+  package let clearedHistory: [ClearedTable]
   /// What the operator should know; nothing here stops the migration.
   package let warnings: [HopdError]
   /// Rows and bytes it will take.
@@ -27,13 +29,15 @@ package struct MigrationPlan: Sendable {
 
   /// Makes a plan.
   package init(
-    store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn], warnings: [HopdError],
+    store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
+    clearedHistory: [ClearedTable] = [], warnings: [HopdError],
     estimate: MigrationEstimate, expectation: StoreExpectation, fingerprint: String
   ) {
     self.store = store
     self.target = target
     self.hops = hops
     self.drops = drops
+    self.clearedHistory = clearedHistory
     self.warnings = warnings
     self.estimate = estimate
     self.expectation = expectation

@@ -14,13 +14,15 @@ package enum MigrationPlanner {
   /// The plan that brings `store` to `target`; it has no hops when the store is there already.
   ///
   /// `reader` reads the store, unchanged or under the migration's lock. `naming` settles self many-to-many tables of the
-  /// last version; `memoryLimit` bounds the files that may become values of columns. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
+  /// last version; `history` says what becomes of a store with persistent history; `memoryLimit` bounds the files that may
+  /// become values of columns. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
   package static func plan(
     store: IdentifiedStore, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
-    naming: JoinTableNaming = JoinTableNaming(), memoryLimit: Int64 = 64 << 20, reader: StoreReader
+    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear, memoryLimit: Int64 = 64 << 20,
+    reader: StoreReader
   ) throws -> MigrationPlan {
     do {
-      return try plan(store, catalog, target, infer, naming, memoryLimit, reader)
+      return try plan(store, catalog, target, infer, naming, history, memoryLimit, reader)
     } catch let error as HopdError {
       throw error.located(Place(store: store.location.database))
     } catch let error as SQLiteError {
@@ -50,10 +52,11 @@ package enum MigrationPlanner {
 
   private static func plan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ infer: Bool,
-    _ naming: JoinTableNaming, _ memoryLimit: Int64, _ reader: StoreReader
+    _ naming: JoinTableNaming, _ historyRule: HistoryRule, _ memoryLimit: Int64, _ reader: StoreReader
   ) throws -> MigrationPlan {
     let place = Place(store: store.location.database)
     let target = try catalog.target(targetVersion, for: store.version)
+    if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
     let graph = MigrationGraph(versions: catalog.siblings(of: store.version), infer: infer)
     let edges = try graph.route(from: store.version, to: target)
     let framework = store.metadata.frameworkVersion
@@ -73,6 +76,7 @@ package enum MigrationPlanner {
       findings.add(error)
     }
     var schemas = [sourceSchema]
+    var cleared: [ClearedTable] = []
     if let last = edges.last {
       let decision = JoinTableDecision(journey: journey, destination: last.destination.model, given: naming)
       for error in decision.findings.errors { findings.add(error) }
@@ -81,6 +85,19 @@ package enum MigrationPlanner {
         StoreSchema(
           model: edge.destination.model, frameworkVersion: framework,
           naming: index == edges.count - 1 ? decision.naming : JoinTableNaming())
+      }
+      let history = try HistoryInspection(
+        reader: reader, destination: last.destination.model, hop: edges.count - 1, rule: historyRule)
+      for error in history.findings.errors { findings.add(error) }
+      // Only the last store is kept: the ones between need no history.
+      schemas[schemas.count - 1].history = history.layout
+      cleared = history.cleared
+      warnings += history.warnings
+      let autoVacuum = try reader.connection.integer(
+        "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")
+      warnings += store.metadata.contradictions(autoVacuum: autoVacuum ?? 0)
+      if framework > FrameworkVersion.newestKnown {
+        warnings += [FrameworkVersion.remark(on: framework)].compactMap(\.self)
       }
     }
     for schema in edges.isEmpty ? [] : schemas {
@@ -115,7 +132,8 @@ package enum MigrationPlanner {
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(
-      store: store, target: target, hops: hops, drops: drops.drops, warnings: warnings.map { $0.located(place) },
+      store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: cleared,
+      warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
       fingerprint: PlanFingerprint.of(
         hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid))

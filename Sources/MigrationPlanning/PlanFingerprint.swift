@@ -18,6 +18,8 @@ enum PlanFingerprint {
         lines.append("framework \(schema.frameworkVersion)")
         lines += schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
         lines += schema.indexes.map(\.createStatement)
+        lines += schema.history?.statements.map(\.createStatement) ?? []
+        lines += schema.history?.numbers.map { "history \($0.number) \($0.highWaterMark)" } ?? []
       }
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
       // Defaults are no part of hashes or tables, and end up in rows.

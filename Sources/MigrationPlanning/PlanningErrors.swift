@@ -32,7 +32,7 @@ extension HopdError.Code {
   package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
   /// A column that is not Core Data's stays behind.
   package static let columnNotCarried = HopdError.Code("column-not-carried", exit: .success)
-  /// The store keeps persistent history.
+  /// The store keeps persistent history, and such stores are to be refused.
   package static let historyNotSupported = HopdError.Code("history-not-supported", exit: .dataError)
   /// The store is mirrored with CloudKit.
   package static let cloudKitNotSupported = HopdError.Code("cloudkit-not-supported", exit: .dataError)
@@ -57,6 +57,8 @@ extension HopdError.Code {
 
   /// Values, pairs or rows that the journey drops.
   package static let dataDropped = HopdError.Code("data-dropped", exit: .success)
+  /// Rows of persistent history that the journey drops.
+  package static let historyCleared = HopdError.Code("history-cleared", exit: .success)
   /// A version hash rests on a rule that was never compared with Apple's software.
   package static let hashUncertain = HopdError.Code("hash-uncertain", exit: .success)
   /// The store refers to rows that are not there.

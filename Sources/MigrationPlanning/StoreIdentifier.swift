@@ -129,7 +129,7 @@ package enum StoreIdentifier {
   private static func ownRows(
     _ reader: StoreReader, _ tables: Set<String>
   ) throws(SQLiteError) -> [StoreAssessment.EntityRows] {
-    let entries = try reader.primaryKeys().filter { $0.number > 0 && $0.number < 16000 }
+    let entries = try reader.primaryKeys().filter { $0.number > 0 && !$0.isReserved }
     var counts: [Int64: Int64] = [:]
     for root in entries where root.parent == 0 {
       let table = "Z" + root.name.uppercased()

@@ -20,7 +20,6 @@ struct StoreInspection {
   }
 
   private static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
-  private static let history: Set<String> = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
 
   // MARK: Metadata
 
@@ -63,9 +62,7 @@ struct StoreInspection {
     for table in tables {
       if let sql = table.sql, sql.uppercased().hasPrefix("CREATE VIRTUAL") {
         refuse(.unknownTable, "the virtual table \(table.name)", "R-Tree indexes and the like are not supported yet")
-      } else if StoreInspection.history.contains(table.name) {
-        continue
-      } else if table.name.hasPrefix("ANSCK") {
+      } else if HistoryLayout.isHistory(table: table.name) {
         continue
       } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
         refuse(
@@ -80,7 +77,6 @@ struct StoreInspection {
           ? "triggers of derived attributes are not supported yet; others do not belong in a store"
           : "Core Data makes no views; drop it if it is not needed")
     }
-    inspectHistory(present)
     for table in schema.tables {
       guard present.contains(table.name) else {
         mismatch("the table \(table.name) is missing", entity: table.rootEntity)
@@ -102,23 +98,6 @@ struct StoreInspection {
       try inspectKey(of: join)
     }
     try inspectNumbers()
-  }
-
-  private mutating func inspectHistory(_ present: Set<String>) {
-    let history = present.intersection(StoreInspection.history).sorted()
-    if !history.isEmpty {
-      findings.add(
-        HopdError(
-          .historyNotSupported,
-          "the store keeps persistent history (\(history.joined(separator: ", "))), which is not supported yet",
-          hint: "migrate it with its app, or wait for a release that supports history"))
-    }
-    if present.contains(where: { $0.hasPrefix("ANSCK") }) {
-      findings.add(
-        HopdError(
-          .cloudKitNotSupported, "the store is mirrored with CloudKit, which is not supported yet",
-          hint: "migrate it with its app"))
-    }
   }
 
   private mutating func inspectColumns(
@@ -181,7 +160,7 @@ struct StoreInspection {
 
   /// Entity numbers and parents must be those of the version; names may be old ones (store-layout §8.1).
   private mutating func inspectNumbers() throws(SQLiteError) {
-    let entries = try reader.primaryKeys().filter { $0.number < 16000 }
+    let entries = try reader.primaryKeys().filter { !$0.isReserved }
     let parents = Dictionary(entries.map { ($0.number, $0.parent) }, uniquingKeysWith: { first, _ in first })
     for (name, number) in schema.numbers.sorted(by: { $0.value < $1.value }) {
       let parent = schema.model.entity(named: name)?.parentName.flatMap { schema.number(of: $0) } ?? 0

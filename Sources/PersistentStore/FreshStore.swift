@@ -61,7 +61,9 @@ package struct FreshStore {
     let connection = try Connection(path: path, access: .create)
     try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
     let writer = StoreWriter(connection: connection, schema: "main")
-    try writer.prepareFile(pageSize: 4096)
+    let version = schema.frameworkVersion
+    try writer.prepareFile(
+      pageSize: FrameworkVersion.pageSize(of: version), hasOldestFormat: FrameworkVersion.hasOldestFileFormat(version))
     try writer.createTables(schema)
     var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed, external: external)
     try filler.fill(progress: progress)
@@ -69,8 +71,7 @@ package struct FreshStore {
     for index in schema.indexes { try writer.createIndex(index) }
     try writer.createBookkeeping(
       schema, highWaterMarks: filler.highWaterMarks,
-      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: schema.frameworkVersion))
-    // Write-ahead log in nearly every store from fw 519 on, a rollback journal before [M, store-layout §1].
-    try connection.execute("PRAGMA journal_mode = \(schema.frameworkVersion >= 519 ? "WAL" : "DELETE")")
+      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version))
+    try connection.execute("PRAGMA journal_mode = \(FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE")")
   }
 }

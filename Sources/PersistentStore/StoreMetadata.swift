@@ -31,6 +31,8 @@ package struct StoreMetadata: Sendable, Hashable {
     /// Set while a deferred lightweight migration is not finished (migration-semantics §4).
     package static let deferredMigration = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
+    /// Seen at fw 1526, as an integer; its meaning is not known, so it is kept and never made [M].
+    package static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
   }
 
   /// NSPersistenceFrameworkVersion, or 0 where it is missing.
@@ -61,7 +63,7 @@ package struct StoreMetadata: Sendable, Hashable {
     let known: Set<String> = [
       Key.frameworkVersion, Key.versionHashes, Key.versionHashesVersion, Key.versionIdentifiers,
       Key.versionHashesDigest, Key.versionChecksum, Key.storeType, Key.autoVacuumLevel, Key.deferredMigration,
-      Key.ancillaryHashes, "NSPersistenceMaximumFrameworkVersion",
+      Key.ancillaryHashes, Key.maximumFrameworkVersion,
     ]
     return entries.keys.filter { !known.contains($0) }.sorted()
   }

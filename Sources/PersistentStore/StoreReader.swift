@@ -34,6 +34,12 @@ package struct PrimaryKeyEntry: Sendable, Hashable {
   /// Z_MAX: the highest Z_PK ever given out; 0 for subentities.
   package let highWaterMark: Int64
 
+  /// Numbers that no entity of a model ever has: history from 16001, CloudKit mirroring from 17001 [store-layout §2.1].
+  package static let reservedNumbers: PartialRangeFrom<Int64> = 16000...
+
+  /// Does it belong to history, mirroring or something unknown, not to the model?
+  package var isReserved: Bool { PrimaryKeyEntry.reservedNumbers.contains(number) }
+
   /// Makes an entry.
   package init(number: Int64, name: String, parent: Int64, highWaterMark: Int64) {
     self.number = number

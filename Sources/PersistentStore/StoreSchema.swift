@@ -24,6 +24,8 @@ package struct StoreSchema: Sendable {
   package let unsupported: [HopdError]
   /// Self many-to-many tables whose name was guessed (store-layout §4.4).
   package let uncertainJoinTables: [UncertainJoinTable]
+  /// The tables of persistent history that the store has beside the model's; no part of a model.
+  package var history: HistoryLayout?
 
   let tableByRoot: [String: Int]
   let columnByProperty: [PropertyKey: String]
@@ -95,6 +97,7 @@ package struct StoreSchema: Sendable {
   package var createStatements: [String] {
     tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
       + indexes.map(\.createStatement) + bookkeepingStatements()
+      + (history?.statements.map(\.createStatement) ?? [])
   }
 
   /// Z_PRIMARYKEY's rows for an empty store, in number order.

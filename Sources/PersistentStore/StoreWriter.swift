@@ -20,8 +20,11 @@ package struct StoreWriter {
 
   private var prefix: String { SQLiteIdentifier.quoted(schema) + "." }
 
-  /// Page size and auto_vacuum must stand before the first table (store-layout §1).
-  package func prepareFile(pageSize: Int64, autoVacuum: Int64 = 2) throws(SQLiteError) {
+  /// Page size, auto_vacuum and file format must stand before the first table (store-layout §1).
+  package func prepareFile(
+    pageSize: Int64, autoVacuum: Int64 = 2, hasOldestFormat: Bool = false
+  ) throws(SQLiteError) {
+    connection.makesOldestFileFormat(hasOldestFormat)
     try connection.execute("PRAGMA \(prefix)page_size = \(pageSize); PRAGMA \(prefix)auto_vacuum = \(autoVacuum)")
   }
 
@@ -40,7 +43,8 @@ package struct StoreWriter {
     try connection.execute(index.createStatement(in: schema))
   }
 
-  /// Z_PRIMARYKEY, Z_METADATA and, by framework version, an empty Z_MODELCACHE.
+  /// Z_PRIMARYKEY, Z_METADATA, by framework version an empty Z_MODELCACHE, and where the layout has them the empty tables
+  /// of persistent history.
   ///
   /// The cache stays empty: an outdated one is worse than none, and its absence is no obstacle (store-layout §2.3).
   package func createBookkeeping(
@@ -56,42 +60,11 @@ package struct StoreWriter {
     try connection.run(
       "INSERT INTO \(prefix)Z_METADATA VALUES (1, ?, ?)",
       [.text(metadata.uuid), .blob(PropertyList.encodeBinary(.dictionary(metadata.entries)))])
-  }
-}
-
-extension StoreMetadata {
-  /// The metadata after a migration to `model`.
-  ///
-  /// Store UUID, the app's keys and everything unknown stay; hashes and identifiers are the destination's. Digest and
-  /// checksum are written if and only if the source had them, so that they always fit its framework version, which
-  /// stays too (store-layout §2.2: a wrong one is worse than none).
-  package func migrated(to model: ManagedObjectModel) -> StoreMetadata {
-    var copy = self
-    copy.entries[Key.versionHashes] = .dictionary(model.versionHashes.mapValues { .data($0.bytes) })
-    copy.entries[Key.versionHashesVersion] = .integer(3)
-    copy.entries[Key.versionIdentifiers] = .array(model.versionIdentifiers.map { .string($0) })
-    if entries[Key.versionHashesDigest] != nil {
-      copy.entries[Key.versionHashesDigest] = .string(model.versionHashesDigest)
+    guard let history = layout.history else { return }
+    for statement in history.statements { try connection.execute(statement.createStatement(in: schema)) }
+    for entry in history.numbers {
+      try insert.run(
+        [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(entry.highWaterMark)])
     }
-    if entries[Key.versionChecksum] != nil {
-      copy.entries[Key.versionChecksum] = .string(model.versionChecksum)
-    }
-    return copy
-  }
-
-  /// The metadata of a store made from nothing by Core Data of that framework version (store-layout §2.2).
-  package static func fresh(uuid: String, model: ManagedObjectModel, frameworkVersion: Int64) -> StoreMetadata {
-    var entries: [String: PropertyListValue] = [
-      Key.frameworkVersion: .integer(frameworkVersion),
-      Key.versionHashes: .dictionary(model.versionHashes.mapValues { .data($0.bytes) }),
-      Key.versionHashesVersion: .integer(3),
-      Key.versionIdentifiers: .array(model.versionIdentifiers.map { .string($0) }),
-      Key.storeType: .string("SQLite"),
-      Key.autoVacuumLevel: .string("2"),
-    ]
-    // The digest is seen from fw 977 on, the checksum from 1333 on [M].
-    if frameworkVersion >= 977 { entries[Key.versionHashesDigest] = .string(model.versionHashesDigest) }
-    if frameworkVersion >= 1333 { entries[Key.versionChecksum] = .string(model.versionChecksum) }
-    return StoreMetadata(uuid: uuid, entries: entries)
   }
 }

@@ -91,6 +91,12 @@ package final class Connection {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0)
   }
 
+  /// Gives databases that this connection makes from here on SQLite's schema format 1, which stores of the first iPhones
+  /// have, in place of 4.
+  package func makesOldestFileFormat(_ oldest: Bool) {
+    _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_LEGACY_FILE_FORMAT, oldest ? 1 : 0)
+  }
+
   /// The path as a `file:` URI; each byte that is not plain is escaped, so any file name works.
   package static func uri(_ path: FilePath) -> String {
     path.withPlatformString { pointer in

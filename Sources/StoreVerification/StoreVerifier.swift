@@ -98,6 +98,8 @@ package struct StoreVerifier {
     if expectation != nil {
       checks.append(try content.counts())
       checks.append(try content.values())
+      let history = HistoryCheck(reader: reader, layout: schema.history)
+      if let check = try history.cleared() { checks.append(check) }
     }
     let files = ExternalDataChecks(
       reader: reader, schema: schema, directory: external, expectation: expectation?.externalData)

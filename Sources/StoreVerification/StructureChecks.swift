@@ -31,7 +31,13 @@ struct StructureChecks {
         table: join.name, columns: join.columns.map { ($0, "INTEGER") }, text: join.createStatement,
         found: byName[join.name])
     }
-    let indexNames = Set(schema.indexes.map(\.name))
+    var indexNames = Set(schema.indexes.map(\.name))
+    for statement in schema.history?.statements ?? [] {
+      if statement.kind == .table { expected.insert(statement.name) } else { indexNames.insert(statement.name) }
+      if isExact, byName[statement.name]?.sql != statement.createStatement {
+        problems.append("\(statement.name) of the persistent history is missing or different")
+      }
+    }
     if isExact {
       for index in schema.indexes where byName[index.name]?.sql != index.createStatement {
         problems.append("the index \(index.name) is missing or different")
@@ -92,7 +98,9 @@ struct StructureChecks {
       problems.append("the version checksum is not that of the model")
     }
     if let source {
-      let expected = source.migrated(to: schema.model)
+      let expected = source.migrated(
+        to: schema.model,
+        autoVacuum: try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum"))
       if metadata.uuid != source.uuid { problems.append("the store UUID changed") }
       for key in Set(metadata.entries.keys).union(expected.entries.keys).sorted()
       where metadata.entries[key] != expected.entries[key] {
@@ -108,7 +116,7 @@ struct StructureChecks {
   /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones.
   func entityNumbers() throws(SQLiteError) -> VerificationCheck {
     // Reserved numbers are history and mirroring, not the model (store-layout §2.1).
-    let found = try reader.primaryKeys().filter { $0.number < 16000 }
+    let found = try reader.primaryKeys().filter { !$0.isReserved }
     var problems: [String] = []
     let expected = schema.primaryKeyEntries
     for entry in expected {

@@ -71,7 +71,8 @@ struct MigrateCommand: HopctlCommand {
     let watch = loaded.watch
     var request = MigrationRequest(
       location: location, catalog: loaded.catalog, target: target.target(watch), infer: watch?.infer ?? true,
-      naming: try target.naming(loaded), stateDirectory: try state.directory(), job: MigrateCommand.jobName())
+      naming: try target.naming(loaded), history: target.history(watch), stateDirectory: try state.directory(),
+      job: MigrateCommand.jobName())
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let watch {
       request.backup = BackupRule(
@@ -113,6 +114,10 @@ struct MigrateCommand: HopctlCommand {
         try output.line(
           "  dropped \(drop.entity).\(drop.property): \(Wording.count(drop.nonNull, "value", "values"))")
       }
+      for table in report.clearedHistory where table.rows > 0 {
+        try output.line(
+          "  cleared \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
+      }
       if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
     }
     var shape = MigrateShape(
@@ -130,7 +135,13 @@ struct MigrateCommand: HopctlCommand {
     shape.rows = report.rows
     shape.dropped = report.dropped.map {
       MigrateShape.Dropped(
-        hop: $0.hop, entity: $0.entity, property: $0.property, column: $0.column, nonNull: $0.nonNull)
+        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: $0.property),
+        column: OrNull(wrappedValue: $0.column), table: $0.table, nonNull: $0.nonNull)
+    }
+    shape.dropped += report.clearedHistory.filter { $0.rows > 0 }.map {
+      MigrateShape.Dropped(
+        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: nil),
+        column: OrNull(wrappedValue: nil), table: $0.table, nonNull: $0.rows)
     }
     shape.peakMemory = report.peakMemory
     shape.resumed = report.wasResumed

@@ -102,7 +102,7 @@ struct ModelOptions: ParsableArguments {
   }
 }
 
-/// `--to`, `--join-table`, `--reference`.
+/// `--to`, `--join-table`, `--reference`, `--history`.
 struct TargetOptions: ParsableArguments {
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
@@ -118,6 +118,9 @@ struct TargetOptions: ParsableArguments {
     help: "A store that the app made with the version to reach: names of tables are read off it.", completion: .file())
   var reference: String?
 
+  @Option(help: "What becomes of a store with persistent history: clear drops its rows, refuse leaves the store alone.")
+  var history: HistoryRule?
+
   func validate() throws {
     for name in joinTables where name.split(separator: ".", omittingEmptySubsequences: false).count != 2 {
       throw ValidationError("--join-table takes ENTITY.RELATIONSHIP, not \"\(name)\".")
@@ -126,6 +129,10 @@ struct TargetOptions: ParsableArguments {
 
   func target(_ watch: Configuration.Watch?) -> TargetVersion {
     (to ?? watch?.target).map { .named($0) } ?? .current
+  }
+
+  func history(_ watch: Configuration.Watch?) -> HistoryRule {
+    history ?? watch.map { HistoryRule(rawValue: $0.migration.history.rawValue) ?? .refuse } ?? .clear
   }
 
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
@@ -140,3 +147,5 @@ struct TargetOptions: ParsableArguments {
     return naming
   }
 }
+
+extension HistoryRule: ExpressibleByArgument {}

@@ -48,7 +48,11 @@ struct ModelSchemaCommand: HopctlCommand {
 struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("framework-version"),
-    help: "Core Data's own version (NSPersistenceFrameworkVersion) whose habits are followed.")
+    help: ArgumentHelp(
+      "Core Data's own version (NSPersistenceFrameworkVersion) whose habits are followed.",
+      discussion:
+        "Stores of 241 to 1526 were measured; for a number that was never seen the nearest known one is followed."
+    ))
   var frameworkVersion: Int64 = 1344
 
   @Option(
@@ -86,7 +90,8 @@ struct LayoutOptions: ParsableArguments {
           + $0.alternative, at: Place(file: path, entity: $0.entity, property: $0.guessed),
         hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.guessed) or "
           + "\($0.entity).\($0.alternative)")
-    } + schema.unsupported.filter { $0.code == .indexLeftOut }.map { $0.located(Place(file: path)) }
+    } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
+      + schema.unsupported.filter { $0.code == .indexLeftOut }.map { $0.located(Place(file: path)) }
   }
 }
 

@@ -137,6 +137,8 @@ struct PlanShape: Encodable {
   let from: String
   let to: String
   let hops: [Hop]
+  /// Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
+  var history: [HistoryShape]?
   let estimate: Estimate
   let warnings: [ErrorShape]
 
@@ -173,6 +175,12 @@ struct PlanShape: Encodable {
   }
 }
 
+/// A table of persistent history and the rows in it.
+struct HistoryShape: Encodable {
+  let table: String
+  let rows: Int64
+}
+
 /// `migrate`: the report, also of a run that failed.
 struct MigrateShape: Encodable {
   let store: String
@@ -201,11 +209,13 @@ struct MigrateShape: Encodable {
     let seconds: Double
   }
 
+  /// A column, or for a table of persistent history all of its rows: then property and column are null.
   struct Dropped: Encodable {
     let hop: Int
     let entity: String
-    let property: String
-    let column: String
+    @OrNull var property: String?
+    @OrNull var column: String?
+    let table: String
     let nonNull: Int64
   }
 

@@ -38,7 +38,7 @@ struct PlanCommand: HopctlCommand {
         try PlanCommand.needsPlan(found).map {
           try MigrationPlanner.plan(
             store: $0, catalog: loaded.catalog, target: wanted, infer: loaded.watch?.infer ?? true, naming: naming,
-            memoryLimit: loaded.memoryLimit ?? 64 << 20, reader: reader)
+            history: target.history(loaded.watch), memoryLimit: loaded.memoryLimit ?? 64 << 20, reader: reader)
         }
       )
     }
@@ -84,6 +84,9 @@ struct PlanCommand: HopctlCommand {
           "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(Wording.count(drop.nonNull, "value", "values"))")
       }
     }
+    for table in plan.clearedHistory where table.rows > 0 {
+      try output.line("clears \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
+    }
     for warning in plan.warnings { try output.line("warning: \(warning)") }
     let estimate = plan.estimate
     try output.line(
@@ -118,6 +121,8 @@ struct PlanCommand: HopctlCommand {
               })
           })
       },
+      history: plan.clearedHistory.isEmpty
+        ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
       estimate: PlanShape.Estimate(
         rows: plan.estimate.rows, bytes: plan.estimate.bytes, diskNeeded: plan.estimate.diskNeeded,
         memory: plan.estimate.memory, seconds: plan.estimate.seconds), warnings: warnings.map(ErrorShape.init))

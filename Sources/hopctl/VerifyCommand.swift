@@ -34,9 +34,10 @@ struct VerifyCommand: HopctlCommand {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }
       let framework = metadata.frameworkVersion
-      let schema = StoreSchema(
+      var schema = StoreSchema(
         model: version.model, frameworkVersion: framework,
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
+      schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
       return (
         version,
         try StoreVerifier(depth: depth).checks(

@@ -83,7 +83,7 @@ enum Dump {
         "  models \(watch.models.map(\.string)), versions \(watch.versions), target \(watch.target ?? "(current)")",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
         "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows",
-        "  verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)",
+        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
           + " to \(watch.migration.retry.max)",
         "  backup \(watch.backup.keep) for \(watch.backup.keepFor)"

@@ -116,7 +116,8 @@ extension MigrationReport {
       source: "A", destination: "A 2", kind: "inferred", rowsRead: 30, rowsWritten: 30, chunks: 1, seconds: 0.5)
     return MigrationReport(
       job: "00ff000001", store: store, storeUUID: "U-U-I-D", result: result, from: "A", to: "A 2", hops: [hop],
-      rows: ["Person": 20, "Book": 10], dropped: [], warnings: [], backup: "/srv/.a.hopd-backups/1/a.sqlite",
+      rows: ["Person": 20, "Book": 10], dropped: [], clearedHistory: [], warnings: [],
+      backup: "/srv/.a.hopd-backups/1/a.sqlite",
       seconds: 1.25, peakMemory: 0, checks: [], wasResumed: false)
   }
 }

@@ -31,7 +31,7 @@ import Testing
       ("CREATE VIRTUAL TABLE Z_RT_A_i USING rtree(Z_PK, a, b)", .unknownTable, "virtual table Z_RT_A_i"),
       ("CREATE VIEW v AS SELECT 1", .unknownView, "view v"),
       ("CREATE TRIGGER t AFTER INSERT ON ZA BEGIN SELECT 1; END", .unknownTrigger, "trigger t"),
-      ("CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", .historyNotSupported, "ACHANGE"),
+      ("CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", .historyNotUnderstood, "ACHANGE"),
       ("CREATE TABLE ANSCKMETADATAENTRY (Z_PK INTEGER PRIMARY KEY)", .cloudKitNotSupported, "CloudKit"),
     ] {
       let error = refusal(try SmallStore(model, sql), simple)

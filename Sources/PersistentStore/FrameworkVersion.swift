@@ -1,0 +1,52 @@
+// NSPersistenceFrameworkVersion: which of Core Data's own versions were seen, and what in a file and its metadata follows
+// from the number alone. Layout rules that depend on the number stand with the layout (`StoreSchemaBuilder`).
+
+import Diagnostics
+
+extension HopdError.Code {
+  /// No store of that framework version was ever seen.
+  package static let frameworkVersionUnknown = HopdError.Code("framework-version-unknown", exit: .success)
+}
+
+/// What is known of Core Data's own versions.
+package enum FrameworkVersion {
+  /// The versions of which stores were measured, one generation each [M, store-layout §1–§6, version-hash §5].
+  static let known: [ClosedRange<Int64>] = [
+    241...241, 320...320, 419...419, 479...479, 519...519, 637...641, 752...754, 836...851, 865...866, 977...977,
+    1044...1048, 1132...1145, 1251...1251, 1333...1344, 1526...1526,
+  ]
+
+  /// The last version that was seen.
+  package static var newestKnown: Int64 { known.last?.upperBound ?? 0 }
+
+  /// The known version whose rules are followed: the number itself, else the nearest one below, else the first.
+  package static func followed(for version: Int64) -> Int64 {
+    if known.contains(where: { $0.contains(version) }) { return version }
+    return known.last { $0.upperBound < version }?.upperBound ?? known.first?.lowerBound ?? version
+  }
+
+  /// A remark where nobody has seen a store of that version; nil for known ones.
+  package static func remark(on version: Int64) -> HopdError? {
+    let followed = followed(for: version)
+    if followed == version { return nil }
+    return HopdError(
+      .frameworkVersionUnknown,
+      "no store of framework version \(version) was ever seen; the rules of \(followed), the nearest known one, are followed",
+      hint: "compare with a store that the app made before you rely on it")
+  }
+
+  /// Page size of a new store [M: 2048 at fw 241, else 4096].
+  package static func pageSize(of version: Int64) -> Int64 { version < 320 ? 2048 : 4096 }
+
+  /// Is the file of SQLite's oldest schema format? [M: 1 at fw 241, else 4]
+  package static func hasOldestFileFormat(_ version: Int64) -> Bool { version < 320 }
+
+  /// Write-ahead log in nearly every store from fw 519 on, a rollback journal before [M].
+  package static func usesWriteAheadLog(_ version: Int64) -> Bool { version >= 519 }
+
+  /// Do metadata have NSStoreModelVersionHashesDigest? [M: at 977, not at 866]
+  package static func hasDigest(_ version: Int64) -> Bool { version >= 977 }
+
+  /// Do metadata have NSStoreModelVersionChecksumKey? [M: at 1333, not at 1251]
+  package static func hasChecksum(_ version: Int64) -> Bool { version >= 1333 }
+}

@@ -1,0 +1,195 @@
+// The tables of persistent history (store-layout §6): ACHANGE, ATRANSACTION, ATRANSACTIONSTRING, their indexes and their
+// rows in Z_PRIMARYKEY. They belong to no entity of the model, so they are no part of what `StoreSchemaBuilder` computes:
+// a migration carries them as it finds them. Reading them off a store is in `HistoryLayout+Reading`.
+
+import ManagedObjectModel
+import SQLite
+
+/// The history tables of a store, without rows.
+package struct HistoryLayout: Sendable, Hashable {
+  /// One of the three tables.
+  package enum Table: String, Sendable, Hashable, CaseIterable {
+    /// One row per object inserted, updated or deleted.
+    case change = "ACHANGE"
+    /// One row per save.
+    case transaction = "ATRANSACTION"
+    /// Names that transactions refer to by number; from fw 1044 on [M].
+    case transactionString = "ATRANSACTIONSTRING"
+
+    /// Its entity in Z_PRIMARYKEY and in each of its rows [M].
+    package var number: Int64 {
+      switch self {
+      case .change: 16001
+      case .transaction: 16002
+      case .transactionString: 16003
+      }
+    }
+
+    /// Z_NAME of that entity: the table is named with A before it, where tables of a model have Z [M].
+    package var entityName: String { String(rawValue.dropFirst()) }
+
+    /// The columns without which the table is something else.
+    var essentialColumns: Set<String> {
+      switch self {
+      case .change: ["Z_PK", "Z_ENT", "ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID"]
+      case .transaction: ["Z_PK", "Z_ENT", "ZTIMESTAMP"]
+      case .transactionString: ["Z_PK", "Z_ENT", "ZNAME"]
+      }
+    }
+  }
+
+  /// The tables that are there, in the order of `Table`.
+  package var tables: [Table: HistoryStatement]
+  /// Indexes on them, in the store's order.
+  package var indexes: [HistoryStatement]
+  /// Their rows of Z_PRIMARYKEY, with the highest key ever given out.
+  package var numbers: [PrimaryKeyEntry]
+
+  /// Makes a layout of its parts.
+  package init(tables: [Table: HistoryStatement], indexes: [HistoryStatement], numbers: [PrimaryKeyEntry]) {
+    self.tables = tables
+    self.indexes = indexes
+    self.numbers = numbers
+  }
+
+  /// The first framework version that numbers the names of a transaction (ATRANSACTIONSTRING) [M: 851 lacks it, 1044 has it].
+  static let stringsSince: Int64 = 1044
+
+  /// The tables as Core Data of a framework version makes them from nothing, with so many tombstone columns.
+  ///
+  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so there are
+  /// none here [M, store-layout §6].
+  package static func made(byFramework version: Int64, tombstones: Int) -> HistoryLayout {
+    let hasStrings = version >= stringsSince
+    var layout = HistoryLayout(tables: [:], indexes: [], numbers: [])
+    for table in Table.allCases where hasStrings || table != .transactionString {
+      let columns = columns(of: table, hasStrings: hasStrings, tombstones: tombstones).joined(separator: ", ")
+      layout.tables[table] = HistoryStatement(
+        kind: .table, name: table.rawValue, table: table.rawValue, rest: "\(table.rawValue) ( \(columns) )")
+      layout.numbers.append(
+        PrimaryKeyEntry(number: table.number, name: table.entityName, parent: 0, highWaterMark: 0))
+    }
+    if hasStrings { layout.indexes = madeIndexes }
+    return layout
+  }
+
+  private static func columns(of table: Table, hasStrings: Bool, tombstones: Int) -> [String] {
+    let own: [String]
+    switch table {
+    case .change:
+      own =
+        ["ZCHANGETYPE INTEGER", "ZENTITY INTEGER", "ZENTITYPK INTEGER", "ZTRANSACTIONID INTEGER", "ZCOLUMNS BLOB"]
+        + (0..<max(0, tombstones)).map { "\(tombstoneColumn($0)) BLOB" }
+    case .transaction:
+      own =
+        (hasStrings
+          ? ["ZAUTHORTS INTEGER", "ZBUNDLEIDTS INTEGER", "ZCONTEXTNAMETS INTEGER", "ZPROCESSIDTS INTEGER"] : [])
+        + [
+          "ZTIMESTAMP FLOAT", "ZAUTHOR VARCHAR", "ZBUNDLEID VARCHAR", "ZCONTEXTNAME VARCHAR", "ZPROCESSID VARCHAR",
+          "ZQUERYGEN BLOB",
+        ]
+    case .transactionString: own = ["ZNAME VARCHAR"]
+    }
+    return ["Z_PK INTEGER PRIMARY KEY", "Z_ENT INTEGER", "Z_OPT INTEGER"] + own
+  }
+
+  private static var madeIndexes: [HistoryStatement] {
+    let plain: [(Table, String)] = [
+      (.change, "ZTRANSACTIONID"), (.transaction, "ZAUTHORTS"), (.transaction, "ZBUNDLEIDTS"),
+      (.transaction, "ZCONTEXTNAMETS"), (.transaction, "ZPROCESSIDTS"),
+    ]
+    let named: [(HistoryStatement.Kind, String, Table, String)] = [
+      (.index, "Z_TRANSACTION_TransactionAuthorIndex", .transaction, "ZAUTHOR"),
+      (.index, "Z_TRANSACTION_TransactionTimestampIndex", .transaction, "ZTIMESTAMP"),
+      (.uniqueIndex, "Z_TRANSACTIONSTRING_UNIQUE_NAME", .transactionString, "ZNAME"),
+    ]
+    return plain.map { table, column in
+      let name = "\(table.rawValue)_\(column)_INDEX"
+      return HistoryStatement(
+        kind: .index, name: name, table: table.rawValue, rest: "\(name) ON \(table.rawValue) (\(column))")
+    }
+      + named.map { kind, name, table, column in
+        HistoryStatement(
+          kind: kind, name: name, table: table.rawValue,
+          rest: "\(name) ON \(table.rawValue) (\(column) COLLATE BINARY ASC)")
+      }
+  }
+
+  // MARK: Tombstones
+
+  /// ZTOMBSTONE0, ZTOMBSTONE1 …: values that a deleted object leaves in its change.
+  static func tombstoneColumn(_ index: Int) -> String { "ZTOMBSTONE\(index)" }
+
+  /// How many tombstone columns a model needs: as many as its entity with the most attributes that are preserved after
+  /// deletion has, inherited ones included [G; 0, 3 and 4 were seen, store-layout §6].
+  package static func tombstoneCount(of model: ManagedObjectModel) -> Int {
+    model.entities.map { entity in
+      model.allAttributes(of: entity).values.reduce(0) { $0 + ($1.preservesAfterDeletion ? 1 : 0) }
+    }.max() ?? 0
+  }
+
+  /// Tombstone columns that ACHANGE has.
+  package var tombstoneCount: Int {
+    (tables[.change]?.columnNames ?? []).reduce(0) { $0 + ($1.hasPrefix("ZTOMBSTONE") ? 1 : 0) }
+  }
+
+  /// The layout for a store of `model`: ACHANGE gets the tombstone columns that it lacks, and keeps those it has.
+  ///
+  /// A missing column would make Core Data's next insert fail; one too many stays NULL. Everything else is verbatim.
+  package func widened(for model: ManagedObjectModel) -> HistoryLayout {
+    guard let change = tables[.change] else { return self }
+    let present = Set(change.columnNames)
+    let missing = (0..<HistoryLayout.tombstoneCount(of: model)).map(HistoryLayout.tombstoneColumn)
+      .filter { !present.contains($0) }
+    var copy = self
+    copy.tables[.change] = change.appending(columns: missing.map { "\($0) BLOB" })
+    return copy
+  }
+
+  /// The statements in Core Data's order: tables, then indexes [M].
+  package var statements: [HistoryStatement] {
+    Table.allCases.compactMap { tables[$0] } + indexes
+  }
+}
+
+/// A statement of history whose text is kept as it stands in sqlite_master.
+package struct HistoryStatement: Sendable, Hashable {
+  /// What it makes.
+  package enum Kind: String, Sendable, Hashable {
+    case table = "CREATE TABLE "
+    case index = "CREATE INDEX "
+    case uniqueIndex = "CREATE UNIQUE INDEX "
+  }
+
+  /// What it makes.
+  package let kind: Kind
+  /// Name of the table or index.
+  package let name: String
+  /// The table it makes or stands on.
+  package let table: String
+  /// The text from the name on.
+  let rest: String
+
+  /// The text as SQLite keeps it.
+  package var createStatement: String { kind.rawValue + rest }
+
+  /// The statement for an attached schema; SQLite stores it without the schema name.
+  package func createStatement(in schema: String) -> String {
+    kind.rawValue + SQLiteIdentifier.quoted(schema) + "." + rest
+  }
+
+  /// Names of a table's columns.
+  package var columnNames: [String] {
+    guard kind == .table, let body = rest.split(separator: "(", maxSplits: 1).last else { return [] }
+    return body.split { $0 == "," || $0 == ")" }.compactMap { $0.split(separator: " ").first.map(String.init) }
+  }
+
+  /// The table with more columns at its end, in the text's own style.
+  func appending(columns: [String]) -> HistoryStatement {
+    guard kind == .table, !columns.isEmpty else { return self }
+    let end = rest.hasSuffix(" )") ? " )" : ")"
+    return HistoryStatement(
+      kind: kind, name: name, table: table,
+      rest: String(rest.dropLast(end.count)) + ", " + columns.joined(separator: ", ") + end)
+  }
+}
