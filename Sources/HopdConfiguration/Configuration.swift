@@ -110,6 +110,10 @@ package struct Configuration: Sendable, Hashable {
     package var verify: Verification
     /// `journal_mode`.
     package var journalMode: JournalMode
+    /// `join_tables`: ends ("Entity.relationship") that name many-to-many tables of an entity with itself.
+    package var joinTables: [String]
+    /// `reference`: a store of the target version that the app made, absolute; names of tables are read off it.
+    package var reference: FilePath?
     /// `retry`.
     package var retry: Retry
   }

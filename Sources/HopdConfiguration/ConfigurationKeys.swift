@@ -52,6 +52,8 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.verify", "\"quick\""),
     ConfigurationKey("watch.migration.replace", "\"rename\"", notYet: "\"rename\""),
     ConfigurationKey("watch.migration.journal_mode", "\"keep\""),
+    ConfigurationKey("watch.migration.join_tables", "[]"),
+    ConfigurationKey("watch.migration.reference", "\"\""),
     ConfigurationKey("watch.migration.retry.attempts", "5"),
     ConfigurationKey("watch.migration.retry.backoff", "\"30s\""),
     ConfigurationKey("watch.migration.retry.max", "\"1h\""),

@@ -80,6 +80,8 @@ struct ConfigurationReader {
       history: choice(scope, "history", .clear),
       verify: choice(scope, "verify", .quick),
       journalMode: choice(scope, "journal_mode", .keep),
+      joinTables: joinTables(scope),
+      reference: optionalPath(scope, "reference"),
       retry: Configuration.Retry(
         attempts: integer(retry, "attempts", 5, in: 1...1000),
         backoff: duration(retry, "backoff", .seconds(30), in: .milliseconds(1) ... .seconds(86_400)),
@@ -87,12 +89,21 @@ struct ConfigurationReader {
   }
 
   private mutating func backup(_ scope: Scope) -> Configuration.Backup {
-    var directory: FilePath?
-    if case .string("")? = scope.entries["directory"]?.value {} else { directory = path(scope, "directory") }
     return Configuration.Backup(
       keep: integer(scope, "keep", 1, in: 0...10_000),
       keepFor: duration(scope, "keep_for", .seconds(30 * 86_400), in: .zero ... .seconds(36_600 * 86_400)),
-      directory: directory)
+      directory: optionalPath(scope, "directory"))
+  }
+
+  private mutating func joinTables(_ scope: Scope) -> [String] {
+    let names = strings(scope, "join_tables", [])
+    for name in names
+    where name.split(separator: ".").count != 2 || name.utf8.filter({ $0 == UInt8(ascii: ".") }).count != 1 {
+      wrong(
+        scope, "join_tables", "\"\(name)\" names no relationship of an entity",
+        "write join_tables = [\"Entity.relationship\"]")
+    }
+    return names
   }
 
   private mutating func models(_ scope: Scope, _ node: ConfigurationNode) -> [FilePath] {
@@ -226,6 +237,12 @@ struct ConfigurationReader {
       return "/"
     }
     return absolute(text, scope, key)
+  }
+
+  /// A path that the empty text leaves out.
+  private mutating func optionalPath(_ scope: Scope, _ key: String) -> FilePath? {
+    if case .string("")? = scope.entries[key]?.value { return nil }
+    return path(scope, key)
   }
 
   private mutating func absolute(_ text: String, _ scope: Scope, _ key: String) -> FilePath {

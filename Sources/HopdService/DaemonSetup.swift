@@ -39,6 +39,8 @@ package struct DaemonSetup: Sendable {
   /// Remarks about the configuration and the models.
   package let warnings: [HopdError]
   private let catalogs: [String: ModelCatalog]
+  /// What is known of the names of self many-to-many tables, by watch.
+  private let namings: [String: JoinTableNaming]
 
   /// Reads the models of each watch; throws the first thing that is wrong.
   package init(_ loaded: LoadedConfiguration) throws(HopdError) {
@@ -46,6 +48,7 @@ package struct DaemonSetup: Sendable {
     files = loaded.files
     var warnings = loaded.warnings
     var catalogs: [String: ModelCatalog] = [:]
+    var namings: [String: JoinTableNaming] = [:]
     for watch in loaded.configuration.watches {
       let catalog: ModelCatalog
       do {
@@ -60,10 +63,32 @@ package struct DaemonSetup: Sendable {
           at: Place(key: "watch.\(watch.name).target"), hint: "its models have: \(names)")
       }
       catalogs[watch.name] = catalog
+      namings[watch.name] = try Self.naming(of: watch, catalog: catalog)
       warnings += catalog.warnings.map { $0.located(Place(key: "watch.\(watch.name).models")) }
     }
     self.warnings = warnings
     self.catalogs = catalogs
+    self.namings = namings
+  }
+
+  /// The names that the watch gives, and those in its reference store. It is read with the models, so that a reload
+  /// that names another one takes all of it or nothing.
+  private static func naming(
+    of watch: Configuration.Watch, catalog: ModelCatalog
+  ) throws(HopdError) -> JoinTableNaming {
+    var naming = JoinTableNaming(Set(watch.migration.joinTables))
+    guard let reference = watch.migration.reference else { return naming }
+    let place = Place(store: reference, key: "watch.\(watch.name).migration.reference")
+    do {
+      naming.namingRelationships.formUnion(
+        try MigrationPlanner.naming(
+          fromReference: StoreLocation(database: reference), catalog: catalog,
+          target: watch.target.map { .named($0) } ?? .current
+        ).namingRelationships)
+    } catch {
+      throw (error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)).located(place)
+    }
+    return naming
   }
 
   /// The scheduler's rules by watch.
@@ -101,7 +126,8 @@ package struct DaemonSetup: Sendable {
     return MigrationRequest(
       location: StoreLocation(database: store.path), catalog: catalog,
       target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
-      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse, backup: backup,
+      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse,
+      naming: namings[store.watch] ?? JoinTableNaming(), backup: backup,
       verification: watch.migration.verify == .full ? .full : .quick,
       journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
       engine: EngineOptions(

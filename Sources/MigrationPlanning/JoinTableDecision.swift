@@ -38,7 +38,8 @@ struct JoinTableDecision {
           at: Place(hop: journey.lastHop, entity: pair.entity, property: pair.guessed),
           hint: "look at a store that the app made with this version, then give "
             + "--join-table \(pair.entity).\(pair.guessed) or --join-table \(pair.entity).\(pair.alternative), "
-            + "or give that store with --reference STORE"))
+            + "or give that store with --reference STORE; for the daemon, set join_tables = "
+            + "[\"\(pair.entity).\(pair.guessed)\"] (or the other), or reference = \"STORE\", in [watch.migration]"))
     }
   }
 

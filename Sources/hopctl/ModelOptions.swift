@@ -136,8 +136,8 @@ struct TargetOptions: ParsableArguments {
   }
 
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
-    var naming = JoinTableNaming(Set(joinTables))
-    if let reference {
+    var naming = JoinTableNaming(Set(joinTables + (models.watch?.migration.joinTables ?? [])))
+    if let reference = reference ?? models.watch?.migration.reference?.string {
       naming.namingRelationships.formUnion(
         try MigrationPlanner.naming(
           fromReference: try StoreArgument.location(of: reference), catalog: models.catalog,

@@ -84,6 +84,7 @@ enum Dump {
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
         "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows",
         "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)",
+        "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
           + " to \(watch.migration.retry.max)",
         "  backup \(watch.backup.keep) for \(watch.backup.keepFor)"
