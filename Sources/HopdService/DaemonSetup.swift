@@ -56,7 +56,7 @@ package struct DaemonSetup: Sendable {
       } catch {
         throw error.located(Place(key: "watch.\(watch.name).models"))
       }
-      if let target = watch.target, !catalog.versions.contains(where: { $0.model.name == target }) {
+      if let target = watch.target, !catalog.canName(target) {
         let names = catalog.versions.map(\.model.name).joined(separator: ", ")
         throw HopdError(
           .noSuchVersion, "no model of this watch has a version \"\(target)\"",
@@ -126,8 +126,8 @@ package struct DaemonSetup: Sendable {
     return MigrationRequest(
       location: StoreLocation(database: store.path), catalog: catalog,
       target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
-      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse,
-      naming: namings[store.watch] ?? JoinTableNaming(), backup: backup,
+      naming: namings[store.watch] ?? JoinTableNaming(),
+      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse, backup: backup,
       verification: watch.migration.verify == .full ? .full : .quick,
       journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
       engine: EngineOptions(

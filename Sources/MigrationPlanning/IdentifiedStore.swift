@@ -16,11 +16,15 @@ package struct CatalogedVersion: Sendable {
   package let position: Int
   /// Is it the model's current version?
   package let isCurrent: Bool
+  /// The named configuration to which the model is cut down; nil for a whole model.
+  package let configuration: String?
+  /// Was the model read from the very store that is looked at, as no model given has its version?
+  package let isFromStoreItself: Bool
 
   /// Makes an entry.
   package init(
     modelName: String, path: FilePath, model: ManagedObjectModel, versionHashes: [String: VersionHash], position: Int,
-    isCurrent: Bool
+    isCurrent: Bool, configuration: String? = nil, isFromStoreItself: Bool = false
   ) {
     self.modelName = modelName
     self.path = path
@@ -28,6 +32,14 @@ package struct CatalogedVersion: Sendable {
     self.versionHashes = versionHashes
     self.position = position
     self.isCurrent = isCurrent
+    self.configuration = configuration
+    self.isFromStoreItself = isFromStoreItself
+  }
+
+  /// The version in words: "Library 2", or "Library 2, configuration Main".
+  package var title: String {
+    model.name + (configuration.map { ", configuration \($0)" } ?? "")
+      + (isFromStoreItself ? ", by the model that the store itself holds" : "")
   }
 }
 
@@ -41,4 +53,6 @@ package struct IdentifiedStore: Sendable {
   package let metadata: StoreMetadata
   /// The version it was made with.
   package let version: CatalogedVersion
+  /// The versions among which it moves.
+  package let line: VersionLine
 }

@@ -55,9 +55,10 @@ package enum MigrationPlanner {
     _ naming: JoinTableNaming, _ historyRule: HistoryRule, _ memoryLimit: Int64, _ reader: StoreReader
   ) throws -> MigrationPlan {
     let place = Place(store: store.location.database)
-    let target = try catalog.target(targetVersion, for: store.version)
+    let target = try store.line.target(targetVersion, for: store.version)
+    try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let graph = MigrationGraph(versions: catalog.siblings(of: store.version), infer: infer)
+    let graph = MigrationGraph(versions: store.line.versions, infer: infer)
     let edges = try graph.route(from: store.version, to: target)
     let framework = store.metadata.frameworkVersion
     let sourceSchema = StoreSchema(
@@ -68,8 +69,17 @@ package enum MigrationPlanner {
     // Layout and tables first: rows can only be asked when the tables are what they should be.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
     var findings = Findings()
-    var warnings = catalog.warnings.filter { $0.place.file?.starts(with: store.version.path) ?? false }
-    inspection.inspect(store.metadata, version: store.version)
+    var warnings = catalog.warnings.filter { warning in
+      store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
+    }
+    if store.version.isFromStoreItself {
+      warnings.append(
+        HopdError(
+          .ownModelUsed,
+          "no model given has the version of the store; it is read from the model that the store itself holds",
+          hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
+    }
+    inspection.inspect(store.metadata)
     try inspection.inspectSchema()
     // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {

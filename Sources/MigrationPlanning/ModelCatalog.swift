@@ -52,12 +52,14 @@ package struct ModelCatalog: Sendable {
     var bundles: [ModelBundle] = []
     var failures: [HopdError] = []
     var seen: Set<FilePath> = []
+    // Versions that are given one by one make up one model; a single one is a model by itself.
+    let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
       let isNamed = modelExtensions.contains(path.lastComponent?.extension ?? "")
       for bundlePath in isNamed ? [path] : try ModelReader.findBundles(in: path) {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
         do throws(HopdError) {
-          bundles.append(try ModelReader.read(at: bundlePath, declaredOrder: declaredOrder))
+          bundles.append(try ModelReader.read(at: bundlePath, declaredOrder: isChain ? [] : declaredOrder))
         } catch {
           // A model that its own compiled form contradicts must not be passed over for that form.
           if isNamed || error.code == .modelsDisagree { throw error }
@@ -72,7 +74,11 @@ package struct ModelCatalog: Sendable {
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one, with --models PATH",
         reasons: failures)
     }
-    return ModelCatalog(bundles: try merged(bundles), warnings: failures)
+    guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures) }
+    // Two forms of one and the same version are no chain.
+    if let same = try? merged(bundles), same.count == 1 { return ModelCatalog(bundles: same, warnings: failures) }
+    return ModelCatalog(
+      bundles: [try ModelChain.bundle(of: bundles, declaredOrder: declaredOrder)], warnings: failures)
   }
 
   /// The bundles with each model once: a `.momd` and the source it was compiled from, or two builds of it, are one.
@@ -87,39 +93,17 @@ package struct ModelCatalog: Sendable {
 
   private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
 
+  /// Does the path hold one version, and no bundle of several?
+  private static func isSingleVersion(_ path: FilePath) -> Bool {
+    ["xcdatamodel", "mom"].contains(path.lastComponent?.extension ?? "")
+  }
+
   /// The path with links followed, so that one model found twice is taken once.
   private static func resolved(_ path: FilePath) -> FilePath {
     path.withPlatformString { name in
       guard let real = realpath(name, nil) else { return path.lexicallyNormalized() }
       defer { free(real) }
       return FilePath(platformString: real)
-    }
-  }
-
-  /// The versions of the model that `version` belongs to, oldest first.
-  package func siblings(of version: CatalogedVersion) -> [CatalogedVersion] {
-    versions.filter { $0.path == version.path }
-  }
-
-  /// The version that a store of `version` is to reach.
-  package func target(_ target: TargetVersion, for version: CatalogedVersion) throws(HopdError) -> CatalogedVersion {
-    let siblings = siblings(of: version)
-    let place = Place(file: version.path)
-    let names = siblings.map(\.model.name).joined(separator: ", ")
-    switch target {
-    case .own: return version
-    case .named(let name):
-      if let found = siblings.first(where: { $0.model.name == name }) { return found }
-      throw HopdError(
-        .noSuchVersion, "the model \(version.modelName) has no version \"\(name)\"", at: place,
-        hint: "its versions are: \(names)")
-    case .current:
-      if let found = siblings.first(where: \.isCurrent) { return found }
-      let isOrderDeclared = bundles.first { $0.path == version.path }?.isOrderDeclared ?? false
-      if isOrderDeclared || siblings.count == 1, let last = siblings.last { return last }
-      throw HopdError(
-        .noCurrentVersion, "the model \(version.modelName) does not say which of its versions is current", at: place,
-        hint: "name the version to reach (--to VERSION, or `target` in the configuration): \(names)")
     }
   }
 }

@@ -42,6 +42,8 @@ package struct StoreAssessment: Sendable {
   package let sideFiles: [FilePath]
   /// Why it is neither current nor behind.
   package let explanation: HopdError?
+  /// The versions among which it moves, where its version is known.
+  package var line: VersionLine?
 
   /// Rows of one entity, its subentities not counted.
   package struct EntityRows: Sendable, Hashable {
@@ -53,7 +55,7 @@ package struct StoreAssessment: Sendable {
 
   /// The store for a plan, where its version is known.
   package var identified: IdentifiedStore? {
-    guard let metadata, let version else { return nil }
-    return IdentifiedStore(location: location, metadata: metadata, version: version)
+    guard let metadata, let version, let line else { return nil }
+    return IdentifiedStore(location: location, metadata: metadata, version: version, line: line)
   }
 }

@@ -48,31 +48,22 @@ package enum StoreIdentifier {
         hint: "restore the store from a backup")
     }
     let metadata = try reader.metadata()
-    let matches = catalog.versions.filter { isMatch(metadata.versionHashes, $0) }
-    guard let first = matches.first else {
+    guard
+      let found = try StoreMatching(hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
+        .match()
+    else {
       return StoreAssessment(
         location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
         entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
         explanation: VersionComparison.explain(metadata.versionHashes, catalog: catalog).located(place))
     }
-    let paths = Set(matches.map(\.path))
-    guard paths.count == 1 else {
-      let names = matches.map { "\($0.model.name) in \($0.path.printable)" }.joined(separator: "; ")
-      throw HopdError(
-        .ambiguousModel, "several models describe this version of the store: \(names)", at: place,
-        hint: "name only one of these models with --models")
-    }
-    let wanted = try catalog.target(target, for: first)
-    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right.
-    let version =
-      matches.first { $0.position == wanted.position } ?? matches.first { $0.isCurrent }
-      ?? matches.max { $0.position < $1.position } ?? first
+    let (version, wanted) = (found.version, found.target)
     let state: StoreState =
       version.isSameVersion(as: wanted) ? .current : version.position > wanted.position ? .newer : .behind
     return StoreAssessment(
       location: location, state: state, metadata: metadata, version: version, target: wanted,
       entities: countsRows ? try rows(reader, tables, version, metadata) : [], sideFiles: sideFiles(of: location),
-      explanation: state == .newer ? newer(version, wanted).located(place) : nil)
+      explanation: state == .newer ? newer(version, wanted).located(place) : nil, line: found.line)
   }
 
   /// The refusal of a store that is ahead of what is wanted.
@@ -82,16 +73,6 @@ package enum StoreIdentifier {
       "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
         + "backwards",
       hint: "is the model up to date? Otherwise give a later version as the one to reach")
-  }
-
-  /// Equal hashes, or exactly the entities of a named configuration (version-hash §8.1).
-  private static func isMatch(_ hashes: [String: VersionHash], _ version: CatalogedVersion) -> Bool {
-    if hashes.isEmpty { return false }
-    if hashes == version.versionHashes { return true }
-    guard hashes.count < version.versionHashes.count else { return false }
-    return version.model.configurations.values.contains { members in
-      Set(members) == Set(hashes.keys) && hashes.allSatisfy { version.versionHashes[$0.key] == $0.value }
-    }
   }
 
   private static func state(of error: HopdError) -> StoreState? {

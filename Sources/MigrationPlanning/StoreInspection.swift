@@ -23,7 +23,7 @@ struct StoreInspection {
 
   // MARK: Metadata
 
-  mutating func inspect(_ metadata: StoreMetadata, version: CatalogedVersion) {
+  mutating func inspect(_ metadata: StoreMetadata) {
     if metadata.hasDeferredMigration {
       findings.add(
         HopdError(
@@ -43,13 +43,6 @@ struct StoreInspection {
         HopdError(
           .metadataNotSupported, "the metadata do not say which version of Core Data made the store",
           hint: "open the store once with its app, which writes NSPersistenceFrameworkVersion"))
-    }
-    if metadata.versionHashes != version.versionHashes {
-      findings.add(
-        HopdError(
-          .metadataNotSupported,
-          "the store holds only a named configuration of \(version.model.name); its layout is not known for certain",
-          hint: "give a model that has only the entities of that configuration"))
     }
   }
 

@@ -56,21 +56,80 @@ package enum VersionComparison {
         .unknownVersion, "there is no model to compare the store with",
         hint: "name the model of the app with --models PATH")
     }
-    let reasons = differences.map { difference in
-      let message =
-        switch difference {
-        case .missing: "the version has this entity, the store does not"
-        case .extra: "the store has this entity, the version does not"
-        case .different: "the entity differs between the store and the version"
-        }
-      return HopdError(.unknownVersion, message, at: Place(entity: difference.entity))
-    }
+    // A part of a version that is no configuration, and a part of several models, are told as what they are.
+    let isPart = differences.allSatisfy { if case .missing = $0 { true } else { false } }
+    if isPart { return partOf(version, missing: differences.map(\.entity), storeCount: store.count) }
+    if let merge = leftovers(store, catalog: catalog) { return merge }
+    let reasons = differences.map { reason($0, version) }
     let shared = store.keys.filter { version.versionHashes[$0] == store[$0] }.count
+    let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
+    let edited =
+      "give the state before \(version.model.name) was edited without a new version: the store has the entities of "
+      + "\(version.model.name), and those above were changed since"
+    let missing =
+      "add the version it was made with: an older or newer one that is missing from the model, or the state "
+      + "before \(version.model.name) was edited without a new version"
     return HopdError(
       .unknownVersion,
       "the store was made with none of the \(catalog.versions.count) versions given; nearest is \(version.model.name) "
         + "of \(version.modelName), with \(shared) of \(store.count) entities alike",
-      hint: "add the version it was made with: an older or newer one that is missing from the model, or the state "
-        + "before \(version.model.name) was edited without a new version", reasons: reasons)
+      hint: isEdited ? edited : missing, reasons: reasons)
+  }
+
+  private static func reason(_ difference: Difference, _ version: CatalogedVersion) -> HopdError {
+    let name = version.model.name
+    let message =
+      switch difference {
+      case .missing: "\(name) has this entity, the store does not"
+      case .extra: "the store has this entity, \(name) does not"
+      case .different: "the entity differs between the store and \(name)"
+      }
+    return HopdError(.unknownVersion, message, at: Place(entity: difference.entity))
+  }
+
+  /// All entities of the store are those of a version, which has more.
+  private static func partOf(_ version: CatalogedVersion, missing: [String], storeCount: Int) -> HopdError {
+    let configurations = version.model.configurations.sorted { $0.key < $1.key }
+      .map { "\"\($0.key)\" (\($0.value.sorted().joined(separator: ", ")))" }
+    return HopdError(
+      .unknownVersion,
+      "the store holds \(storeCount) of the \(version.versionHashes.count) entities of \(version.model.name) of "
+        + "\(version.modelName), and the model has no configuration of just these",
+      hint: (configurations.isEmpty
+        ? "\(version.model.name) has no configurations"
+        : "its configurations are: \(configurations.joined(separator: "; "))")
+        + "; give the model with which the app made this store",
+      reasons: missing.map { reason(.missing($0), version) })
+  }
+
+  /// Several models explain a part of the store together: what is left over is what matters.
+  private static func leftovers(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError? {
+    guard catalog.bundles.count > 1 else { return nil }
+    var parts: [CatalogedVersion] = []
+    for bundle in catalog.bundles {
+      let fitting = catalog.versions.filter { version in
+        version.path == bundle.path && !version.versionHashes.isEmpty
+          && version.versionHashes.allSatisfy { store[$0.key] == $0.value }
+      }
+      if let largest = fitting.max(by: { $0.versionHashes.count < $1.versionHashes.count }) { parts.append(largest) }
+    }
+    let explained = Set(parts.flatMap(\.versionHashes.keys))
+    let rest = store.keys.filter { !explained.contains($0) }.sorted()
+    guard !parts.isEmpty, !rest.isEmpty else { return nil }
+    let reasons = rest.map { name in
+      let owners = catalog.versions.filter { $0.versionHashes[name] != nil }
+      let message =
+        owners.isEmpty
+        ? "no model given has this entity"
+        : "the entity differs from that of "
+          + owners.map { "\($0.model.name) of \($0.modelName)" }.joined(separator: ", ")
+      return HopdError(.unknownVersion, message, at: Place(entity: name))
+    }
+    let names = parts.map { "\($0.model.name) of \($0.modelName)" }.joined(separator: " and ")
+    return HopdError(
+      .unknownVersion,
+      "the store may be one of merged models: \(names) explain\(parts.count == 1 ? "s" : "") \(explained.count) of its "
+        + "\(store.count) entities, and no version of the other models has the rest",
+      hint: "add the model that has the entities above, in the version with which the store was made", reasons: reasons)
   }
 }

@@ -39,7 +39,7 @@ struct CreateCommand: HopctlCommand {
     let location = try store.location()
     let loaded = try models.load(for: location)
     let version = try version(in: loaded.catalog)
-    let schema = try layout.schema(of: version.model, at: version.path)
+    let schema = try layout.schema(of: try layout.part(of: version.model, at: version.path), at: version.path)
     output.warn(loaded.warnings + layout.remarks(on: schema, at: version.path))
     let fresh = try FreshStore(
       schema: schema, uuid: FreshStore.uuid(seed: seed ?? UInt64.random(in: .min ... .max)))

@@ -42,6 +42,8 @@ struct IdentifyCommand: HopctlCommand {
         model: OrNull(wrappedValue: found.version?.modelName),
         version: OrNull(wrappedValue: found.version?.model.name),
         targetVersion: OrNull(wrappedValue: found.target?.model.name),
+        configuration: OrNull(wrappedValue: found.version?.configuration),
+        modelSource: OrNull(wrappedValue: found.version.map(Wording.modelSource)),
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
         frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion),
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
@@ -57,7 +59,7 @@ struct IdentifyCommand: HopctlCommand {
   /// "Library 2 (behind; target Library 4)".
   static func sentence(_ found: StoreAssessment) -> String {
     let target = found.target?.model.name ?? "?"
-    switch (found.state, found.version?.model.name) {
+    switch (found.state, found.version?.title) {
     case (.current, let version?): return "\(version) (current)"
     case (.behind, let version?): return "\(version) (behind; target \(target))"
     case (.newer, let version?): return "\(version) (newer; target \(target))"

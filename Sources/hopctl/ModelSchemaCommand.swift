@@ -27,7 +27,7 @@ struct ModelSchemaCommand: HopctlCommand {
         .usage, "the model \(bundle.name) has no version \"\(modelVersion)\"", at: Place(file: bundle.path),
         hint: "its versions are: \(bundle.versions.map(\.name).joined(separator: ", "))")
     }
-    let schema = try layout.schema(of: model, at: bundle.path)
+    let schema = try layout.schema(of: try layout.part(of: model, at: bundle.path), at: bundle.path)
     output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
     for statement in schema.createStatements { try output.line(statement + ";") }
     for entry in schema.primaryKeyEntries {
@@ -44,7 +44,7 @@ struct ModelSchemaCommand: HopctlCommand {
   }
 }
 
-/// `--framework-version`, `--join-table`: how a store that is made from nothing is laid out.
+/// `--framework-version`, `--join-table`, `--configuration`: how a store that is made from nothing is laid out.
 struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("framework-version"),
@@ -62,8 +62,21 @@ struct LayoutOptions: ParsableArguments {
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
+  @Option(help: "A named configuration of the model: only its entities are in the store.")
+  var configuration: String?
+
   func validate() throws {
     if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+  }
+
+  /// The model, cut down to `--configuration` where that is given.
+  func part(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> ManagedObjectModel {
+    guard let configuration else { return model }
+    do {
+      return try model.restricted(toConfiguration: configuration)
+    } catch {
+      throw error.located(Place(file: path))
+    }
   }
 
   /// The layout; refused where a part of it is not known.

@@ -117,6 +117,10 @@ struct IdentifyShape: Encodable {
   @OrNull var model: String?
   @OrNull var version: String?
   @OrNull var targetVersion: String?
+  /// The named configuration whose entities are all that the store has.
+  @OrNull var configuration: String?
+  /// Where the model of the store's version comes from: "models", or "store" for the store's own copy.
+  @OrNull var modelSource: String?
   @OrNull var storeUUID: String?
   @OrNull var frameworkVersion: Int64?
   let entities: [Rows]
@@ -136,6 +140,8 @@ struct PlanShape: Encodable {
   let store: String
   let from: String
   let to: String
+  @OrNull var configuration: String?
+  @OrNull var modelSource: String?
   let hops: [Hop]
   /// Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
   var history: [HistoryShape]?

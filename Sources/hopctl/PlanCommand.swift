@@ -50,7 +50,9 @@ struct PlanCommand: HopctlCommand {
       try output.line("\(store.text): \(version), nothing to do")
       try output.object(
         PlanShape(
-          store: location.database.string, from: version, to: assessment.target?.model.name ?? version, hops: [],
+          store: location.database.string, from: version, to: assessment.target?.model.name ?? version,
+          configuration: OrNull(wrappedValue: assessment.version?.configuration),
+          modelSource: OrNull(wrappedValue: assessment.version.map(Wording.modelSource)), hops: [],
           estimate: PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
           warnings: loaded.warnings.map(ErrorShape.init)))
     }
@@ -69,7 +71,7 @@ struct PlanCommand: HopctlCommand {
   // MARK: Showing
 
   private func show(_ plan: MigrationPlan, location: StoreLocation, remarks: [HopdError]) throws {
-    let from = plan.store.version.model.name
+    let from = plan.store.version.title
     try output.line(
       "\(store.text): \(from) → \(plan.target.model.name), "
         + Wording.count(Int64(plan.hops.count), "hop", "hops"))
@@ -108,6 +110,8 @@ struct PlanCommand: HopctlCommand {
   private func shape(_ plan: MigrationPlan, location: StoreLocation, warnings: [HopdError]) -> PlanShape {
     PlanShape(
       store: location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
+      configuration: OrNull(wrappedValue: plan.store.version.configuration),
+      modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)),
       hops: plan.hops.map { hop in
         PlanShape.Hop(
           source: hop.source.name, destination: hop.destination.name, kind: "inferred", mappings: [], policies: [],

@@ -1,7 +1,12 @@
 // Numbers, sizes and tables as people read them. Nothing here is for programs: those use --json.
 
+import MigrationPlanning
+
 /// Text for people.
 enum Wording {
+  /// Where the model of a store's version comes from, as `--json` calls it.
+  static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
+
   /// 1234567 as "1,234,567".
   static func count(_ number: Int64) -> String {
     let digits = Array(String(number.magnitude))

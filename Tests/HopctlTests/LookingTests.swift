@@ -73,7 +73,8 @@ struct LookingTests {
     let json = try room.run("identify", store, "--models", room.model, "--json").json()
     #expect(
       json.keys == [
-        "store", "state", "model", "version", "targetVersion", "storeUUID", "frameworkVersion", "entities", "sideFiles",
+        "store", "state", "model", "version", "targetVersion", "configuration", "modelSource", "storeUUID",
+        "frameworkVersion", "entities", "sideFiles",
       ])
     #expect(json.state?.text == "behind")
     #expect(json.model?.text == "Zoo")
@@ -130,7 +131,7 @@ struct LookingTests {
     let room = try Room()
     let store = try room.store("a.sqlite", rows: 300)
     let json = try room.run("plan", store, "--models", room.model, "--json").json()
-    #expect(json.keys == ["store", "from", "to", "hops", "estimate", "warnings"])
+    #expect(json.keys == ["store", "from", "to", "configuration", "modelSource", "hops", "estimate", "warnings"])
     #expect(json.from?.text == "Zoo")
     #expect(json.to?.text == "Zoo 10")
     let hops = try #require(json.hops?.list)

@@ -85,21 +85,6 @@ import Testing
     #expect(try store.plan(catalog).hops.count == 1)
   }
 
-  @Test func aStoreOfAConfigurationIsKnownAndNotMigrated() throws {
-    let entities = [entity("Book", [attribute("title")]), entity("Log")]
-    let whole = ManagedObjectModel(name: "V1", entities: entities, configurations: ["Main": ["Book"]])
-    let next = ManagedObjectModel(name: "V2", entities: entities + [entity("More")])
-    let catalog = ModelCatalog(bundles: [
-      ModelBundle(name: "M", path: "/m.xcdatamodeld", versions: [whole, next], currentVersionName: "V2")
-    ])
-    let part = ManagedObjectModel(name: "part", entities: [entities[0]])
-    let store = try SmallStore(part)
-    #expect(try store.identify(catalog).version?.model.name == "V1")
-    let refusal = #expect(throws: HopdError.self) { try store.plan(catalog) }
-    #expect(refusal?.code == .planRefused)
-    #expect(refusal?.reasons.contains { $0.code == .metadataNotSupported } == true)
-  }
-
   @Test func targetsThatAreNotThere() throws {
     let store = try SmallStore(try library.model("V1"))
     let missing = #expect(throws: HopdError.self) { try store.identify(library, .named("V9")) }

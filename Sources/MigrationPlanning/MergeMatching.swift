@@ -1,0 +1,222 @@
+// Stores of merged models: an app that puts several models together opens its store with all their entities. The search
+// is exact: every way to explain the store's hashes by at most one version of each model, such that each is needed, is
+// found; one way is the answer and two are an error (docs/decisions/0016).
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+struct MergeMatching {
+  let matching: StoreMatching
+
+  /// One version of one model all of whose entities the store has; versions with equal hashes are one candidate.
+  struct Candidate {
+    /// Its place among all candidates.
+    let index: Int
+    let bundle: Int
+    let hashes: [String: VersionHash]
+  }
+
+  /// Steps after which the search gives up: far more than any real set of models takes.
+  private static let maximumSteps = 5_000
+  /// Ways that are told when there are several.
+  private static let maximumWays = 5
+
+  func match() throws(HopdError) -> StoreMatch? {
+    guard matching.catalog.bundles.count > 1 else { return nil }
+    let ways = try ways()
+    guard let way = ways.first else { return nil }
+    guard ways.count == 1 else {
+      let names = ways.map { name(of: $0.map { (bundle($0), version($0)) }) }
+      throw HopdError(
+        .ambiguousModel,
+        "the store can be put together from the models in several ways: "
+          + names.joined(separator: "; "), at: matching.place,
+        hint: "name only the models that the app merges for this store")
+    }
+    return try journey(of: way)
+  }
+
+  // MARK: Search
+
+  private func candidates() -> [Candidate] {
+    var found: [Candidate] = []
+    for (index, bundle) in matching.catalog.bundles.enumerated() {
+      for version in matching.catalog.versions where version.path == bundle.path {
+        let isKnown = found.contains { $0.bundle == index && $0.hashes == version.versionHashes }
+        if !isKnown, !version.versionHashes.isEmpty, version.versionHashes.count < matching.hashes.count,
+          version.versionHashes.allSatisfy({ matching.hashes[$0.key] == $0.value })
+        {
+          found.append(Candidate(index: found.count, bundle: index, hashes: version.versionHashes))
+        }
+      }
+    }
+    return found
+  }
+
+  /// Sets of candidates of different models whose union is the store's hashes and of which none can be left out, each
+  /// in the order of the models. Branching on one entity that is still open reaches every such set.
+  func ways() throws(HopdError) -> [[Candidate]] {
+    let candidates = candidates()
+    let owners = Dictionary(
+      matching.hashes.keys.map { name in (name, candidates.filter { $0.hashes[name] != nil }) },
+      uniquingKeysWith: { first, _ in first })
+    if owners.values.contains(where: \.isEmpty) { return [] }
+    // Entities that few candidates have come first: they leave the fewest branches.
+    let order = matching.hashes.keys.sorted { left, right in
+      let (few, many) = (owners[left]?.count ?? 0, owners[right]?.count ?? 0)
+      return few != many ? few < many : left < right
+    }
+    var found: Set<Set<Int>> = []
+    var ways: [[Candidate]] = []
+    var open: [[Candidate]] = [[]]
+    var steps = 0
+    while let chosen = open.popLast(), ways.count < MergeMatching.maximumWays {
+      steps += 1
+      guard steps <= MergeMatching.maximumSteps else {
+        throw HopdError(
+          .ambiguousModel, "there are too many ways to put the store together from so many models", at: matching.place,
+          hint: "name only the models that the app merges for this store")
+      }
+      guard let entity = order.first(where: { name in !chosen.contains { $0.hashes[name] != nil } }) else {
+        let isNeeded = chosen.allSatisfy { candidate in
+          candidate.hashes.keys.contains { name in
+            !chosen.contains { $0.bundle != candidate.bundle && $0.hashes[name] != nil }
+          }
+        }
+        if isNeeded, found.insert(Set(chosen.map(\.index))).inserted {
+          ways.append(chosen.sorted { $0.bundle < $1.bundle })
+        }
+        continue
+      }
+      for candidate in owners[entity] ?? [] where !chosen.contains(where: { $0.bundle == candidate.bundle }) {
+        open.append(chosen + [candidate])
+      }
+    }
+    return ways
+  }
+
+  // MARK: The line of a merge
+
+  /// The store's versions from here to the target: each hop takes every model one version further, until each is there.
+  private func journey(of way: [Candidate]) throws(HopdError) -> StoreMatch? {
+    let targets = try TargetVersion.parts(matching.target, of: way.map(bundle))
+    var stops: [(bundle: ModelBundle, versions: [CatalogedVersion])] = []
+    var isNewer = false
+    for (candidate, target) in zip(way, targets) {
+      let bundle = bundle(candidate)
+      let line = VersionLine(of: bundle, in: matching.catalog)
+      guard let found = try StoreMatching.match(candidate.hashes, in: line, target: target) else { return nil }
+      if found.version.isSameVersion(as: found.target) {
+        stops.append((bundle, [found.version]))
+      } else if found.version.position > found.target.position {
+        isNewer = true
+        stops.append((bundle, [found.version, found.target]))
+      } else {
+        let graph = MigrationGraph(versions: line.versions, infer: true)
+        stops.append((bundle, graph.stops(from: found.version, to: found.target)))
+      }
+    }
+    let last = (stops.map(\.versions.count).max() ?? 1) - 1
+    var versions: [CatalogedVersion] = []
+    let modelName = stops.map(\.bundle.name).joined(separator: " + ")
+    let paths = stops.map(\.bundle.path)
+    for step in 0...max(0, last) {
+      let parts = stops.compactMap { stop in
+        (step < stop.versions.count ? stop.versions[step] : stop.versions.last).map { (stop.bundle, $0) }
+      }
+      let model: ManagedObjectModel
+      do {
+        model = try ManagedObjectModel.merging(parts.map(\.1.model), name: name(of: parts))
+      } catch {
+        throw error.located(matching.place)
+      }
+      guard let path = paths.first else { return nil }
+      versions.append(
+        CatalogedVersion(
+          modelName: modelName, path: path, model: model, versionHashes: model.versionHashes,
+          // A store with a part that is ahead is ahead as a whole: there is no way back.
+          position: isNewer ? -step : step, isCurrent: step == last))
+    }
+    guard let first = versions.first, let target = versions.last else { return nil }
+    let line = VersionLine(modelName: modelName, paths: paths, versions: versions, decidedTarget: target)
+    return StoreMatch(version: first, target: target, line: line)
+  }
+
+  private func bundle(_ candidate: Candidate) -> ModelBundle { matching.catalog.bundles[candidate.bundle] }
+
+  private func version(_ candidate: Candidate) -> CatalogedVersion? {
+    let path = bundle(candidate).path
+    return matching.catalog.versions.last { $0.path == path && $0.versionHashes == candidate.hashes }
+  }
+
+  private func name(of parts: [(ModelBundle, CatalogedVersion?)]) -> String {
+    let bundles = parts.map(\.0)
+    return parts.map { bundle, version in
+      TargetVersion.partName(version?.model.name ?? "?", of: bundle, among: bundles)
+    }.joined(separator: " + ")
+  }
+}
+
+extension TargetVersion {
+  /// What stands between the versions in the name of a merge.
+  static let separator = " + "
+
+  /// A version of a merge as it is shown and may be given: its name, with the model's before it where several of the
+  /// models have versions of that name.
+  static func partName(_ version: String, of bundle: ModelBundle, among bundles: [ModelBundle]) -> String {
+    bundles.filter { $0.version(named: version) != nil }.count > 1 ? "\(bundle.name)/\(version)" : version
+  }
+
+  /// The target of each model of a merge. "A 3 + B 2" names one version of each model, MODEL/VERSION where the names
+  /// alone are not clear; a model that is not named goes to its current version.
+  static func parts(_ target: TargetVersion, of bundles: [ModelBundle]) throws(HopdError) -> [TargetVersion] {
+    guard case .named(let text) = target else { return bundles.map { _ in target } }
+    var parts: [TargetVersion] = bundles.map { _ in .current }
+    let isWhole = bundles.contains { $0.version(named: text) != nil }
+    for name in isWhole ? [text] : text.split(separator: separator, omittingEmptySubsequences: false).map(String.init) {
+      var matches: [(bundle: Int, version: String)] = []
+      for (index, bundle) in bundles.enumerated() {
+        if bundle.version(named: name) != nil {
+          matches.append((index, name))
+        } else if name.hasPrefix(bundle.name + "/") {
+          let version = String(name.dropFirst(bundle.name.count + 1))
+          if bundle.version(named: version) != nil { matches.append((index, version)) }
+        }
+      }
+      let all = bundles.flatMap { bundle in
+        bundle.versions.map { partName($0.name, of: bundle, among: bundles) }
+      }.joined(separator: ", ")
+      guard let match = matches.first, matches.count == 1 else {
+        throw HopdError(
+          .noSuchVersion,
+          matches.isEmpty
+            ? "none of the models that make up the store has a version \"\(name)\""
+            : "several of the models that make up the store have a version \"\(name)\"",
+          hint: "name a version for each model that is not to go to its current one, with \"\(separator)\" between "
+            + "them; the versions are: \(all)")
+      }
+      guard parts[match.bundle] == .current else {
+        throw HopdError(
+          .noSuchVersion, "\"\(text)\" names two versions of the model \(bundles[match.bundle].name)",
+          hint: "name one version of each model; the versions are: \(all)")
+      }
+      parts[match.bundle] = .named(match.version)
+    }
+    return parts
+  }
+}
+
+extension ModelCatalog {
+  /// Can a version be called so: is it a version's name, or names of several models' versions?
+  package func canName(_ target: String) -> Bool {
+    if versions.contains(where: { $0.model.name == target }) { return true }
+    guard bundles.count > 1 else { return false }
+    do {
+      _ = try TargetVersion.parts(.named(target), of: bundles)
+      return true
+    } catch {
+      return false
+    }
+  }
+}

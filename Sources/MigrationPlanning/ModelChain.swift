@@ -1,0 +1,51 @@
+// Versions of one model that are given one by one: SwiftData ships no bundle of versions, so all that there is are stores
+// of each version, which hold their models; compiled and single source versions may be given the same way.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// Makes one model of single versions.
+enum ModelChain {
+  /// The versions in the order in which they were given, the last one current; `declaredOrder` may put them in another.
+  ///
+  /// A name that several of them have is made longer by the file's name, and by a number where that does not help.
+  static func bundle(
+    of parts: [ModelBundle], declaredOrder: [String]
+  ) throws(HopdError) -> ModelBundle {
+    var versions: [ManagedObjectModel] = []
+    var taken: Set<String> = []
+    let names = parts.map { $0.versions.first?.name ?? $0.name }
+    for (part, name) in zip(parts, names) {
+      guard let model = part.versions.first else { continue }
+      let isShared = names.filter { $0 == name }.count > 1
+      let stem = part.path.stem ?? part.name
+      let base = isShared && stem != name ? "\(name) (\(stem))" : name
+      var unique = base
+      var number = 2
+      while !taken.insert(unique).inserted {
+        unique = "\(base) #\(number)"
+        number += 1
+      }
+      versions.append(unique == model.name ? model : model.renamed(unique))
+    }
+    if !declaredOrder.isEmpty {
+      let all = versions.map(\.name)
+      guard Set(declaredOrder) == Set(all), declaredOrder.count == all.count else {
+        throw HopdError(
+          .versionOrder, "the declared order of versions does not fit the models, which were given one by one",
+          at: Place(file: parts.last?.path),
+          hint: "declare every version once, oldest first: " + all.map { "\"\($0)\"" }.joined(separator: ", ")
+            + ". Or declare none, to take the order in which the models were given.")
+      }
+      versions = declaredOrder.compactMap { name in versions.first { $0.name == name } }
+    }
+    let last = parts.last
+    return ModelBundle(
+      name: last?.name ?? "", path: last?.path ?? "", versions: versions, isOrderDeclared: true,
+      currentVersionName: versions.last?.name,
+      warnings: parts.flatMap { part in
+        part.warnings.map { ModelWarning($0.message, at: $0.place.filled(from: Place(file: part.path))) }
+      })
+  }
+}

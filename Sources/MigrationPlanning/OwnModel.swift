@@ -1,0 +1,116 @@
+// A store that no model given explains, but that holds a copy of its own: SwiftData ships no model files, so an old
+// version may be found nowhere else. Such a store says what it is, but not whether it is older or newer than the models
+// given; it is only taken for older where nothing could be lost by a mistake (docs/decisions/0016).
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import SystemPackage
+
+extension HopdError.Code {
+  /// The store's version is known only by the model that the store itself holds.
+  package static let ownModelUsed = HopdError.Code("own-model-used", exit: .success)
+  /// The model that the store itself holds is of no use for a migration.
+  package static let ownModelUnused = HopdError.Code("own-model-unused", exit: .dataError)
+}
+
+/// Puts a store's own model before the version that is to be reached.
+struct OwnModelMatching {
+  let matching: StoreMatching
+  /// The model that the store holds, with the store's hashes.
+  let model: ManagedObjectModel
+
+  /// What came of it.
+  enum Answer {
+    case match(StoreMatch)
+    /// The model is of no use, and why.
+    case refused(HopdError)
+  }
+
+  func answer() -> Answer {
+    if case .own = matching.target { return own() }
+    var best: [(bundle: ModelBundle, target: CatalogedVersion)] = []
+    var most = 0
+    var failures: [HopdError] = []
+    let names = Set(model.entities.map(\.name))
+    for bundle in matching.catalog.bundles {
+      let line = VersionLine(of: bundle, in: matching.catalog)
+      guard let any = line.versions.first else { continue }
+      do {
+        let target = try line.target(matching.target, for: any)
+        let common = names.intersection(target.versionHashes.keys).count
+        if common > most { (best, most) = ([], common) }
+        if common > 0, common == most { best.append((bundle, target)) }
+      } catch {
+        failures.append(error)
+      }
+    }
+    guard let (bundle, target) = best.first else {
+      return .refused(
+        unused("no model given has an entity in common with it", hint: nil, reasons: failures))
+    }
+    guard best.count == 1 else {
+      return .refused(
+        unused(
+          "it has as many entities in common with each of \(best.map(\.bundle.name).joined(separator: ", "))",
+          hint: "name one of these models with --models", reasons: []))
+    }
+    let version = version(before: target, of: bundle)
+    do {
+      let mapping = try MappingInference.infer(from: version.model, to: target.model)
+      let losses = OwnModelMatching.losses(mapping)
+      guard losses.isEmpty else {
+        return .refused(
+          unused(
+            "a hop from it to \(target.model.name) would drop what is listed, so the store may be newer than the models",
+            hint: "if it is older, name the versions one by one, oldest first: --models STORE --models NEXT …, each a "
+              + "store, a .mom or an .xcdatamodel", reasons: losses))
+      }
+    } catch {
+      return .refused(
+        unused(
+          "no hop leads from it to \(target.model.name)",
+          hint: "add the versions between, or the model of the store's own version", reasons: [error]))
+    }
+    let line = VersionLine(
+      modelName: bundle.name, paths: [bundle.path], versions: [version, target], decidedTarget: target)
+    return .match(StoreMatch(version: version, target: target, line: line))
+  }
+
+  /// For looks that lead nowhere any model that describes the store will do.
+  private func own() -> Answer {
+    let path = matching.place.store ?? ""
+    let version = CatalogedVersion(
+      modelName: model.name, path: path, model: model, versionHashes: model.versionHashes, position: 0, isCurrent: true,
+      isFromStoreItself: true)
+    let line = VersionLine(modelName: model.name, paths: [path], versions: [version], decidedTarget: version)
+    return .match(StoreMatch(version: version, target: version, line: line))
+  }
+
+  private func version(before target: CatalogedVersion, of bundle: ModelBundle) -> CatalogedVersion {
+    // A version of the model may have the same name: it was edited without a new one, or uses the same identifier.
+    let isTaken = bundle.version(named: model.name) != nil
+    let own = isTaken ? model.renamed(model.name + " (of the store)") : model
+    return CatalogedVersion(
+      modelName: bundle.name, path: bundle.path, model: own, versionHashes: own.versionHashes,
+      position: target.position - 1, isCurrent: false, isFromStoreItself: true)
+  }
+
+  private static func losses(_ mapping: InferredMapping) -> [HopdError] {
+    mapping.entityMappings.flatMap { entity -> [HopdError] in
+      guard let source = entity.sourceEntity else { return [] }
+      if entity.destinationEntity == nil {
+        return [HopdError(.ownModelUnused, "the entity would be dropped", at: Place(entity: source))]
+      }
+      return (entity.droppedAttributes + entity.droppedRelationships).map {
+        HopdError(.ownModelUnused, "the property would be dropped", at: Place(entity: source, property: $0))
+      }
+    }
+  }
+
+  private func unused(_ why: String, hint: String?, reasons: [HopdError]) -> HopdError {
+    HopdError(
+      .ownModelUnused, "the store holds a model of its own version, which is not used: \(why)", hint: hint,
+      reasons: reasons)
+  }
+}

@@ -1,0 +1,110 @@
+// From the hashes of a store to its version, by rules that are tried in order (docs/decisions/0016): a whole version, a
+// named configuration of one, one version of each of several models. Fewer models explain a store before more do. Pure:
+// hashes and models in, an answer or the reasons why there are two.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// What a store was found to be.
+struct StoreMatch {
+  let version: CatalogedVersion
+  let target: CatalogedVersion
+  let line: VersionLine
+}
+
+struct StoreMatching {
+  let hashes: [String: VersionHash]
+  let catalog: ModelCatalog
+  let target: TargetVersion
+  let place: Place
+
+  /// nil where no rule explains the store. Throws where several do, or where the target is not there.
+  func match() throws(HopdError) -> StoreMatch? {
+    if hashes.isEmpty { return nil }
+    if let found = try wholeVersion() { return found }
+    if let found = try configuration() { return found }
+    return try MergeMatching(matching: self).match()
+  }
+
+  // MARK: Whole versions
+
+  private func wholeVersion() throws(HopdError) -> StoreMatch? {
+    let matches = catalog.versions.filter { $0.versionHashes == hashes }
+    guard let bundle = try onlyBundle(of: matches) else { return nil }
+    return try StoreMatching.match(hashes, in: VersionLine(of: bundle, in: catalog), target: target)
+  }
+
+  /// The store's place in a line that is known to have its version.
+  static func match(
+    _ hashes: [String: VersionHash], in line: VersionLine, target: TargetVersion
+  ) throws(HopdError) -> StoreMatch? {
+    let matches = line.versions.filter { $0.versionHashes == hashes }
+    guard let first = matches.first else { return nil }
+    let wanted = try line.target(target, for: first)
+    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right.
+    let version =
+      matches.first { $0.position == wanted.position } ?? matches.first { $0.isCurrent }
+      ?? matches.max { $0.position < $1.position } ?? first
+    return StoreMatch(version: version, target: wanted, line: line)
+  }
+
+  private func onlyBundle(of matches: [CatalogedVersion]) throws(HopdError) -> ModelBundle? {
+    guard let first = matches.first else { return nil }
+    guard Set(matches.map(\.path)).count == 1 else {
+      let names = matches.map { "\($0.model.name) in \($0.path.printable)" }.joined(separator: "; ")
+      throw HopdError(
+        .ambiguousModel, "several models describe this version of the store: \(names)", at: place,
+        hint: "name only one of these models with --models")
+    }
+    return catalog.bundles.first { $0.path == first.path }
+  }
+
+  // MARK: Configurations
+
+  /// Exactly the entities of a named configuration, with the hashes of the version (version-hash §8.1).
+  private func configuration() throws(HopdError) -> StoreMatch? {
+    var names: Set<String> = []
+    var matches: [CatalogedVersion] = []
+    let entities = Set(hashes.keys)
+    for version in catalog.versions where hashes.count < version.versionHashes.count {
+      guard hashes.allSatisfy({ version.versionHashes[$0.key] == $0.value }) else { continue }
+      let fitting = version.model.configurations.filter { Set($0.value) == entities }.keys
+      guard !fitting.isEmpty else { continue }
+      names.formUnion(fitting)
+      matches.append(version)
+    }
+    guard let bundle = try onlyBundle(of: matches) else { return nil }
+    let line = VersionLine(of: bundle, in: catalog)
+    var ways: [(name: String, match: StoreMatch, stops: [[String: VersionHash]])] = []
+    var failures: [HopdError] = []
+    for name in names.sorted() {
+      do {
+        let part = line.restricted(toConfiguration: name)
+        guard let found = try StoreMatching.match(hashes, in: part, target: target) else {
+          // The configuration itself is not sound in the version that the store has.
+          failures += part.gaps.filter { gap in matches.contains { $0.position == gap.position } }.map(\.reason)
+          continue
+        }
+        try part.checkWay(from: found.version, to: found.target)
+        let stops = MigrationGraph(versions: part.versions, infer: true).stops(from: found.version, to: found.target)
+        ways.append((name, found, stops.map(\.versionHashes)))
+      } catch {
+        failures.append(error)
+      }
+    }
+    guard let first = ways.first else {
+      if let failure = failures.first { throw failure.located(place) }
+      return nil
+    }
+    // Configurations with the same entities all the way are one and the same to a store.
+    guard ways.allSatisfy({ $0.stops == first.stops }) else {
+      throw HopdError(
+        .ambiguousModel,
+        "the store may be one of the configurations \(ways.map { "\"\($0.name)\"" }.joined(separator: ", ")) of "
+          + "\(first.match.version.model.name): they have the same entities there, and different ones later", at: place,
+        hint: "give a copy of the model that has only the configuration with which the app opens this store")
+    }
+    return first.match
+  }
+}

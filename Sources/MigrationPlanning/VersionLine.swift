@@ -1,0 +1,112 @@
+// The versions among which one store moves. For most stores they are those of one model; for a store of a named
+// configuration each is cut down to it; for a store of merged models each is one version of every model. What comes
+// after identification (the graph, the plan) only knows the line and does not care how it was made.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// Versions that a store can have, oldest first.
+package struct VersionLine: Sendable {
+  /// A version on the way that stores of this line cannot have.
+  struct Gap: Sendable {
+    let position: Int
+    let version: String
+    let isCurrent: Bool
+    let reason: HopdError
+  }
+
+  /// Name of the model, or of the models with " + ".
+  package let modelName: String
+  /// Where the models were read.
+  package let paths: [FilePath]
+  /// The versions, by position.
+  package let versions: [CatalogedVersion]
+  /// Was the order declared?
+  let isOrderDeclared: Bool
+  /// Versions that are missing from the line, with the reason.
+  let gaps: [Gap]
+  /// The target, where making the line decided it already.
+  let decidedTarget: CatalogedVersion?
+
+  init(
+    modelName: String, paths: [FilePath], versions: [CatalogedVersion], isOrderDeclared: Bool = true, gaps: [Gap] = [],
+    decidedTarget: CatalogedVersion? = nil
+  ) {
+    self.modelName = modelName
+    self.paths = paths
+    self.versions = versions
+    self.isOrderDeclared = isOrderDeclared
+    self.gaps = gaps
+    self.decidedTarget = decidedTarget
+  }
+
+  /// The versions of one model as they are.
+  init(of bundle: ModelBundle, in catalog: ModelCatalog) {
+    self.init(
+      modelName: bundle.name, paths: [bundle.path], versions: catalog.versions.filter { $0.path == bundle.path },
+      isOrderDeclared: bundle.isOrderDeclared)
+  }
+
+  /// The same versions, each with the entities of a named configuration only.
+  func restricted(toConfiguration configuration: String) -> VersionLine {
+    var kept: [CatalogedVersion] = []
+    var gaps: [Gap] = []
+    for version in versions {
+      do {
+        let part = try version.model.restricted(toConfiguration: configuration)
+        kept.append(
+          CatalogedVersion(
+            modelName: version.modelName, path: version.path, model: part, versionHashes: part.versionHashes,
+            position: version.position, isCurrent: version.isCurrent, configuration: configuration))
+      } catch {
+        gaps.append(
+          Gap(
+            position: version.position, version: version.model.name, isCurrent: version.isCurrent,
+            reason: error.located(Place(file: version.path))))
+      }
+    }
+    return VersionLine(
+      modelName: modelName, paths: paths, versions: kept, isOrderDeclared: isOrderDeclared, gaps: gaps)
+  }
+
+  /// The version that a store of `version` is to reach.
+  package func target(_ target: TargetVersion, for version: CatalogedVersion) throws(HopdError) -> CatalogedVersion {
+    if case .own = target { return version }
+    if let decidedTarget { return decidedTarget }
+    let all = (versions.map { ($0.position, $0.model.name) } + gaps.map { ($0.position, $0.version) })
+      .sorted { $0.0 < $1.0 }
+    let names = all.map(\.1).joined(separator: ", ")
+    let place = Place(file: paths.first)
+    switch target {
+    case .own: return version
+    case .named(let name):
+      if let found = versions.first(where: { $0.model.name == name }) { return found }
+      if let gap = gaps.first(where: { $0.version == name }) { throw gap.reason }
+      throw HopdError(
+        .noSuchVersion, "the model \(modelName) has no version \"\(name)\"", at: place,
+        hint: "its versions are: \(names)")
+    case .current:
+      if let found = versions.first(where: \.isCurrent) { return found }
+      if let gap = gaps.first(where: \.isCurrent) { throw gap.reason }
+      if isOrderDeclared || all.count == 1, let last = all.last {
+        if let found = versions.last, found.position == last.0 { return found }
+        if let gap = gaps.last { throw gap.reason }
+      }
+      throw HopdError(
+        .noCurrentVersion, "the model \(modelName) does not say which of its versions is current", at: place,
+        hint: "name the version to reach (--to VERSION, or `target` in the configuration): \(names)")
+    }
+  }
+
+  /// Throws where a version between the two is not of this line: no version is skipped.
+  func checkWay(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) {
+    let missing = gaps.filter { $0.position > start.position && $0.position < target.position }
+    guard let first = missing.first else { return }
+    if missing.count == 1 { throw first.reason }
+    throw HopdError(
+      first.reason.code,
+      "\(missing.count) versions between \(start.model.name) and \(target.model.name) are no version "
+        + "of this store", at: Place(file: paths.first), hint: first.reason.hint, reasons: missing.map(\.reason))
+  }
+}
