@@ -1,0 +1,79 @@
+// What a watch says of the names of self many-to-many tables reaches the jobs of its stores.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+import Testing
+
+@testable import HopdService
+
+@Suite struct DaemonSetupTests {
+  private let contents = """
+    <?xml version="1.0"?><model><entity name="Person">
+    <attribute name="name" optional="YES" attributeType="String"/>
+    <relationship name="friends" optional="YES" toMany="YES" destinationEntity="Person" inverseName="admirers"
+      inverseEntity="Person"/>
+    <relationship name="admirers" optional="YES" toMany="YES" destinationEntity="Person" inverseName="friends"
+      inverseEntity="Person"/></entity></model>
+    """
+
+  /// The naming that a job of the watch is given.
+  private func naming(_ place: DaemonTests.Place, _ lines: String) throws -> Set<String>? {
+    try place.write("A.xcdatamodel/contents", contents)
+    try place.write(
+      "hopd.toml",
+      """
+      [[watch]]
+      name = "w"
+      directory = "\(place.root.appending("stores"))"
+      models = ["\(place.root.appending("A.xcdatamodel"))"]
+      [watch.migration]
+      \(lines)
+      """)
+    let setup = try DaemonSetup(try ConfigurationSource.file(place.configuration).load())
+    let status = try #require(try LinuxFileSystem().status(place.configuration))
+    let path = place.root.appending("stores/any.sqlite")
+    let store = FoundStore(
+      key: path, path: path, watch: "w",
+      fingerprint: SourceFingerprint(database: SourceFingerprint.Stamp(status), log: nil))
+    return setup.request(for: store, job: "01", stateDirectory: place.root.appending("state"))?.naming
+      .namingRelationships
+  }
+
+  @Test func namesAndReferenceStoresReachTheJob() throws {
+    let place = try DaemonTests.Place()
+    #expect(try naming(place, "") == [])
+    #expect(try naming(place, "join_tables = [\"Person.friends\"]") == ["Person.friends"])
+    let model = ManagedObjectModel(
+      name: "A",
+      entities: [
+        Entity(
+          name: "Person", attributes: [Attribute(name: "name", type: .string, isOptional: true)],
+          relationships: [
+            Relationship(
+              name: "friends", destinationEntityName: "Person", inverseName: "admirers", isToMany: true),
+            Relationship(
+              name: "admirers", destinationEntityName: "Person", inverseName: "friends", isToMany: true),
+          ])
+      ])
+    for name in ["Person.friends", "Person.admirers"] {
+      let reference = place.root.appending("\(name).sqlite")
+      let schema = StoreSchema(model: model, frameworkVersion: 1344, naming: JoinTableNaming([name]))
+      try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 1)).make(at: reference, rows: 4, seed: 1)
+      #expect(try naming(place, "reference = \"\(reference)\"") == [name])
+    }
+  }
+
+  @Test func aReferenceThatIsNoStoreIsToldWhenTheConfigurationIsRead() throws {
+    let place = try DaemonTests.Place()
+    let error = #expect(throws: HopdError.self) { try naming(place, "reference = \"\(place.configuration)\"") }
+    #expect(error?.place.key == "watch.w.migration.reference")
+    #expect(error?.place.store == place.configuration)
+    let missing = #expect(throws: HopdError.self) { try naming(place, "reference = \"/nowhere/a.sqlite\"") }
+    #expect(missing?.code == .notFound)
+  }
+}
