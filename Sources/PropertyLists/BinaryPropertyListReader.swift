@@ -28,6 +28,10 @@ struct BinaryPropertyListReader {
   private var states: [State]
   /// Bytes taken by the objects made so far; objects do not overlap, so never more than the file has.
   private var taken = 0
+  /// Bytes of keys, counted as often as they are used: one long key can serve thousands of dictionaries, and each of
+  /// them looks at all of it.
+  private var keyBytes = 0
+  private static let maximumKeyBytes = 8 << 20
 
   /// The value of the list's top object.
   static func decode(
@@ -178,6 +182,11 @@ struct BinaryPropertyListReader {
     for start in stride(from: references.startIndex, to: references.startIndex + half, by: referenceSize) {
       guard case .string(let key) = try object(try reference(at: start), depth: depth + 1).value else {
         throw damaged("object \(number) is a dictionary with a key that is not text")
+      }
+      keyBytes += key.utf8.count
+      guard keyBytes <= Self.maximumKeyBytes else {
+        throw HopdError(
+          .propertyListTooLarge, "the property list has more than \(Self.maximumKeyBytes) bytes of keys", at: place)
       }
       let made = try object(try reference(at: start + half), depth: depth + 1)
       weight = try add(weight, made.weight)

@@ -126,23 +126,30 @@ final class XMLPropertyListReader: XMLEventHandler {
       guard text.utf8.count <= limits.maximumValueBytes else { throw tooLong(position) }
       return .string(text)
     }
-    let trimmed = text.trimmingXMLSpace
     switch kind {
     case "true": return .boolean(true)
     case "false": return .boolean(false)
+    case "data":
+      guard let content = Base64.decode(text.utf8) else { throw damaged("<data> holds no base64", position) }
+      guard content.count <= limits.maximumValueBytes else { throw tooLong(position) }
+      return .data(content)
+    default: break
+    }
+    // Numbers and dates are short; megabytes of digits would take seconds to look at.
+    let trimmed = text.trimmingXMLSpace
+    guard trimmed.utf8.count <= 512 else {
+      throw damaged("<\(kind)> holds a text of \(trimmed.utf8.count) bytes", position)
+    }
+    switch kind {
     case "integer":
       guard let number = Self.integer(trimmed) else { throw damaged("<integer> holds no 64-bit integer", position) }
       return .integer(number)
     case "real":
       guard let number = Double(trimmed) else { throw damaged("<real> holds no number", position) }
       return .real(number)
-    case "date":
+    default:
       guard let seconds = Self.date(trimmed) else { throw damaged("<date> holds no date", position) }
       return .date(seconds)
-    default:
-      guard let content = Base64.decode(text.utf8) else { throw damaged("<data> holds no base64", position) }
-      guard content.count <= limits.maximumValueBytes else { throw tooLong(position) }
-      return .data(content)
     }
   }
 
@@ -202,7 +209,10 @@ final class XMLPropertyListReader: XMLEventHandler {
 extension String {
   /// The text without spaces, tabs and line ends on both sides.
   fileprivate var trimmingXMLSpace: String {
-    let space: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\n" || $0 == "\r" || $0 == "\r\n" }
-    return String(drop(while: space).reversed().drop(while: space).reversed())
+    // By bytes: text can have megabytes, and finding its characters takes far longer than this.
+    let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0a || $0 == 0x0d }
+    guard let first = utf8.firstIndex(where: { !isSpace($0) }), let last = utf8.lastIndex(where: { !isSpace($0) })
+    else { return "" }
+    return String(self[first...last])
   }
 }

@@ -33,7 +33,7 @@ package struct XMLLimits: Sendable, Hashable {
   /// Limits for models: the deepest element of a model lies six deep, an attribute has some twenty XML attributes, and
   /// a model of thousands of properties takes less than 1 MiB. Larger documents would take a second to refuse.
   package static let standard = XMLLimits(
-    maximumBytes: 8 << 20, maximumDepth: 32, maximumAttributes: 128, maximumTextBytes: 1 << 20)
+    maximumBytes: 6 << 20, maximumDepth: 32, maximumAttributes: 128, maximumTextBytes: 1 << 20)
 }
 
 /// One attribute of an element.
@@ -64,6 +64,10 @@ package protocol XMLEventHandler: AnyObject {
 
 /// Reads XML documents.
 package enum XMLReader {
+  /// What expat may take for its tables, buffers aside: documents of Xcode take some ten kilobytes. It keeps every name
+  /// that differs from all others, so 8 MiB of nothing but names would take more than 100 MiB.
+  private static let parserBytes = 16 << 20
+
   /// Reads a whole document and hands its events to `handler`.
   ///
   /// Throws for a document that is not well-formed, that is beyond the limits, or that declares attributes or entities
@@ -80,7 +84,7 @@ package enum XMLReader {
     guard longestRun(of: bytes) <= limits.maximumTextBytes else {
       throw HopdError(.xmlTooLarge, "a tag or text has more than \(limits.maximumTextBytes) bytes", at: place)
     }
-    guard let parser = XML_ParserCreate(nil) else {
+    guard let parser = hopd_expat_create(parserBytes) else {
       throw HopdError(.internalError, "no memory for an XML parser", at: place)
     }
     defer { XML_ParserFree(parser) }
@@ -104,6 +108,9 @@ package enum XMLReader {
     }
     if let error = bridge.error { throw error }
     guard status == XML_STATUS_OK else {
+      if XML_GetErrorCode(parser) == XML_ERROR_NO_MEMORY {
+        throw HopdError(.xmlTooLarge, "the document has too many different names", at: bridge.here)
+      }
       let reason = XML_ErrorString(XML_GetErrorCode(parser)).map { String(cString: $0) } ?? "unknown error"
       throw HopdError(.damagedXML, "the document is not well-formed XML: \(reason)", at: bridge.here)
     }

@@ -145,4 +145,31 @@ import Testing
     let error = #expect(throws: HopdError.self) { try PropertyList.decode(Array(bomb.utf8)) }
     #expect(error?.code == .damagedXML)
   }
+
+  /// Found by fuzzing: each dictionary looked at all of a key that thousands of them shared, for hours.
+  @Test func oneLongKeyOfManyDictionariesIsRefused() {
+    let key = [0x7f, 0x11, 0x7f, 0xfe] + [UInt8](repeating: 0x61, count: 0x7ffe)
+    let count = 2_000
+    let references = (2..<(2 + count)).flatMap { [UInt8($0 >> 8), UInt8($0 & 0xff)] }
+    let array = [0xaf, 0x11, UInt8(count >> 8), UInt8(count & 0xff)] + references
+    let error = #expect(throws: HopdError.self) {
+      try PropertyList.decode(
+        wrap([array, key] + [[UInt8]](repeating: [0xd1, 0, 1, 0, 1], count: count), references: 2))
+    }
+    #expect(error?.code == .propertyListTooLarge)
+  }
+
+  /// Found by fuzzing: megabytes where a number should be were looked at letter by letter.
+  @Test func megabytesInPlaceOfANumberAreRefused() throws {
+    let digits = String(repeating: "1", count: 4_000_000)
+    for kind in ["integer", "real", "date"] {
+      let error = #expect(throws: HopdError.self) {
+        try PropertyList.decode(Array("<plist><\(kind)>\(digits)</\(kind)></plist>".utf8))
+      }
+      #expect(error?.message.contains("4000000 bytes") == true)
+    }
+    let spaces = String(repeating: " ", count: 100_000)
+    #expect(
+      try PropertyList.decode(Array("<plist><integer>\n\(spaces)7\(spaces)</integer></plist>".utf8)) == .integer(7))
+  }
 }

@@ -136,17 +136,18 @@ private let everything = PropertyListValue.dictionary([
 }
 
 /// A binary list of these objects, the first on top; offsets and references take one byte.
-func wrap(_ objects: [[UInt8]]) -> [UInt8] {
+func wrap(_ objects: [[UInt8]], references: UInt8 = 1) -> [UInt8] {
+  func bigEndian(_ number: Int, bytes: Int) -> [UInt8] {
+    (0..<bytes).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+  }
   var bytes = Array("bplist00".utf8)
   var offsets: [UInt8] = []
   for object in objects {
-    offsets.append(UInt8(bytes.count))
+    offsets += bigEndian(bytes.count, bytes: 4)
     bytes += object
   }
   let table = bytes.count
-  bytes += offsets + [0, 0, 0, 0, 0, 0, 1, 1]
-  for number in [objects.count, 0, table] {
-    bytes += [0, 0, 0, 0, 0, 0, UInt8(number >> 8), UInt8(number & 0xff)]
-  }
+  bytes += offsets + [0, 0, 0, 0, 0, 0, 4, references]
+  for number in [objects.count, 0, table] { bytes += bigEndian(number, bytes: 8) }
   return bytes
 }

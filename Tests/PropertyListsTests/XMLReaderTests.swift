@@ -64,4 +64,16 @@ private final class Recorder: XMLEventHandler {
     let error = #expect(throws: HopdError.self) { try XMLReader.read(Array(deep.utf8), to: Recorder()) }
     #expect(error?.code == .xmlTooLarge)
   }
+
+  /// Found by fuzzing: expat keeps every name, and some megabytes of names took more than a hundred.
+  @Test func floodsOfDifferentNamesAreRefused() throws {
+    let names = (0..<400_000).map { "<x\(String($0, radix: 36))/>" }.joined()
+    let error = #expect(throws: HopdError.self) { try XMLReader.read(Array("<a>\(names)</a>".utf8), to: Recorder()) }
+    #expect(error?.code == .xmlTooLarge)
+    #expect(error?.message.contains("different names") == true)
+    // The next document of the same thread has the whole budget again.
+    let recorder = Recorder()
+    try XMLReader.read(Array("<a/>".utf8), to: recorder)
+    #expect(recorder.lines.count == 2)
+  }
 }
