@@ -58,6 +58,8 @@ extension AttributeDefault {
 
   /// `8-4-4-4-12` hexadecimal digits as 16 bytes.
   private static func uuidBytes(_ text: String) -> [UInt8]? {
+    // Most texts that are no UUID are told by their length, however long they are.
+    guard text.utf8.count == 36 else { return nil }
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
     guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
     let digits = groups.joined().utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }

@@ -33,6 +33,11 @@ final class ModelContentsReader: XMLEventHandler {
     case closed
   }
 
+  /// XML attributes that hold text of any length.
+  private static let texts: Set<String> = [
+    "defaultValueString", "predicateString", "partialIndexPredicate", "regularExpressionString",
+  ]
+
   private let place: Place
   private var source: ModelSource
   private var stack: [Node] = []
@@ -66,6 +71,13 @@ final class ModelContentsReader: XMLEventHandler {
   func text(_ text: String, at position: XMLPosition) {}
 
   func startElement(_ name: String, attributes: [XMLAttribute], at position: XMLPosition) throws(HopdError) {
+    // Names and types end up in messages; what is written to be read by people may be long.
+    for attribute in attributes where attribute.value.utf8.count > ModelLimits.nameBytes {
+      guard !Self.texts.contains(attribute.name) && !(name == "entry" && attribute.name == "value") else { continue }
+      throw HopdError(
+        .modelTooLarge, "“\(attribute.name)” of <\(name)> has more than \(ModelLimits.nameBytes) bytes",
+        at: at(position.line))
+    }
     let element = ModelElement(name: name, attributes: attributes, line: position.line)
     let node = try open(element)
     stack.append(node)
@@ -133,9 +145,11 @@ final class ModelContentsReader: XMLEventHandler {
       names = []
       return .compoundIndex
     case (.compoundIndex, "index"):
-      try countDetail(element)
-      // A value may hold several names.
-      names += (element["value"] ?? "").split(separator: ",").map { $0.trimmingSpaces }
+      // A value may hold several names. Taken apart by bytes: characters would take a hundred times as long.
+      for name in (element["value"] ?? "").utf8.split(separator: UInt8(ascii: ",")) {
+        try countDetail(element)
+        names.append(Substring(name).trimmingSpaces)
+      }
       return .closed
     case (.entity, "userInfo"), (.attribute, "userInfo"), (.relationship, "userInfo"), (.fetchedProperty, "userInfo"):
       return .userInfo

@@ -101,5 +101,10 @@ extension Relationship.DeleteRule {
 
 extension Substring {
   /// The text without spaces on both sides.
-  var trimmingSpaces: String { String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+  var trimmingSpaces: String {
+    let space = UInt8(ascii: " ")
+    guard let first = utf8.firstIndex(where: { $0 != space }), let last = utf8.lastIndex(where: { $0 != space })
+    else { return "" }
+    return String(self[first...last])
+  }
 }

@@ -16,6 +16,7 @@ package enum ModelValidation {
   package static func validated(_ source: ModelSource, at place: Place = Place()) throws(HopdError)
     -> ManagedObjectModel
   {
+    if let error = source.tooMuchText { throw error.located(place) }
     var check = ModelCheck(source: source)
     check.run()
     guard check.count > 0 else { return source.model }
@@ -31,6 +32,7 @@ package enum ModelValidation {
 
   /// What is wrong with `source`, in the order of the checks, at most `ModelLimits.findings`; places have no file.
   package static func faults(in source: ModelSource) -> [HopdError] {
+    if let error = source.tooMuchText { return [error] }
     var check = ModelCheck(source: source)
     check.run()
     return check.faults
@@ -42,9 +44,16 @@ private struct ModelCheck {
   private let source: ModelSource
   /// Index of the first entity of each name.
   private let indexByName: [String: Int]
-  /// Names of own properties per entity, and relationships by name for the inverse check.
-  private let ownNames: [Set<String>]
-  private let ownRelationships: [[String: Relationship]]
+  /// Index of each entity's parent. Lines of parents are walked for every relationship and index: by numbers, because
+  /// looking up long names at every step would take minutes.
+  private let parents: [Int?]
+  /// A number for every name of a property.
+  private let numbers: [String: Int]
+  /// Names of own properties per entity, and relationships by name for the inverse check, by number.
+  private let ownNames: [Set<Int>]
+  private let ownRelationships: [[Int: Relationship]]
+  /// What one attribute of a composite type stands for, by the type's name.
+  private var opened: [String: Opened] = [:]
   /// The first faults: a hostile model has so many that they would fill the memory.
   private(set) var faults: [HopdError] = []
   /// All faults.
@@ -52,14 +61,24 @@ private struct ModelCheck {
 
   init(source: ModelSource) {
     self.source = source
-    indexByName = Dictionary(
+    let indexByName = Dictionary(
       source.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
-    ownNames = source.entities.map { entity in
-      Set(entity.attributes.map(\.name) + entity.relationships.map(\.name) + entity.fetchedProperties.map(\.name))
+    self.indexByName = indexByName
+    parents = source.entities.map { $0.parentName.flatMap { indexByName[$0] } }
+    var numbers: [String: Int] = [:]
+    func number(_ name: String) -> Int {
+      if let known = numbers[name] { return known }
+      numbers[name] = numbers.count
+      return numbers.count - 1
     }
     ownRelationships = source.entities.map { entity in
-      Dictionary(entity.relationships.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      Dictionary(entity.relationships.map { (number($0.name), $0) }, uniquingKeysWith: { first, _ in first })
     }
+    ownNames = zip(source.entities, ownRelationships).map { entity, relationships in
+      Set(relationships.keys).union(entity.attributes.map { number($0.name) })
+        .union(entity.fetchedProperties.map { number($0.name) })
+    }
+    self.numbers = numbers
   }
 
   mutating func run() {
@@ -68,13 +87,13 @@ private struct ModelCheck {
     if source.entities.isEmpty { fault("the model has no entities") }
     checkNames()
     let sound = checkInheritance()
+    checkComposites()
     checkSizes(inheritanceIsSound: sound)
     // Properties are looked up along the line of parents: only where that line ends.
     if sound {
       checkRelationships()
       checkReferences()
     }
-    checkComposites()
     checkConfigurations()
   }
 
@@ -148,7 +167,7 @@ private struct ModelCheck {
           break
         }
         path.append(current)
-        next = source.entities[current].parentName.flatMap { indexByName[$0] }
+        next = parents[current]
       }
       if base < 0 {
         told.formUnion(path)
@@ -171,10 +190,10 @@ private struct ModelCheck {
   /// Indexes of an entity and its ancestors, itself first.
   private func line(of index: Int) -> [Int] {
     var line = [index]
-    var next = source.entities[index].parentName.flatMap { indexByName[$0] }
+    var next = parents[index]
     while let current = next, line.count <= ModelLimits.inheritanceDepth {
       line.append(current)
-      next = source.entities[current].parentName.flatMap { indexByName[$0] }
+      next = parents[current]
     }
     return line
   }
@@ -184,12 +203,33 @@ private struct ModelCheck {
       fault("the model has more than \(ModelLimits.entities) entities", code: .modelTooLarge)
     }
     guard inheritanceIsSound else { return }
-    var total = 0
+    let own = zip(source.entities, ownNames).map { entity, names in
+      var sizes = (properties: names.count, bytes: entity.relationships.reduce(0) { $0 + $1.hashedBytes })
+      for attribute in entity.attributes {
+        sizes.bytes += attribute.hashedBytes
+        // A composite attribute is as many as its type has elements, in the table and in the hash alike.
+        guard attribute.type == .composite, let type = opened[attribute.compositeTypeName ?? ""] else { continue }
+        sizes.properties += type.elements
+        sizes.bytes += type.bytes
+      }
+      return sizes
+    }
+    var properties = 0
+    var bytes = 0
     for index in source.entities.indices {
-      for member in line(of: index) { total += ownNames[member].count }
-      guard total <= ModelLimits.inheritedProperties else {
+      for member in line(of: index) {
+        properties += own[member].properties
+        bytes += own[member].bytes
+      }
+      guard properties <= ModelLimits.inheritedProperties else {
         fault(
           "the entities have more than \(ModelLimits.inheritedProperties) properties, inherited ones counted",
+          code: .modelTooLarge)
+        return
+      }
+      guard bytes <= ModelLimits.inheritedTextBytes else {
+        fault(
+          "the names of the properties have more than \(ModelLimits.inheritedTextBytes) bytes, inherited ones counted",
           code: .modelTooLarge)
         return
       }
@@ -215,8 +255,9 @@ private struct ModelCheck {
         }
         // One-way relationships are legal (1,430 of 33,750 seen).
         guard let inverseName = relationship.inverseName else { continue }
-        guard let owner = self.line(of: target).first(where: { ownRelationships[$0][inverseName] != nil }),
-          let inverse = ownRelationships[owner][inverseName]
+        guard let number = numbers[inverseName],
+          let owner = self.line(of: target).first(where: { ownRelationships[$0][number] != nil }),
+          let inverse = ownRelationships[owner][number]
         else {
           told(&self, "its inverse “\(inverseName)” is no relationship of “\(destination)”")
           continue
@@ -246,8 +287,10 @@ private struct ModelCheck {
       let lineage = self.line(of: index)
       func missing(_ name: String) -> Bool {
         // A key path leads into a composite; its first key is the attribute.
-        let first = name.split(separator: ".", omittingEmptySubsequences: false).first.map(String.init) ?? name
-        return !lineage.contains { ownNames[$0].contains(name) || ownNames[$0].contains(first) }
+        let first = String(Substring(name.utf8.prefix { $0 != UInt8(ascii: ".") }))
+        return ![name, first].compactMap { numbers[$0] }.contains { number in
+          lineage.contains { ownNames[$0].contains(number) }
+        }
       }
       for name in entity.uniquenessConstraints.joined() where missing(name) {
         fault("a uniqueness constraint names “\(name)”, which the entity has not", line: line, entity: entity.name)
@@ -297,9 +340,8 @@ private struct ModelCheck {
         fault("there is a second composite type “\(composite.name)”", line: composite.line)
       }
     }
-    var opened: [String: Opened] = [:]
     for composite in source.composites where opened[composite.name] == nil {
-      _ = open(composite, among: byName, opened: &opened, depth: 0)
+      _ = open(composite, among: byName, depth: 0)
     }
     for (index, entity) in source.entities.enumerated() {
       for attribute in entity.attributes where attribute.type == .composite {
@@ -314,13 +356,14 @@ private struct ModelCheck {
   /// A composite type with the ones inside it opened.
   private struct Opened {
     var elements = 0
+    /// Bytes that hashing the elements walks.
+    var bytes = 0
     var height = 0
     var isComplete = false
   }
 
   private mutating func open(
-    _ composite: ModelSource.Composite, among byName: [String: ModelSource.Composite], opened: inout [String: Opened],
-    depth: Int
+    _ composite: ModelSource.Composite, among byName: [String: ModelSource.Composite], depth: Int
   ) -> Opened {
     if let known = opened[composite.name] {
       if !known.isComplete {
@@ -331,6 +374,7 @@ private struct ModelCheck {
     var result = Opened()
     opened[composite.name] = result
     for element in composite.elements {
+      result.bytes += element.hashedBytes
       guard element.type == .composite else {
         result.elements += 1
         continue
@@ -344,9 +388,10 @@ private struct ModelCheck {
       // The depth bounds the recursion, the height catches types that were opened before.
       let inner =
         depth < ModelValidation.maximumCompositeDepth
-        ? open(nested, among: byName, opened: &opened, depth: depth + 1)
+        ? open(nested, among: byName, depth: depth + 1)
         : Opened(height: ModelValidation.maximumCompositeDepth)
       result.elements += inner.elements
+      result.bytes += inner.bytes
       result.height = max(result.height, inner.height + 1)
       if result.elements > ModelValidation.maximumCompositeElements { break }
     }

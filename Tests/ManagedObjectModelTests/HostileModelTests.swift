@@ -83,4 +83,37 @@ import Testing
     }
     #expect(thrown > 0)
   }
+
+  /// Found by fuzzing: each of these kept the reader or the hashing busy for seconds to minutes.
+  @Test func floodsOfTextAreRefused() throws {
+    let long = String(repeating: "n", count: 10_000)
+    #expect(try read("<entity name='\(long)'/>").entities.first?.name == long)
+    let longer = String(repeating: "n", count: ModelLimits.nameBytes + 1)
+    for body in [
+      "<entity name='\(longer)'/>", "<entity name='A'><attribute name='a' attributeType='\(longer)'/></entity>",
+    ] {
+      #expect(try #require(failure(body)).code == .modelTooLarge)
+    }
+    let text = "<entity name='A'><attribute name='a' attributeType='String' defaultValueString='\(longer)'/></entity>"
+    #expect(try read(text).entities.count == 1)
+    let names = (0..<250).map { "<entity name='\(long)\($0)'/>" }.joined()
+    #expect(try #require(failure(names)).description.contains("names in the model"))
+    let heirs = (0..<1_000).map { "<entity name='E\($0)' parentEntity='P'/>" }.joined()
+    let property = "<attribute name='\(long)' attributeType='String'/>"
+    let inherited = try #require(failure("<entity name='P'>\(property)</entity>\(heirs)"))
+    #expect(inherited.description.contains("inherited ones counted"))
+  }
+
+  /// Found by fuzzing: a value of nothing but commas made a million names, and every use of a composite type was hashed.
+  @Test func whatUnfoldsIsCounted() throws {
+    let commas = String(repeating: "a,", count: 8_000)
+    let index =
+      "<compoundIndexes>"
+      + String(repeating: "<compoundIndex><index value='\(commas)'/></compoundIndex>", count: 20) + "</compoundIndexes>"
+    #expect(try #require(failure("<entity name='A'>\(index)</entity>")).code == .modelTooLarge)
+    let elements = (0..<900).map { "<attribute name='e\($0)' attributeType='String'/>" }.joined()
+    let uses = (0..<400).map { "<attribute name='a\($0)' attributeType='Composite' composite='C'/>" }.joined()
+    let body = "<composite name='C'>\(elements)</composite><entity name='A'>\(uses)</entity>"
+    #expect(try #require(failure(body)).description.contains("inherited ones counted"))
+  }
 }

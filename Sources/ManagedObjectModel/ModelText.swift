@@ -1,0 +1,92 @@
+// How much text a model's names may be. Names are hashed, sorted and compared over and over, by every heir again, and
+// text beyond ASCII a hundred times slower than counting it: without a bound a model of some megabytes of names would
+// take minutes. Looked at before anything else, and only counted.
+
+import Diagnostics
+
+extension ModelLimits {
+  /// Bytes of one name, type, number or key path. Ten thousand letters are still read.
+  package static let nameBytes = 16 << 10
+  /// Bytes of all names of one version: room for 50,000 properties of forty.
+  package static let textBytes = 2 << 20
+  /// The same with inherited properties counted for every heir, as hashing walks them.
+  package static let inheritedTextBytes = 4 << 20
+}
+
+extension ModelSource {
+  /// What is wrong with the amount of text; nil where it can be worked with.
+  var tooMuchText: HopdError? {
+    var total = 0
+    var longest = 0
+    func add(_ text: String?) {
+      guard let text else { return }
+      // Both stay far below the size of the file.
+      total += text.utf8.count
+      longest = max(longest, text.utf8.count)
+    }
+    func add(_ attribute: Attribute) {
+      add(attribute.name)
+      add(attribute.renamingIdentifier)
+      add(attribute.versionHashModifier)
+      add(attribute.derivationExpression)
+      add(attribute.compositeTypeName)
+      add(attribute.valueTransformerName)
+      add(attribute.customClassName)
+    }
+    for entity in entities {
+      add(entity.name)
+      add(entity.className)
+      add(entity.parentName)
+      add(entity.renamingIdentifier)
+      add(entity.versionHashModifier)
+      for attribute in entity.attributes { add(attribute) }
+      for relationship in entity.relationships {
+        add(relationship.name)
+        add(relationship.destinationEntityName)
+        add(relationship.inverseName)
+        add(relationship.renamingIdentifier)
+        add(relationship.versionHashModifier)
+      }
+      for fetched in entity.fetchedProperties {
+        add(fetched.name)
+        add(fetched.fetchEntityName)
+        add(fetched.renamingIdentifier)
+      }
+      for index in entity.fetchIndexes {
+        add(index.name)
+        for element in index.elements { add(element.propertyName) }
+      }
+      for name in (entity.compoundIndexes + entity.uniquenessConstraints).joined() { add(name) }
+    }
+    for composite in composites {
+      add(composite.name)
+      for element in composite.elements { add(element) }
+    }
+    for configuration in configurations {
+      add(configuration.name)
+      for member in configuration.members { add(member) }
+    }
+    if longest > ModelLimits.nameBytes {
+      return HopdError(.modelTooLarge, "a name in the model has more than \(ModelLimits.nameBytes) bytes")
+    }
+    if total > ModelLimits.textBytes {
+      return HopdError(.modelTooLarge, "the names in the model have more than \(ModelLimits.textBytes) bytes")
+    }
+    return nil
+  }
+}
+
+extension Attribute {
+  /// Bytes that hashing the attribute walks, a composite's elements aside; a derivation is also taken apart.
+  var hashedBytes: Int {
+    name.utf8.count + (versionHashModifier?.utf8.count ?? 0) + 8 * (derivationExpression?.utf8.count ?? 0)
+  }
+}
+
+extension Relationship {
+  /// Bytes that hashing the relationship walks.
+  var hashedBytes: Int {
+    name.utf8.count + destinationEntityName.utf8.count + (inverseName?.utf8.count ?? 0)
+      + (versionHashModifier?.utf8.count ?? 0)
+  }
+}
