@@ -12,7 +12,7 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-full soak demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-swift test-e2e test-full fuzz soak demo stage install uninstall clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -25,10 +25,11 @@ help:
 	@echo 'make test-swift   only the unit tests'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
 	@echo 'make test-full    test, the self-test of the fault tools, and a short crash campaign'
+	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
 	@echo 'make soak         crash and power-cut campaigns for SECONDS=$(SECONDS)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
 	@echo 'make uninstall    removes what install put there; never configuration or state'
-	@echo 'make clean        removes .build'
+	@echo 'make clean        removes .build and .build-fuzz'
 
 bootstrap:
 	@tools/bootstrap
@@ -59,6 +60,10 @@ test-full: test
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
 	@tools/soak --stage $(STAGE) --seconds 600
+
+fuzz: SECONDS = 60
+fuzz:
+	@tools/fuzz --seconds $(SECONDS)
 
 soak: stage
 	@tools/soak --stage $(STAGE) --seconds $(SECONDS)
@@ -107,4 +112,4 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build
+	rm -rf .build .build-fuzz

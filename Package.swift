@@ -255,7 +255,23 @@ let package = Package(
   ]
 )
 
+// What tools/fuzz builds, in a folder of its own: parsers between libFuzzer and the bounds that they promise. Left out of
+// every other build, because these programs have libFuzzer's main instead of one of their own.
+if Context.environment["HOPD_FUZZ"] != nil {
+  /// One program per parser, made of the parser's libraries and one function.
+  func fuzzer(_ name: String, _ parser: [Target.Dependency]) -> Target {
+    .executableTarget(
+      name: name, dependencies: ["Diagnostics", "FuzzBounds"] + parser, path: "Fuzzing/\(name)",
+      swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])])
+  }
+  package.targets += [
+    .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
+    fuzzer("FuzzPropertyList", ["PropertyLists"]),
+    fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),
+  ]
+}
+
 // Each target's folder has a README that says what it does and what it never does.
 for target in package.targets where target.type == .regular || target.type == .executable {
-  if target.name != "CLinux" { target.exclude = ["README.md"] }
+  if target.name != "CLinux", target.path == nil { target.exclude = ["README.md"] }
 }

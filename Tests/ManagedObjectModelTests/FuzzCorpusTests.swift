@@ -1,0 +1,38 @@
+// What fuzzing starts from and what it ever found, read in the ordinary tests too: a model with hashes or an error for
+// every file. tools/fuzz looks at each file's own memory and time.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import Testing
+
+@Suite struct FuzzCorpusTests {
+  @Test func everyModelReadsOrIsRefused() throws {
+    let files = try corpus("xml-model")
+    #expect(files.count >= 20)
+    var read: Set<String> = []
+    for (name, bytes) in files {
+      do throws(HopdError) {
+        let model = try ModelReader.read(contents: bytes, name: name).model
+        #expect(model.versionHashes.count == model.entities.count, "\(name)")
+        read.insert(name)
+      } catch {
+        #expect(error.code.exit == .dataError, "\(name): \(error)")
+      }
+    }
+    #expect(read.isSuperset(of: ["every-element", "heirs", "two-entities"]))
+    #expect(
+      read.isDisjoint(with: [
+        "billion-laughs", "circle-composites", "circle-parents", "deep", "external-entity", "nul-byte", "same-names",
+      ]))
+  }
+
+  /// Files of Tests/FuzzCorpus, sorted by name.
+  private func corpus(_ harness: String) throws -> [(name: String, bytes: [UInt8])] {
+    let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
+    let folder = "\(tests)/FuzzCorpus/\(harness)"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
+      (name, Array(try #require(FileManager.default.contents(atPath: "\(folder)/\(name)"), "\(name)")))
+    }
+  }
+}
