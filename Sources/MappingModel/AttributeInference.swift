@@ -29,12 +29,6 @@ extension InferenceRun {
         entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
         hint: "make the attribute optional without a default in this version and fill it in the app")
     }
-    for attribute in old where attribute.isDerived {
-      findings.add(
-        "the source derives this attribute by triggers; derived attributes are not supported yet",
-        entity: source.declarer(of: attribute.name, in: origin), property: attribute.name,
-        hint: "remove the attribute in a version before, or wait for a release that supports derived attributes")
-    }
     let taken = Set(match.sourceByDestination.values)
     return (
       new.map { AttributeMapping(destination: $0.name, source: match.sourceByDestination[$0.name]) },
@@ -43,6 +37,8 @@ extension InferenceRun {
   }
 
   private mutating func check(_ attribute: Attribute, declaredBy entity: String, against before: Attribute) {
+    // A derived value is computed anew, or carried under conditions of its own that planning looks at.
+    if attribute.isDerived { return }
     if attribute.type != before.type {
       let integers: Set<AttributeType> = [.integer16, .integer32, .integer64]
       let reals: Set<AttributeType> = [.float, .double]
@@ -69,12 +65,6 @@ extension InferenceRun {
   mutating func checkStorableAttributes(of entity: Entity) {
     for attribute in destination.storedAttributes(of: entity) {
       let declarer = destination.declarer(of: attribute.name, in: entity)
-      if attribute.isDerived {
-        findings.add(
-          "the destination derives this attribute by triggers; derived attributes are not supported yet",
-          entity: declarer, property: attribute.name,
-          hint: "stop at the version before, or wait for a release that supports derived attributes")
-      }
       switch attribute.type {
       case .composite, .undefined, .objectID:
         findings.add(

@@ -55,10 +55,25 @@ package struct HopCompiler {
     for join in hop.destinationSchema.joinTables {
       steps += try joinSteps(into: join).map(HopProgram.Step.copy)
     }
+    // Counts last: they need the references that updates bring.
+    updates += hop.computed.compactMap { derivation in
+      derivation.fillStatement(in: destinationSchema).map {
+        HopProgram.StatementStep(subject: "\(derivation.entity).\(derivation.attribute)", sql: $0)
+      }
+    }
     steps += updates.map(HopProgram.Step.update)
     if withIndexes {
       steps += hop.destinationSchema.indexes.map {
         .index(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+      }
+      for rTree in hop.destinationSchema.rTrees {
+        steps += [rTree.createStatement(in: destinationSchema), rTree.fillStatement(in: destinationSchema)].map {
+          .index(HopProgram.StatementStep(subject: rTree.name, sql: $0))
+        }
+      }
+      // Triggers call functions of Core Data's process and would count what is counted already: after everything.
+      steps += hop.destinationSchema.triggers.map {
+        .trigger(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
       }
     }
     return HopProgram(
@@ -162,6 +177,9 @@ package struct HopCompiler {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.attributes.first(where: { $0.name == attribute })
     else { return nil }
+    if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
+      return zeroExpression(below: declaring, lanes: lanes)
+    }
     let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, type: value.type) }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
@@ -207,6 +225,14 @@ package struct HopCompiler {
     }
     // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
     return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+  }
+
+  /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger for
+  /// new objects leaves them (store-layout §9).
+  private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> String? {
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    return choose(
+      lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? "0" : "NULL") }, otherwise: nil)
   }
 
   /// Does a uniqueness constraint of the destination cover the attribute's column?

@@ -29,12 +29,14 @@ package struct HopProgram: Sendable, Hashable {
     case update(StatementStep)
     /// One index.
     case index(StatementStep)
+    /// One trigger of a derived attribute.
+    case trigger(StatementStep)
 
-    /// What it works on, for progress: an entity, a join table, an index.
+    /// What it works on, for progress: an entity, a join table, an index, a trigger.
     package var subject: String {
       switch self {
       case .copy(let step): step.subject
-      case .update(let step), .index(let step): step.subject
+      case .update(let step), .index(let step), .trigger(let step): step.subject
       }
     }
   }

@@ -59,7 +59,7 @@ struct HopRunner {
         subject = step.subject
         switch step {
         case .copy(let copy): try run(copy, update: update)
-        case .update(let statement), .index(let statement): try run(statement, update: update)
+        case .update(let statement), .index(let statement), .trigger(let statement): try run(statement, update: update)
         }
       }
       subject = "bookkeeping"
@@ -144,7 +144,8 @@ struct HopRunner {
     done.step += 1
     done.key = nil
     try connection.transaction {
-      try connection.execute(statement.sql)
+      // One statement only, whatever the text: a trigger's may come from the store.
+      try connection.run(statement.sql)
       done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
       try update.run(CheckpointTable.values(done))
     }

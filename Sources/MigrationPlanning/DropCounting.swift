@@ -73,7 +73,8 @@ struct DropCounting {
   private mutating func noteAttributes(
     _ names: [String], of entity: String, stored: String, hop: Int
   ) throws(SQLiteError) {
-    for name in names {
+    // A derived value is no data of its own: nothing is lost with it.
+    for name in names where journey.definition(of: name, in: entity, at: hop)?.isDerived != true {
       guard case .column(let table, let column, _) = journey.origin(ofAttribute: name, in: entity, at: hop) else {
         continue
       }

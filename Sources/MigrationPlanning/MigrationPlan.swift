@@ -59,11 +59,14 @@ package struct Hop: Sendable {
   package let mapping: InferredMapping
   /// Per entity mapping: the rows it will read, as far as they can be counted ahead.
   package let entities: [EntityCost]
+  /// Derived counts of the destination that are computed when its rows are there.
+  package let computed: [SchemaDerivation]
 
   /// Makes a hop.
   package init(
     index: Int, source: ManagedObjectModel, destination: ManagedObjectModel, sourceSchema: StoreSchema,
-    destinationSchema: StoreSchema, mapping: InferredMapping, entities: [EntityCost]
+    destinationSchema: StoreSchema, mapping: InferredMapping, entities: [EntityCost],
+    computed: [SchemaDerivation] = []
   ) {
     self.index = index
     self.source = source
@@ -72,6 +75,7 @@ package struct Hop: Sendable {
     self.destinationSchema = destinationSchema
     self.mapping = mapping
     self.entities = entities
+    self.computed = computed
   }
 
   /// "Model 2 → Model 3".

@@ -61,9 +61,12 @@ package enum MigrationPlanner {
     let graph = MigrationGraph(versions: store.line.versions, infer: infer)
     let edges = try graph.route(from: store.version, to: target)
     let framework = store.metadata.frameworkVersion
+    let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
+    let provenNames = try reader.provenNames(
+      in: StoreSchema(model: store.version.model, frameworkVersion: framework, naming: sourceNaming))
     let sourceSchema = StoreSchema(
-      model: store.version.model, frameworkVersion: framework,
-      naming: try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework))
+      model: store.version.model, frameworkVersion: framework, naming: sourceNaming,
+      observed: ObservedLayout(provenNames: provenNames))
     let journey = Journey(sourceSchema: sourceSchema, edges: edges)
 
     // Layout and tables first: rows can only be asked when the tables are what they should be.
@@ -87,15 +90,29 @@ package enum MigrationPlanner {
     }
     var schemas = [sourceSchema]
     var cleared: [ClearedTable] = []
+    var computed: [[SchemaDerivation]] = []
     if let last = edges.last {
       let decision = JoinTableDecision(journey: journey, destination: last.destination.model, given: naming)
       for error in decision.findings.errors { findings.add(error) }
       warnings += decision.warnings
-      schemas += edges.enumerated().map { index, edge in
+      // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
+      schemas += edges.dropLast().map { edge in
         StoreSchema(
           model: edge.destination.model, frameworkVersion: framework,
-          naming: index == edges.count - 1 ? decision.naming : JoinTableNaming())
+          observed: .internalStore(of: edge.destination.model))
       }
+      var observed = ObservedLayout(provenNames: provenNames, hasRTrees: inspection.rTrees.showsForm)
+      func finalSchema() -> StoreSchema {
+        StoreSchema(
+          model: last.destination.model, frameworkVersion: framework, naming: decision.naming, observed: observed)
+      }
+      let derivations = DerivationDecision(
+        journey: journey, schemas: schemas + [finalSchema()], objects: inspection.objects)
+      for error in derivations.findings.errors { findings.add(error) }
+      computed = derivations.computed
+      observed.carriedDerivations = derivations.carried
+      observed.carriedTriggers = derivations.triggers
+      schemas.append(finalSchema())
       let history = try HistoryInspection(
         reader: reader, destination: last.destination.model, hop: edges.count - 1, rule: historyRule)
       for error in history.findings.errors { findings.add(error) }
@@ -136,7 +153,7 @@ package enum MigrationPlanner {
       journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
       externalData: external.expectations
     ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
-    let hops = hops(edges: edges, schemas: schemas, journey: journey, rows: rows.rows)
+    let hops = hops(edges: edges, schemas: schemas, computed: computed, journey: journey, rows: rows.rows)
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
     warnings += external.warnings
@@ -150,7 +167,8 @@ package enum MigrationPlanner {
   }
 
   private static func hops(
-    edges: [MigrationGraph.Edge], schemas: [StoreSchema], journey: Journey, rows: [String: Int64]
+    edges: [MigrationGraph.Edge], schemas: [StoreSchema], computed: [[SchemaDerivation]], journey: Journey,
+    rows: [String: Int64]
   ) -> [Hop] {
     zip(edges, zip(schemas, schemas.dropFirst())).enumerated().map { index, part in
       let (edge, (source, destination)) = part
@@ -160,7 +178,7 @@ package enum MigrationPlanner {
         entities: edge.mapping.entityMappings.map { mapping in
           let stored = mapping.sourceEntity.flatMap { journey.sourceEntity(of: $0, at: index) }
           return EntityCost(mapping: mapping.name, rows: stored.flatMap { rows[$0] } ?? 0)
-        })
+        }, computed: computed.indices.contains(index) ? computed[index] : [])
     }
   }
 
@@ -174,7 +192,9 @@ package enum MigrationPlanner {
           hint: "try the migrated store with the app before you rely on it")
       }
     }
-    warnings += (schemas.last?.unsupported ?? []).filter { $0.code == .indexLeftOut }
+    warnings += (schemas.last?.unsupported ?? []).filter {
+      $0.code == .indexLeftOut || $0.code == .nameLengthUnproven
+    }
     warnings += dangling.map {
       HopdError(
         .danglingReferences,

@@ -20,8 +20,10 @@ enum PlanFingerprint {
         lines += schema.indexes.map(\.createStatement)
         lines += schema.history?.statements.map(\.createStatement) ?? []
         lines += schema.history?.numbers.map { "history \($0.number) \($0.highWaterMark)" } ?? []
+        lines += schema.rTrees.map(\.createStatement) + schema.triggers.map(\.text)
       }
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
+      lines += hop.computed.compactMap { $0.fillStatement(in: "") }
       // Defaults are no part of hashes or tables, and end up in rows.
       lines += hop.destination.entities.flatMap { entity in
         entity.attributes.map {

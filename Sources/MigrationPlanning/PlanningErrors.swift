@@ -28,6 +28,8 @@ extension HopdError.Code {
   package static let unknownTable = HopdError.Code("unknown-table", exit: .dataError)
   /// The store has a trigger, which would run on rows that we write.
   package static let unknownTrigger = HopdError.Code("unknown-trigger", exit: .dataError)
+  /// A trigger of a derived attribute is replaced by the known one.
+  package static let triggerRewritten = HopdError.Code("trigger-rewritten", exit: .success)
   /// The store has a view, which Core Data never makes.
   package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
   /// A column that is not Core Data's stays behind.

@@ -12,11 +12,14 @@ struct StoreInspection {
   let objects: [SchemaObject]
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
+  /// The R-Tree tables of the store.
+  let rTrees: RTreeInspection
 
   init(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) {
     self.schema = schema
     self.reader = reader
     objects = try reader.schemaObjects()
+    rTrees = try RTreeInspection(schema: schema, objects: objects, reader: reader)
   }
 
   private static let bookkeeping: Set<String> = ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"]
@@ -53,8 +56,10 @@ struct StoreInspection {
     let present = Set(tables.map(\.name))
     let predicted = Set(schema.tables.map(\.name)).union(schema.joinTables.map(\.name))
     for table in tables {
-      if let sql = table.sql, sql.uppercased().hasPrefix("CREATE VIRTUAL") {
-        refuse(.unknownTable, "the virtual table \(table.name)", "R-Tree indexes and the like are not supported yet")
+      if rTrees.shadowTables.contains(table.name) {
+        continue
+      } else if let sql = table.sql, sql.uppercased().hasPrefix("CREATE VIRTUAL") {
+        try inspectVirtualTable(table)
       } else if HistoryLayout.isHistory(table: table.name) {
         continue
       } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
@@ -63,12 +68,9 @@ struct StoreInspection {
           "was the store made with another model? A table of somebody else would be lost")
       }
     }
-    for object in objects where object.type == "trigger" || object.type == "view" {
-      refuse(
-        object.type == "trigger" ? .unknownTrigger : .unknownView, "the \(object.type) \(object.name)",
-        object.type == "trigger"
-          ? "triggers of derived attributes are not supported yet; others do not belong in a store"
-          : "Core Data makes no views; drop it if it is not needed")
+    for object in objects where object.type == "trigger" { inspect(trigger: object) }
+    for object in objects where object.type == "view" {
+      refuse(.unknownView, "the view \(object.name)", "Core Data makes no views; drop it if it is not needed")
     }
     for table in schema.tables {
       guard present.contains(table.name) else {
@@ -91,6 +93,37 @@ struct StoreInspection {
       try inspectKey(of: join)
     }
     try inspectNumbers()
+  }
+
+  // MARK: Triggers and R-Trees
+
+  private mutating func inspect(trigger: SchemaObject) {
+    if rTrees.owns(trigger: trigger.name) { return }
+    guard let derivation = schema.derivations.first(where: { $0.owns(trigger: trigger.name, on: trigger.table) }) else {
+      return refuse(
+        .unknownTrigger, "the trigger \(trigger.name), which no derived attribute of \(schema.model.name) explains",
+        "triggers that are not Core Data's do not belong in a store: drop it, or keep it out of this store")
+    }
+    if derivation.isCount, !derivation.triggers.contains(where: { $0.name == trigger.name && $0.text == trigger.sql }) {
+      warnings.append(
+        HopdError(
+          .triggerRewritten,
+          "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+            + "known one", at: Place(entity: derivation.entity, property: derivation.attribute)))
+    }
+  }
+
+  private mutating func inspectVirtualTable(_ table: SchemaObject) throws(SQLiteError) {
+    if rTrees.isStale(table.name) {
+      warnings.append(
+        HopdError(
+          .indexLeftOut,
+          "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind"))
+    } else if !rTrees.tables.contains(table.name) {
+      refuse(
+        .unknownTable, "the virtual table \(table.name)",
+        "Core Data makes virtual tables for R-Tree indexes only; a table of somebody else would be lost")
+    }
   }
 
   private mutating func inspectColumns(

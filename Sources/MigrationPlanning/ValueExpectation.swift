@@ -112,8 +112,8 @@ struct ValueExpectation {
   // MARK: Attributes
 
   private func attributeSum(_ attribute: String, of entity: String) -> Sum? {
-    // Derived values are computed, not carried.
-    guard journey.definition(of: attribute, in: entity, at: journey.end)?.isDerived == false else { return nil }
+    // Counts are computed, not carried.
+    if finalSchema.derivation(ofAttribute: attribute, in: entity)?.isCount == true { return nil }
     var sum = Sum()
     for member in live(entity) {
       guard isDeclaredOnce(attribute, in: member.final) else { return nil }
@@ -143,6 +143,12 @@ struct ValueExpectation {
         ancestor.attributes.contains { $0.name == attribute }
       }
       guard declarations.count == 1 else { return false }
+      // A version between may compute what a later one goes on with.
+      if version > 0, version < journey.end,
+        declarations.first?.attributes.first(where: { $0.name == attribute })?.isDerived == true
+      {
+        return false
+      }
       guard version > 0 else { return true }
       let mapping = journey.mappings[version - 1].mapping(toDestination: entity)
       guard let before = mapping?.sourceEntity,

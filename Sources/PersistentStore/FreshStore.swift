@@ -15,7 +15,7 @@ package struct FreshStore {
 
   /// A store of the model that `schema` lays out; throws what the layout does not know, all of it at once.
   package init(schema: StoreSchema, uuid: String) throws(HopdError) {
-    let missing = schema.unsupported.filter { $0.code == .layoutUnsupported }
+    let missing = schema.unsupported.filter { $0.code == .layoutUnsupported || $0.code == .derivationUnsupported }
     if let first = missing.first {
       throw missing.count == 1
         ? first
@@ -68,7 +68,9 @@ package struct FreshStore {
     var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed, external: external)
     try filler.fill(progress: progress)
     try external?.throwIfFailed()
+    try writer.fillDerivedCounts(schema)
     for index in schema.indexes { try writer.createIndex(index) }
+    try writer.createTriggers(schema)
     try writer.createBookkeeping(
       schema, highWaterMarks: filler.highWaterMarks,
       metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version))

@@ -9,16 +9,17 @@ struct SchemaIndexBuilder {
   private var indexes: [SchemaIndex] = []
   private var names: Set<String> = []
   private var unsupported: [HopdError] = []
+  private var rTrees: [SchemaRTree] = []
 
   init(builder: StoreSchemaBuilder) { self.builder = builder }
 
   /// From fw 836 on, attribute indexes are named after entity and attribute and spell out the collation.
   private var isModern: Bool { builder.frameworkVersion > 754 }
 
-  func build() -> (indexes: [SchemaIndex], unsupported: [HopdError]) {
+  func build() -> (indexes: [SchemaIndex], rTrees: [SchemaRTree], unsupported: [HopdError]) {
     var copy = self
     copy.run()
-    return (copy.indexes, copy.unsupported)
+    return (copy.indexes, copy.rTrees, copy.unsupported)
   }
 
   private mutating func run() {
@@ -100,6 +101,15 @@ struct SchemaIndexBuilder {
     }
     guard isModern else { return }
     for index in entity.fetchIndexes {
+      if let rTree = builder.rTree(index, of: entity, in: table) {
+        rTrees.append(rTree)
+        if !builder.observed.hasRTrees {
+          leaveOut(
+            "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by name may "
+              + "fail until the app makes it", entity)
+        }
+        continue
+      }
       let columns = index.elements.compactMap { element -> (String, String)? in
         guard element.kind == .binary, let name = element.propertyName,
           let column = builder.inheritedColumn(name, in: entity)
@@ -108,7 +118,7 @@ struct SchemaIndexBuilder {
       }
       guard columns.count == index.elements.count, !columns.isEmpty, index.partialPredicate == nil else {
         leaveOut(
-          "the form of the fetch index \(index.name) in a store is not known (R-Tree, partial or computed)", entity)
+          "the form of the fetch index \(index.name) in a store is not known (partial, computed or mixed)", entity)
         continue
       }
       // At fw 836 a single-attribute fetch index only made the attribute's own index [M].

@@ -52,6 +52,7 @@ package struct StoreFiller {
     case discriminator(Int)
     case orderKey(Int)
     case owner(Link)
+    case zero
     case null
   }
 
@@ -68,8 +69,14 @@ package struct StoreFiller {
     for (offset, column) in table.columns.dropFirst(3).enumerated() {
       switch column.role {
       case .attribute:
-        guard let attribute = byColumn[column.name], !attribute.isDerived else {
+        guard let attribute = byColumn[column.name] else {
           sources.append(.null)
+          continue
+        }
+        guard !attribute.isDerived else {
+          // Counts are computed when all rows are there; nobody has children before.
+          sources.append(
+            schema.derivation(ofAttribute: attribute.name, in: entity.name)?.isCount == true ? .zero : .null)
           continue
         }
         sources.append(.attribute(attribute, shift: Int64(offset), isUnique: unique.contains(attribute.name)))
@@ -166,6 +173,7 @@ package struct StoreFiller {
       let value: SQLiteValue
       switch source {
       case .null: value = .null
+      case .zero: value = .integer(0)
       case .attribute(let attribute, let shift, isUnique: false):
         value = values.value(of: attribute, ordinal: row.ordinal, shift: shift)
       case .attribute(let attribute, _, isUnique: true):

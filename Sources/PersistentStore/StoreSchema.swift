@@ -20,6 +20,16 @@ package struct StoreSchema: Sendable {
   package let joinTables: [JoinTable]
   /// Indexes in the order Core Data makes them.
   package let indexes: [SchemaIndex]
+  /// R-Tree indexes that the model asks for, by the documented rule.
+  package let rTreeIndexes: [SchemaRTree]
+  /// Those of them that are made: none unless a store shows the form.
+  package let rTrees: [SchemaRTree]
+  /// Derived attributes with a column, by table, entity and name.
+  package let derivations: [SchemaDerivation]
+  /// Triggers of derived attributes, those that a store shows behind those that are known.
+  package let triggers: [SchemaTrigger]
+  /// Names outside ASCII or longer than any seen, where they stand.
+  package let doubtfulNames: [DoubtfulName]
   /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
   package let unsupported: [HopdError]
   /// Self many-to-many tables whose name was guessed (store-layout §4.4).
@@ -76,6 +86,13 @@ package struct StoreSchema: Sendable {
   /// Does the framework keep a Z_MODELCACHE table? [M: fw ≥ 637 only]
   package var hasModelCache: Bool { frameworkVersion >= 637 }
 
+  /// The derivation of an attribute, own or inherited; nil for ordinary attributes.
+  package func derivation(ofAttribute attribute: String, in entity: String) -> SchemaDerivation? {
+    guard let value = model.entity(named: entity) else { return nil }
+    let lineage = Set(model.lineage(of: value).map(\.name))
+    return derivations.first { $0.attribute == attribute && lineage.contains($0.entity) }
+  }
+
   /// The join tables that follow a root entity's table: those named by an entity of its tree.
   package func joinTables(after table: EntityTable) -> [JoinTable] {
     joinTables.filter { table.entities.contains($0.entity) }
@@ -93,10 +110,10 @@ package struct StoreSchema: Sendable {
   }
 
   /// Every statement that makes an empty store, in Core Data's order: tables each with its join tables, indexes,
-  /// bookkeeping [M, store-layout §2].
+  /// triggers, bookkeeping [M, store-layout §2].
   package var createStatements: [String] {
     tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
-      + indexes.map(\.createStatement) + bookkeepingStatements()
+      + indexes.map(\.createStatement) + rTrees.map(\.createStatement) + triggers.map(\.text) + bookkeepingStatements()
       + (history?.statements.map(\.createStatement) ?? [])
   }
 

@@ -7,14 +7,21 @@ import SQLite
 extension HopdError.Code {
   /// The model uses something whose layout in a store is not known, or that is not built yet.
   package static let layoutUnsupported = HopdError.Code("layout-unsupported", exit: .dataError)
+  /// A name is longer than any that a store has shown; nothing is known of a limit.
+  package static let nameLengthUnproven = HopdError.Code("name-length-unproven", exit: .success)
 }
 
 extension StoreSchema {
   /// Lays out a model as Core Data of `frameworkVersion` does.
   ///
-  /// `naming` settles self many-to-many tables. What cannot be laid out is left out and listed in `unsupported`.
-  package init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming()) {
-    var builder = StoreSchemaBuilder(model: model, frameworkVersion: frameworkVersion, naming: naming)
+  /// `naming` settles self many-to-many tables, `observed` is what a store shows beyond the rules. What cannot be laid
+  /// out is left out and listed in `unsupported`.
+  package init(
+    model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming(),
+    observed: ObservedLayout = ObservedLayout()
+  ) {
+    var builder = StoreSchemaBuilder(
+      model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
     builder.build()
     self.model = model
     self.frameworkVersion = frameworkVersion
@@ -28,7 +35,13 @@ extension StoreSchema {
     uncertainJoinTables = builder.uncertainJoinTables
     let indexes = SchemaIndexBuilder(builder: builder).build()
     self.indexes = indexes.indexes
-    unsupported = builder.unsupported + indexes.unsupported
+    rTreeIndexes = indexes.rTrees
+    rTrees = observed.hasRTrees ? indexes.rTrees : []
+    let derived = SchemaDerivationBuilder(builder: builder)
+    derivations = derived.derivations
+    triggers = derived.derivations.flatMap(\.triggers) + observed.carriedTriggers
+    doubtfulNames = builder.doubtfulNames
+    unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
   }
 }
 
@@ -41,6 +54,7 @@ struct StoreSchemaBuilder {
   let model: ManagedObjectModel
   let frameworkVersion: Int64
   let naming: JoinTableNaming
+  let observed: ObservedLayout
 
   var numbers: [String: Int64] = [:]
   var tables: [EntityTable] = []
@@ -51,11 +65,13 @@ struct StoreSchemaBuilder {
   var uncertainJoinTables: [UncertainJoinTable] = []
   /// Join table names that are taken, so that two pairs never share one.
   private var takenJoinTables: Set<String> = []
+  var doubtfulNames: [DoubtfulName] = []
 
-  init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming) {
+  init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming, observed: ObservedLayout) {
     self.model = model
     self.frameworkVersion = frameworkVersion
     self.naming = naming
+    self.observed = observed
   }
 
   mutating func build() {
@@ -69,6 +85,11 @@ struct StoreSchemaBuilder {
     for root in model.rootEntities { nameColumns(of: root) }
     buildJoinTables()
     for root in model.rootEntities { buildTable(of: root) }
+    for table in tables { checkColumnNames(of: table) }
+    for join in joinTables where tables.contains(where: { $0.name == join.name }) {
+      refuse(
+        "the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
+    }
     var seen: [String: String] = [:]
     for table in tables {
       if let other = seen[table.name] {
@@ -88,6 +109,46 @@ struct StoreSchemaBuilder {
       HopdError(
         .layoutUnsupported, message, at: Place(entity: entity, property: property),
         hint: "the layout is not known for certain, so nothing is written; compare with a store that the app made"))
+  }
+
+  /// Longest name of a table or column in the stores that were measured, without what the layout adds to it.
+  static let longestSeen = 36
+
+  /// Notes a name whose upper-case form is not certain, and refuses it where no store shows it.
+  private mutating func checkName(
+    _ name: String, of entity: String, _ property: String?, table: String, column: String?
+  ) {
+    let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
+    guard !isASCII || name.utf8.count > Self.longestSeen else { return }
+    doubtfulNames.append(DoubtfulName(name: name, table: table, column: column))
+    guard !observed.provenNames.contains(name) else { return }
+    if isASCII {
+      unsupported.append(
+        HopdError(
+          .nameLengthUnproven,
+          "the name has \(name.utf8.count) characters, and no store is known with one longer than "
+            + "\(Self.longestSeen); it is written in full", at: Place(entity: entity, property: property),
+          hint: "try the migrated store with the app before you rely on it"))
+    } else {
+      refuse(
+        "the name has letters outside ASCII, and how Core Data writes these in upper case (\(column ?? table)) is not "
+          + "known", entity, property)
+    }
+  }
+
+  /// Two columns of one name cannot be made; SQLite does not tell upper from lower case.
+  private mutating func checkColumnNames(of table: EntityTable) {
+    var seen: Set<String> = []
+    for column in table.columns where !seen.insert(column.name.uppercased()).inserted {
+      let (entity, property): (String, String?) =
+        switch column.role {
+        case .attribute(let entity, let name), .toOne(let entity, let name), .discriminator(let entity, let name),
+          .orderKey(let entity, let name), .owner(let entity, let name):
+          (entity, name)
+        case .primaryKey, .entityNumber, .saveCount: (table.rootEntity, nil)
+        }
+      refuse("the column \(column.name) would stand twice in the table \(table.name)", entity, property)
+    }
   }
 
   /// Own properties that need a column, alphabetically without regard to case.
@@ -120,6 +181,7 @@ struct StoreSchemaBuilder {
         }
         taken.insert(name)
         columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = name
+        checkName(property.name, of: entity.name, property.name, table: "Z" + root.name.uppercased(), column: name)
       }
     }
   }
@@ -128,6 +190,7 @@ struct StoreSchemaBuilder {
 
   private mutating func buildTable(of root: Entity) {
     let tableName = "Z" + root.name.uppercased()
+    checkName(root.name, of: root.name, nil, table: tableName, column: nil)
     var buckets: [[SchemaColumn]] = Array(repeating: [], count: 8)
     let entities = model.subtree(of: root)
     for entity in entities {
@@ -248,6 +311,7 @@ struct StoreSchemaBuilder {
           continue
         }
         let name = "Z\(numbers[owner.name] ?? 0)\(relationship.name.uppercased())"
+        checkName(relationship.name, of: owner.name, relationship.name, table: table, column: name)
         buckets[0].append(
           SchemaColumn(
             name: name, declaredType: "INTEGER", role: .owner(entity: owner.name, relationship: relationship.name)))
@@ -331,6 +395,8 @@ struct StoreSchemaBuilder {
       refuse("two relationships would share the join table \(tableName)", entity.name, first.name)
       return
     }
+    checkName(naming.name, of: owner.name, naming.name, table: tableName, column: targetColumn)
+    checkName(reverse.name, of: other.name, reverse.name, table: tableName, column: ownerColumn)
     let join = JoinTable(
       name: tableName, entity: owner.name, relationship: naming.name, inverseEntity: other.name,
       inverseRelationship: reverse.name, ownerColumn: ownerColumn, targetColumn: targetColumn,

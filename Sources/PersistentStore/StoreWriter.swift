@@ -43,6 +43,20 @@ package struct StoreWriter {
     try connection.execute(index.createStatement(in: schema))
   }
 
+  /// The triggers of derived attributes, when all rows are there: what they would count is computed.
+  package func createTriggers(_ layout: StoreSchema) throws(SQLiteError) {
+    for trigger in layout.triggers { try connection.run(trigger.createStatement(in: schema)) }
+    // Whoever goes on writing through this connection would fail without Core Data's functions.
+    if !layout.triggers.isEmpty { try SchemaTrigger.registerFunctions(on: connection) }
+  }
+
+  /// Computes the derived counts of all rows; a row without children must hold 0.
+  package func fillDerivedCounts(_ layout: StoreSchema) throws(SQLiteError) {
+    for derivation in layout.derivations {
+      if let statement = derivation.fillStatement(in: schema) { try connection.run(statement) }
+    }
+  }
+
   /// Z_PRIMARYKEY, Z_METADATA, by framework version an empty Z_MODELCACHE, and where the layout has them the empty tables
   /// of persistent history.
   ///

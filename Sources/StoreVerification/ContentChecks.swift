@@ -147,6 +147,41 @@ struct ContentChecks {
           + (expectation == nil ? "" : ", the source has \(allowed)"))
   }
 
+  /// Every derived count is the number of rows that point to the object.
+  func derivedCounts() throws(SQLiteError) -> VerificationCheck {
+    var problems: [String] = []
+    var counted: Int64 = 0
+    for derivation in schema.derivations {
+      guard case .count(let childTable, let childColumn) = derivation.kind else { continue }
+      let key = SQLiteIdentifier.quoted(childColumn)
+      let rows =
+        "\(reader.qualified(derivation.table)) AS p LEFT JOIN (SELECT \(key) AS owner, count(*) AS children FROM"
+        + " \(reader.qualified(childTable)) GROUP BY \(key)) AS c ON c.owner = p.Z_PK"
+        + " WHERE p.Z_ENT IN (\(derivation.numbers.map(String.init).joined(separator: ", ")))"
+      let answers = try reader.connection.rows(
+        "SELECT count(*), total(p.\(SQLiteIdentifier.quoted(derivation.column)) IS NOT ifnull(c.children, 0)) FROM \(rows)"
+      ) { ($0.integer(at: 0), $0.integer(at: 1)) }
+      let (all, wrong) = answers.first ?? (0, 0)
+      counted &+= all
+      if wrong > 0 {
+        problems.append("\(wrong) of \(all) values of \(derivation.entity).\(derivation.attribute) are not the count")
+      }
+    }
+    return result("derived-counts", problems, "\(counted) derived counts are the counts")
+  }
+
+  /// Every R-Tree has the rows that have all its values.
+  func rTrees() throws(SQLiteError) -> VerificationCheck {
+    var problems: [String] = []
+    for rTree in schema.rTrees {
+      let wanted = try reader.connection.integer(
+        "SELECT count(*) FROM \(reader.qualified(rTree.table)) WHERE \(rTree.rowCondition)")
+      let found = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(rTree.name))")
+      if wanted != found { problems.append("\(rTree.name) has \(found ?? 0) rows in place of \(wanted ?? 0)") }
+    }
+    return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have the rows of their tables")
+  }
+
   private func result(_ name: String, _ problems: [String], _ fine: String) -> VerificationCheck {
     VerificationCheck(
       name: name, passed: problems.isEmpty, detail: problems.isEmpty ? fine : problems.joined(separator: "; "))

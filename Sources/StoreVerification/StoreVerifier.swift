@@ -107,6 +107,8 @@ package struct StoreVerifier {
     checks.append(try content.discriminators())
     checks.append(try content.references())
     checks.append(try content.orderKeys())
+    if schema.derivations.contains(where: \.isCount) { checks.append(try content.derivedCounts()) }
+    if isExact, !schema.rTrees.isEmpty { checks.append(try content.rTrees()) }
     checks.append(try integrity(reader))
     return checks
   }

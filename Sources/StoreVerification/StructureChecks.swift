@@ -38,13 +38,34 @@ struct StructureChecks {
         problems.append("\(statement.name) of the persistent history is missing or different")
       }
     }
+    let triggerNames = Set(schema.triggers.map(\.name))
+    for derivation in schema.derivations {
+      for trigger in derivation.triggers where byName[trigger.name]?.type != "trigger" {
+        problems.append("the trigger \(trigger.name) is missing")
+      }
+    }
     if isExact {
+      for rTree in schema.rTrees {
+        expected.formUnion([rTree.name] + SchemaRTree.shadowTables(of: rTree.name))
+        if byName[rTree.name]?.sql != rTree.createStatement {
+          problems.append("the R-Tree table \(rTree.name) is missing or different")
+        }
+      }
+      for trigger in schema.triggers where byName[trigger.name]?.sql != trigger.text {
+        problems.append("the trigger \(trigger.name) is missing or different")
+      }
       for index in schema.indexes where byName[index.name]?.sql != index.createStatement {
         problems.append("the index \(index.name) is missing or different")
       }
       for object in objects where object.sql != nil {
-        let isKnown = object.type == "table" ? expected.contains(object.name) : indexNames.contains(object.name)
-        if !isKnown || object.type == "trigger" || object.type == "view" {
+        let isKnown =
+          switch object.type {
+          case "table": expected.contains(object.name)
+          case "index": indexNames.contains(object.name)
+          case "trigger": triggerNames.contains(object.name)
+          default: false
+          }
+        if !isKnown {
           problems.append("the \(object.type) \(object.name) does not belong to the model")
         }
       }
@@ -53,6 +74,7 @@ struct StructureChecks {
       name: "schema", passed: problems.isEmpty,
       detail: problems.isEmpty
         ? "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
+          + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
           + " are those of \(schema.model.name)"
         : problems.joined(separator: "; "))
   }

@@ -104,7 +104,7 @@ struct LayoutOptions: ParsableArguments {
         hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.guessed) or "
           + "\($0.entity).\($0.alternative)")
     } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
-      + schema.unsupported.filter { $0.code == .indexLeftOut }.map { $0.located(Place(file: path)) }
+      + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
   }
 }
 

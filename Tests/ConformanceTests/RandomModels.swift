@@ -38,7 +38,7 @@ struct RandomModels {
   private mutating func name(_ stem: String) -> String {
     counter += 1
     // Now and then a name that SQL and sorting could trip over.
-    let odd = ["", "", "", "_", "Order", "select", "group", "ä"].randomElement(using: &dice) ?? ""
+    let odd = ["", "", "", "_", "Order", "select", "group", "Z_"].randomElement(using: &dice) ?? ""
     return stem + odd + String(counter)
   }
 

@@ -110,8 +110,11 @@ import Testing
   }
 
   @Test func valuesThatCannotBeMade() {
-    expect([entity("E")], [entity("E", [attribute("n", .integer16, derivation: "items.@count")])], "E.n", "derives")
-    expect([entity("E", [attribute("n", .integer16, derivation: "items.@count")])], [entity("E")], "E.n", "derives")
+    // Whether derived values can be made is asked where the layout is known; here they come, go and change freely.
+    let derived = entity("E", [attribute("n", .integer16, derivation: "items.@count")])
+    #expect(reasons([entity("E")], [derived]).isEmpty)
+    #expect(reasons([derived], [entity("E")]).isEmpty)
+    #expect(reasons([entity("E", [attribute("n", .integer64)])], [derived]).isEmpty)
     for (before, after) in [(false, true), (true, false)] {
       expect(
         [entity("E", [attribute("d", .transformable, external: before)])],

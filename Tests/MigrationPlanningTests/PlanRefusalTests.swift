@@ -28,7 +28,11 @@ import Testing
       ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 5", .schemaMismatch, "the parent 5"),
       ("INSERT INTO Z_PRIMARYKEY VALUES (2, 'B', 0, 0)", .schemaMismatch, "entity number 2"),
       ("CREATE TABLE notes (a)", .unknownTable, "notes"),
-      ("CREATE VIRTUAL TABLE Z_RT_A_i USING rtree(Z_PK, a, b)", .unknownTable, "virtual table Z_RT_A_i"),
+      ("CREATE VIRTUAL TABLE places USING rtree(Z_PK, a, b)", .unknownTable, "virtual table places"),
+      (
+        "CREATE TRIGGER Z_DA_ZA_A_n_SOURCE_INSERT AFTER INSERT ON ZA BEGIN SELECT 1; END", .unknownTrigger,
+        "Z_DA_ZA_A_n_SOURCE_INSERT"
+      ),
       ("CREATE VIEW v AS SELECT 1", .unknownView, "view v"),
       ("CREATE TRIGGER t AFTER INSERT ON ZA BEGIN SELECT 1; END", .unknownTrigger, "trigger t"),
       ("CREATE TABLE ACHANGE (Z_PK INTEGER PRIMARY KEY)", .historyNotUnderstood, "ACHANGE"),

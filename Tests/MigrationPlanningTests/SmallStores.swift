@@ -83,7 +83,9 @@ final class SmallStore {
     try connection.run(
       "INSERT INTO Z_METADATA VALUES (1, ?, ?)",
       [.text("6E3BD6E0-2D1A-4B8E-9C55-0C4E0C3B7F11"), .blob(PropertyList.encodeBinary(.dictionary(entries)))])
+    // Rows first: a trigger would call functions of Core Data's process.
     try connection.execute(sql)
+    for trigger in schema.triggers { try connection.execute(trigger.text) }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }

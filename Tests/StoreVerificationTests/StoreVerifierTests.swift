@@ -24,7 +24,11 @@ import Testing
         ], uniquenessConstraints: [["title"]]),
       Entity(name: "EBook", parentName: "Book", attributes: [Attribute(name: "url", type: .uri, isOptional: true)]),
       Entity(
-        name: "Person", attributes: [Attribute(name: "name", type: .string, isIndexed: true)],
+        name: "Person",
+        attributes: [
+          Attribute(name: "name", type: .string, isIndexed: true),
+          Attribute(name: "booksCount", type: .integer64, isOptional: true, derivationExpression: "books.@count"),
+        ],
         relationships: [
           Relationship(
             name: "books", destinationEntityName: "Book", inverseName: "author", isToMany: true, isOrdered: true),
@@ -59,6 +63,7 @@ import Testing
     let metadata = try StoreReader.withUnchangedStore(at: location) { try $0.metadata() }
     do {
       let connection = try Connection(path: path, access: .readWrite)
+      try SchemaTrigger.registerFunctions(on: connection)
       try connection.execute(sql)
     }
     return try StoreReader.withUnchangedStore(at: location) { reader in
@@ -100,6 +105,9 @@ import Testing
     ("CREATE TABLE HOPD_CHECKPOINT (plan)", "schema"),
     ("CREATE VIEW v AS SELECT 1", "schema"),
     ("CREATE TRIGGER t AFTER INSERT ON ZTAG BEGIN SELECT 1; END", "schema"),
+    ("DROP TRIGGER Z_DA_ZBOOK_Person_booksCount_PARAMETER_DELETE", "schema"),
+    ("UPDATE ZPERSON SET ZBOOKSCOUNT = ZBOOKSCOUNT + 1 WHERE Z_PK = 1", "derived-counts"),
+    ("UPDATE ZPERSON SET ZBOOKSCOUNT = NULL WHERE Z_PK = 1", "derived-counts"),
     ("ALTER TABLE ZBOOK DROP COLUMN ZPAGES", "schema"),
     ("ALTER TABLE ZBOOK ADD COLUMN ZEXTRA INTEGER", "schema"),
     ("DROP TABLE Z_1TAGS", "schema"),

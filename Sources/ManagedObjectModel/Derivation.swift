@@ -1,0 +1,45 @@
+// What a derived attribute computes, as far as the form of its triggers is known. The layout and the planner ask here;
+// how the expression enters the version hash is told by `DerivationText`.
+
+/// The derivation of an attribute.
+package enum Derivation: Sendable, Hashable {
+  /// The number of objects in a relationship of the same entity: `pages.@count`.
+  case count(relationship: String)
+  /// Anything else, with the expression as the model has it.
+  case other(expression: String)
+
+  /// Reads an expression, as Xcode writes it (`pages.@count`) or as NSExpression prints it (`count:(pages)`).
+  package init(_ expression: String) {
+    var key = Substring(expression)
+    if key.hasSuffix(".@count") {
+      key = key.dropLast(".@count".utf8.count)
+    } else if key.hasPrefix("count:("), key.hasSuffix(")") {
+      key = key.dropFirst("count:(".utf8.count).dropLast()
+    } else {
+      key = ""
+    }
+    let isKey = !key.isEmpty && key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" }
+    self = isKey ? .count(relationship: String(key)) : .other(expression: expression)
+  }
+
+  /// The key path inside an expression: of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b` the keys, of `now()` none;
+  /// nil for what has another form.
+  package static func keyPath(in expression: String) -> [String]? {
+    if expression == "now()" { return [] }
+    var path = Substring(expression)
+    if let start = path.firstIndex(of: "("), path.hasSuffix(")") {
+      guard path[..<start].hasSuffix(":") else { return nil }
+      path = path[path.index(after: start)...].dropLast()
+    }
+    let keys = path.split(separator: ".", omittingEmptySubsequences: false).filter { !$0.hasPrefix("@") }
+    let areKeys =
+      !keys.isEmpty
+      && keys.allSatisfy { key in !key.isEmpty && key.allSatisfy { $0.isLetter || $0.isNumber || $0 == "_" } }
+    return areKeys ? keys.map(String.init) : nil
+  }
+}
+
+extension Attribute {
+  /// What the attribute is computed from; nil for ordinary attributes.
+  package var derivation: Derivation? { derivationExpression.map { Derivation($0) } }
+}

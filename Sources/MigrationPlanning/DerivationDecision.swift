@@ -1,0 +1,234 @@
+// Derived attributes of a journey. A count has a known form: it is computed where it is wanted. Every other derivation
+// keeps the values and triggers of the store, and that is right only while nothing they speak of changes on the way.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+
+struct DerivationDecision {
+  /// Per hop: the counts to compute at its end.
+  private(set) var computed: [[SchemaDerivation]] = []
+  /// "Entity.attribute" of the last version's derivations that keep what the store has, with its triggers.
+  private(set) var carried: Set<String> = []
+  private(set) var triggers: [SchemaTrigger] = []
+  private(set) var findings = Findings()
+
+  private let journey: Journey
+  /// Layouts of the store's version and of every version after it.
+  private let schemas: [StoreSchema]
+  private let objects: [SchemaObject]
+
+  /// `objects` is what sqlite_master of the store holds.
+  init(journey: Journey, schemas: [StoreSchema], objects: [SchemaObject]) {
+    self.journey = journey
+    self.schemas = schemas
+    self.objects = objects
+    for (version, schema) in schemas.enumerated().dropFirst() {
+      var counts: [SchemaDerivation] = []
+      for derivation in schema.derivations where isWanted(derivation, at: version) {
+        if derivation.isCount {
+          counts.append(derivation)
+        } else if let reason = reasonAgainstCarrying(derivation, to: version) {
+          refuse(derivation, version, reason)
+        } else if version == journey.end {
+          carried.insert("\(derivation.entity).\(derivation.attribute)")
+          triggers += triggersOfStore(derivation)
+        }
+      }
+      computed.append(counts)
+    }
+  }
+
+  /// Only the last version's derivations count, and those that a later version goes on with as plain values.
+  private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
+    if version == journey.end { return true }
+    guard let entity = schemas[version].model.entity(named: derivation.entity) else { return false }
+    return schemas[version].model.subtree(of: entity).contains { member in
+      guard let mapping = journey.mappings[version].mapping(fromSource: member.name),
+        let next = mapping.destinationEntity,
+        let name = mapping.attributes.first(where: { $0.source == derivation.attribute })?.destination
+      else { return false }
+      return journey.definition(of: name, in: next, at: version + 1)?.isDerived == false
+    }
+  }
+
+  private mutating func refuse(_ derivation: SchemaDerivation, _ version: Int, _ reason: String) {
+    let hop = "\(journey.models[version - 1].name) → \(journey.models[version].name)"
+    findings.add(
+      HopdError(
+        .derivationUnsupported,
+        "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot stay: "
+          + reason, at: Place(hop: hop, entity: derivation.entity, property: derivation.attribute),
+        hint: "let the app make this hop, or change the model so that what the derivation speaks of stays as it is and "
+          + "is changed in the version after"))
+  }
+
+  private func triggersOfStore(_ derivation: SchemaDerivation) -> [SchemaTrigger] {
+    objects.compactMap { object in
+      guard object.type == "trigger", derivation.owns(trigger: object.name, on: object.table), let text = object.sql
+      else { return nil }
+      return SchemaTrigger(name: object.name, table: object.table, text: text)
+    }
+  }
+
+  // MARK: May it stay?
+
+  /// Why values and triggers of the store would not do for the attribute at that version; nil where they do.
+  private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {
+    let source = journey.sourceSchema
+    guard
+      let stored = source.derivations.first(where: {
+        $0.entity == derivation.entity && $0.attribute == derivation.attribute
+      }), stored.kind == derivation.kind
+    else { return "the store does not derive it in this way yet" }
+    guard
+      journey.definition(of: derivation.attribute, in: derivation.entity, at: 0)?.type
+        == journey.definition(of: derivation.attribute, in: derivation.entity, at: version)?.type
+    else { return "its type changes" }
+    let triggers = triggersOfStore(stored)
+    var subjects = DerivationSubjects(schema: source)
+    subjects.add(column: stored.column, of: stored.table)
+    for trigger in triggers { subjects.add(trigger: trigger) }
+    let isUnderstood = subjects.add(stored)
+    if triggers.isEmpty, !isUnderstood {
+      return "the store has no triggers for it, and its expression is of no form that is understood"
+    }
+    for step in 1...version {
+      if let change = change(of: subjects, at: step) { return change }
+    }
+    return nil
+  }
+
+  /// What of the subjects differs at a version from the store; nil where nothing does.
+  private func change(of subjects: DerivationSubjects, at version: Int) -> String? {
+    let (source, schema) = (journey.sourceSchema, schemas[version])
+    for name in subjects.tables.sorted() {
+      guard let before = source.tables.first(where: { $0.name == name }) else { continue }
+      guard let after = schema.tables.first(where: { $0.name == name }) else { return "the table \(name) goes" }
+      for entity in Set(before.entities + after.entities).sorted() {
+        guard source.number(of: entity) == schema.number(of: entity), after.entities.contains(entity),
+          journey.sourceEntity(of: entity, at: version) == entity
+        else { return "the entity \(entity) of the table \(name) is added, removed, renamed or renumbered" }
+      }
+      for column in before.columns where subjects.columns[name]?.contains(column.name) == true {
+        guard after.columns.contains(column), isUnchanged(column, of: name, at: version) else {
+          return "the column \(name).\(column.name) changes"
+        }
+      }
+    }
+    for name in subjects.joinTables.sorted() {
+      guard let join = source.joinTables.first(where: { $0.name == name }) else { continue }
+      guard schema.joinTables.contains(join),
+        isUnchanged(join.relationship, of: join.entity, at: version),
+        isUnchanged(join.inverseRelationship, of: join.inverseEntity, at: version)
+      else { return "the join table \(name) changes" }
+    }
+    return nil
+  }
+
+  private func isUnchanged(_ column: SchemaColumn, of table: String, at version: Int) -> Bool {
+    switch column.role {
+    case .primaryKey, .entityNumber, .saveCount: return true
+    case .attribute(let entity, let name):
+      guard let value = schemas[version].model.entity(named: entity) else { return false }
+      return schemas[version].model.subtree(of: value).allSatisfy {
+        journey.origin(ofAttribute: name, in: $0.name, at: version)
+          == .column(table: table, name: column.name, fallback: nil)
+      }
+    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
+      .owner(let entity, let name):
+      return isUnchanged(name, of: entity, at: version)
+    }
+  }
+
+  private func isUnchanged(_ relationship: String, of entity: String, at version: Int) -> Bool {
+    let model = schemas[version].model
+    let before = journey.sourceSchema.model.entity(named: entity)?.relationships.first { $0.name == relationship }
+    guard let value = model.entity(named: entity),
+      value.relationships.first(where: { $0.name == relationship })?.destinationEntityName
+        == before?.destinationEntityName
+    else { return false }
+    return model.subtree(of: value).allSatisfy { member in
+      guard let origin = journey.origin(ofRelationship: relationship, in: member.name, at: version) else {
+        return false
+      }
+      return origin.relationship == relationship && !origin.isInverted
+    }
+  }
+}
+
+/// The tables and columns of a store that a derivation speaks of, in its expression or in its triggers.
+struct DerivationSubjects {
+  let schema: StoreSchema
+  /// Entity tables, all of whose entities matter: triggers name their numbers, and rows that go would have counted.
+  private(set) var tables: Set<String> = []
+  private(set) var columns: [String: Set<String>] = [:]
+  private(set) var joinTables: Set<String> = []
+
+  init(schema: StoreSchema) { self.schema = schema }
+
+  mutating func add(column: String, of table: String) {
+    tables.insert(table)
+    columns[table, default: []].insert(column)
+    guard let role = schema.tables.first(where: { $0.name == table })?.columns.first(where: { $0.name == column })?.role
+    else { return }
+    switch role {
+    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
+      .owner(let entity, let name):
+      // What a reference can point to, and who can hold it, are rows too.
+      let destination = schema.model.entity(named: entity)?.relationships.first { $0.name == name }
+      for end in [entity, destination?.destinationEntityName].compactMap({ $0 }) {
+        if let table = schema.table(of: end) { tables.insert(table.name) }
+      }
+    case .attribute, .primaryKey, .entityNumber, .saveCount: break
+    }
+  }
+
+  mutating func add(joinTable join: JoinTable) {
+    joinTables.insert(join.name)
+    for entity in [join.entity, join.inverseEntity] {
+      if let table = schema.table(of: entity) { tables.insert(table.name) }
+    }
+  }
+
+  /// Every table and column whose name is a word of the text.
+  mutating func add(trigger: SchemaTrigger) {
+    let words = Set(
+      trigger.text.uppercased().split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.map(String.init))
+    for table in schema.tables where words.contains(table.name.uppercased()) {
+      tables.insert(table.name)
+      for column in table.columns where words.contains(column.name.uppercased()) {
+        add(column: column.name, of: table.name)
+      }
+    }
+    for join in schema.joinTables where words.contains(join.name.uppercased()) { add(joinTable: join) }
+  }
+
+  /// What the key path of the expression passes; false where the expression is of another form.
+  mutating func add(_ derivation: SchemaDerivation) -> Bool {
+    guard case .other(let expression) = derivation.kind, let keys = Derivation.keyPath(in: expression),
+      var entity = schema.model.entity(named: derivation.entity)
+    else { return false }
+    for key in keys {
+      if let column = schema.column(ofAttribute: key, in: entity.name), let table = schema.table(of: entity.name),
+        schema.model.allAttributes(of: entity)[key] != nil
+      {
+        add(column: column, of: table.name)
+        return key == keys.last
+      }
+      guard let relationship = schema.model.allRelationships(of: entity)[key],
+        let storage = schema.storage(ofRelationship: key, in: entity.name),
+        let next = schema.model.entity(named: relationship.destinationEntityName)
+      else { return false }
+      switch storage {
+      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _),
+        .ownerColumn(let table, let column):
+        add(column: column, of: table)
+      case .join(let join, _): add(joinTable: join)
+      }
+      entity = next
+    }
+    return true
+  }
+}

@@ -1,0 +1,75 @@
+// What a real store shows of the rules that are not known for certain. A layout made without one keeps to what was
+// measured, and lists the rest as unsupported.
+
+import ManagedObjectModel
+import SQLite
+
+/// What is known of a layout from a store that Core Data made, beyond the rules.
+package struct ObservedLayout: Sendable, Hashable {
+  /// Names outside ASCII whose upper-case form stands in the store, or need no proof.
+  package var provenNames: Set<String>
+  /// "Entity.attribute" of derived attributes that keep the values and triggers of the store.
+  package var carriedDerivations: Set<String>
+  /// Their triggers.
+  package var carriedTriggers: [SchemaTrigger]
+  /// Does the store show R-Tree tables of the documented form?
+  package var hasRTrees: Bool
+
+  /// Makes an observation; nothing is known by default.
+  package init(
+    provenNames: Set<String> = [], carriedDerivations: Set<String> = [], carriedTriggers: [SchemaTrigger] = [],
+    hasRTrees: Bool = false
+  ) {
+    self.provenNames = provenNames
+    self.carriedDerivations = carriedDerivations
+    self.carriedTriggers = carriedTriggers
+    self.hasRTrees = hasRTrees
+  }
+
+  /// For stores that only hopd reads, the steps of a chain: every name is as good as proven.
+  package static func internalStore(of model: ManagedObjectModel) -> ObservedLayout {
+    ObservedLayout(
+      provenNames: Set(
+        model.entities.flatMap { entity in
+          [entity.name] + entity.attributes.map(\.name) + entity.relationships.map(\.name)
+        }))
+  }
+}
+
+/// A table or column whose name is the upper-case form of a name outside ASCII, or longer than any that was seen.
+///
+/// Core Data's own way to upper case is not known outside ASCII [unknown, store-layout §3.1]: `ß` may become `SS`, `ı`
+/// an `I` that another property has, and a composed letter may be written apart.
+package struct DoubtfulName: Sendable, Hashable {
+  /// The name in the model.
+  package let name: String
+  /// Where its upper-case form is expected.
+  package let table: String
+  package let column: String?
+}
+
+extension StoreReader {
+  /// The names outside ASCII of a model that the store shows in the very form that the layout predicts.
+  package func provenNames(in layout: StoreSchema) throws(SQLiteError) -> Set<String> {
+    guard !layout.doubtfulNames.isEmpty else { return [] }
+    let tables = Set(try schemaObjects().filter { $0.type == "table" }.map(\.name.utf8Key))
+    var columns: [String: Set<[UInt8]>] = [:]
+    var proven: Set<String> = []
+    var unproven: Set<String> = []
+    for doubt in layout.doubtfulNames {
+      if columns[doubt.table] == nil {
+        columns[doubt.table] = Set(try self.columns(of: doubt.table).map(\.name.utf8Key))
+      }
+      let isThere =
+        tables.contains(doubt.table.utf8Key)
+        && doubt.column.map { columns[doubt.table]?.contains($0.utf8Key) == true } ?? true
+      if isThere { proven.insert(doubt.name) } else { unproven.insert(doubt.name) }
+    }
+    return proven.subtracting(unproven)
+  }
+}
+
+extension String {
+  /// The bytes: strings that are equivalent for Unicode are different names for SQLite.
+  fileprivate var utf8Key: [UInt8] { Array(utf8) }
+}

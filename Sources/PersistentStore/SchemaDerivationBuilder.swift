@@ -1,0 +1,105 @@
+// Derived attributes and R-Tree indexes of a model: what stands where, and which part of it has a form that is known.
+
+import Diagnostics
+import ManagedObjectModel
+
+extension HopdError.Code {
+  /// The triggers of a derived attribute have a form that no store has shown.
+  package static let derivationUnsupported = HopdError.Code("derivation-unsupported", exit: .dataError)
+}
+
+struct SchemaDerivationBuilder {
+  let builder: StoreSchemaBuilder
+  private(set) var derivations: [SchemaDerivation] = []
+  private(set) var unsupported: [HopdError] = []
+
+  init(builder: StoreSchemaBuilder) {
+    self.builder = builder
+    for table in builder.tables {
+      for name in table.entities {
+        guard let entity = builder.model.entity(named: name) else { continue }
+        let derived = entity.attributes.filter { $0.isDerived && !$0.isTransient }
+        for attribute in derived.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) }) {
+          add(attribute, of: entity, in: table)
+        }
+        checkRedeclarations(in: entity)
+      }
+    }
+  }
+
+  /// An attribute that is declared again must be derived alike: the two share a column and its triggers.
+  private mutating func checkRedeclarations(in entity: Entity) {
+    for attribute in entity.attributes where !attribute.isTransient {
+      for ancestor in builder.model.lineage(of: entity).dropLast() {
+        guard let other = ancestor.attributes.first(where: { $0.name == attribute.name }), !other.isTransient,
+          other.derivation != attribute.derivation
+        else { continue }
+        unsupported.append(
+          HopdError(
+            .layoutUnsupported,
+            "the attribute is declared again with another derivation than in \(ancestor.name): which of them keeps the "
+              + "column is not known", at: Place(entity: entity.name, property: attribute.name),
+            hint: "declare it once, or give one of the two another name"))
+      }
+    }
+  }
+
+  private mutating func add(_ attribute: Attribute, of entity: Entity, in table: EntityTable) {
+    let isInherited = builder.model.lineage(of: entity).dropLast().contains { ancestor in
+      ancestor.attributes.contains { $0.name == attribute.name && !$0.isTransient }
+    }
+    guard !isInherited, let derivation = attribute.derivation, let column = builder.columnName(entity, attribute.name)
+    else { return }
+    let numbers = builder.model.subtree(of: entity).compactMap { builder.numbers[$0.name] }.sorted()
+    var kind = SchemaDerivation.Kind.other(expression: attribute.derivationExpression ?? "")
+    var isGuarded = true
+    if case .count(let relationship) = derivation {
+      switch storage(of: relationship, in: entity) {
+      case .inverseOfToOne(let child, let key, _):
+        kind = .count(childTable: child, childColumn: key)
+        // Without guards only where every row of the table has the attribute: there they would change nothing.
+        isGuarded = entity.name != table.rootEntity
+      case .ownerColumn(let child, let key): kind = .count(childTable: child, childColumn: key)
+      case .toOne, .join, nil: break
+      }
+    }
+    let found = SchemaDerivation(
+      entity: entity.name, attribute: attribute.name, table: table.name, column: column, numbers: numbers, kind: kind,
+      isGuarded: isGuarded)
+    derivations.append(found)
+    guard !found.isCount, !builder.observed.carriedDerivations.contains("\(entity.name).\(attribute.name)") else {
+      return
+    }
+    unsupported.append(
+      HopdError(
+        .derivationUnsupported,
+        "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a count over "
+          + "a to-many that is no many-to-many are",
+        at: Place(entity: entity.name, property: attribute.name),
+        hint: "let the app make this store, or take the derivation out of the attribute"))
+  }
+
+  private func storage(of relationship: String, in entity: Entity) -> RelationshipStorage? {
+    builder.model.lineage(of: entity).reversed().lazy.compactMap {
+      builder.storageByRelationship[StoreSchema.PropertyKey(entity: $0.name, property: relationship)]
+    }.first
+  }
+}
+
+extension StoreSchemaBuilder {
+  /// The table of an R-Tree fetch index by the documented rule; nil for an index of another kind.
+  func rTree(_ index: FetchIndex, of entity: Entity, in table: EntityTable) -> SchemaRTree? {
+    guard !index.elements.isEmpty, index.elements.allSatisfy({ $0.kind == .rTree }), index.partialPredicate == nil,
+      // SQLite's own bound (sqlite.org/rtree.html).
+      index.elements.count <= 5
+    else { return nil }
+    let dimensions = index.elements.compactMap { element -> SchemaRTree.Dimension? in
+      guard let name = element.propertyName, let column = inheritedColumn(name, in: entity) else { return nil }
+      return SchemaRTree.Dimension(attribute: name, column: column)
+    }
+    guard dimensions.count == index.elements.count else { return nil }
+    return SchemaRTree(
+      name: "Z_RT_\(entity.name)_\(index.name)", entity: entity.name, index: index.name, table: table.name,
+      numbers: model.subtree(of: entity).compactMap { numbers[$0.name] }.sorted(), dimensions: dimensions)
+  }
+}

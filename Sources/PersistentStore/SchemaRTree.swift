@@ -1,0 +1,69 @@
+// R-Tree fetch indexes. Their form is documented and was never seen in a store (store-layout §5), so a schema has them
+// by rule, and a store gets them only where another store of the same app shows that the rule holds.
+
+import SQLite
+
+/// The table of an R-Tree fetch index.
+package struct SchemaRTree: Sendable, Hashable {
+  /// One indexed attribute.
+  package struct Dimension: Sendable, Hashable {
+    /// Name of the attribute.
+    package let attribute: String
+    /// Its column in the entity's table.
+    package let column: String
+  }
+
+  /// Table name, as Z_RT_Place_byLocation.
+  package let name: String
+  /// Entity that declares the index, and the index's own name.
+  package let entity: String
+  package let index: String
+  /// The table whose rows are indexed.
+  package let table: String
+  /// Z_ENT of the entities whose rows are indexed.
+  package let numbers: [Int64]
+  package let dimensions: [Dimension]
+
+  /// What SQLite adds to the name for the tables in which it keeps an R-Tree (sqlite.org/rtree.html).
+  private static let shadowSuffixes = ["_node", "_parent", "_rowid"]
+
+  /// The tables in which SQLite keeps an R-Tree of that name.
+  package static func shadowTables(of name: String) -> [String] { shadowSuffixes.map { name + $0 } }
+
+  /// Z_PK, then the least and the greatest value per attribute.
+  package var columns: [String] {
+    ["Z_PK"]
+      + dimensions.flatMap { dimension in
+        let stem = "Z" + dimension.attribute.uppercased()
+        return [stem + "_MIN", stem + "_MAX"]
+      }
+  }
+
+  /// The statement text that Core Data would run [D, store-layout §5].
+  package var createStatement: String { createStatement(in: nil) }
+
+  /// The statement for an attached schema; SQLite stores it without the schema name.
+  package func createStatement(in schema: String?) -> String {
+    let prefix = schema.map { SQLiteIdentifier.quoted($0) + "." } ?? ""
+    let parts =
+      ["Z_PK INTEGER PRIMARY KEY"] + columns.dropFirst().map { SQLiteIdentifier.bareIfPossible($0) + " FLOAT" }
+    return "CREATE VIRTUAL TABLE \(prefix)\(SQLiteIdentifier.bareIfPossible(name)) USING RTREE"
+      + " (\(parts.joined(separator: ", ")))"
+  }
+
+  /// Which rows of the table have a place in the index: those of its entities that have every value.
+  package var rowCondition: String {
+    (["\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))"]
+      + dimensions.map { SQLiteIdentifier.quoted($0.column) + " IS NOT NULL" }).joined(separator: " AND ")
+  }
+
+  /// Fills the table: the least and the greatest value of a point are the value itself.
+  package func fillStatement(in schema: String) -> String {
+    let prefix = SQLiteIdentifier.quoted(schema) + "."
+    let values = dimensions.flatMap { [SQLiteIdentifier.quoted($0.column), SQLiteIdentifier.quoted($0.column)] }
+    return "INSERT INTO \(prefix)\(SQLiteIdentifier.quoted(name))"
+      + " (\(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
+      + " SELECT \((["\"Z_PK\""] + values).joined(separator: ", ")) FROM \(prefix)\(SQLiteIdentifier.quoted(table))"
+      + " WHERE \(rowCondition)"
+  }
+}

@@ -1,0 +1,106 @@
+// Derived counts: their triggers, their place in the schema, and that they count.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import PersistentStore
+
+@Suite struct DerivedAttributeTests {
+  private func model(_ expression: String = "pages.@count") throws -> ManagedObjectModel {
+    try sampleModel(
+      """
+      <entity name='Book'>
+        <attribute name='pagesCount' optional='YES' attributeType='Integer 64' derived='YES'
+          derivationExpression='\(expression)'/>
+        <attribute name='title' optional='YES' attributeType='String'/>
+        <relationship name='pages' optional='YES' toMany='YES' destinationEntity='Page' inverseName='book'
+          inverseEntity='Page'/>
+      </entity>
+      <entity name='Novel' parentEntity='Book'>
+        <attribute name='leaves' optional='YES' attributeType='Integer 64' derived='YES'
+          derivationExpression='pages.@count'/>
+      </entity>
+      <entity name='Page'>
+        <relationship name='book' optional='YES' maxCount='1' destinationEntity='Book' inverseName='pages'
+          inverseEntity='Book'/>
+      </entity>
+      <entity name='Shelf'>
+        <attribute name='stock' optional='YES' attributeType='Integer 64' derived='YES'
+          derivationExpression='books.@count'/>
+        <relationship name='books' optional='YES' toMany='YES' destinationEntity='Book'/>
+      </entity>
+      """)
+  }
+
+  @Test(arguments: ["pages.@count", "count:(pages)"])
+  func bothWaysToWriteACountAreRead(_ expression: String) throws {
+    let schema = StoreSchema(model: try model(expression), frameworkVersion: 1344)
+    #expect(schema.unsupported.isEmpty)
+    let triggers = schema.triggers.filter { $0.name.contains("_Book_pagesCount_") }
+    #expect(
+      triggers.map(\.name) == [
+        "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_INSERT", "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_UPDATE_INCREMENT",
+        "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_UPDATE_DECREMENT", "Z_DA_ZPAGE_Book_pagesCount_PARAMETER_DELETE",
+        "Z_DA_ZBOOK_Book_pagesCount_SOURCE_INSERT",
+      ])
+    // A to-one inverse and a root entity: no look at Z_ENT; everything else looks.
+    #expect(triggers.allSatisfy { !$0.text.contains("<= Z_ENT") })
+    let others = schema.triggers.filter { !$0.name.contains("_Book_pagesCount_") }
+    #expect(others.count == 10)
+    #expect(others.allSatisfy { $0.text.contains("<= Z_ENT") || $0.text.contains("<= NEW.Z_ENT") })
+  }
+
+  @Test func triggersStandBehindTheIndexes() throws {
+    let statements = StoreSchema(model: try model(), frameworkVersion: 1344).createStatements
+    let kinds = statements.map { text in text.split(separator: " ").prefix(2).joined(separator: " ") }
+    let firstTrigger = try #require(kinds.firstIndex(of: "CREATE TRIGGER"))
+    let lastIndex = try #require(kinds.lastIndex(of: "CREATE INDEX"))
+    #expect(lastIndex + 1 == firstTrigger)
+    #expect(statements[firstTrigger + 15].hasPrefix("CREATE TABLE Z_PRIMARYKEY"))
+  }
+
+  @Test(arguments: [
+    "canonical:(title)", "now()", "pages.@sum.number", "title", "lowercase:(title)", "title.@count", "nobody.@count",
+  ])
+  func otherDerivationsAreToldAndNotInvented(_ expression: String) throws {
+    let schema = StoreSchema(model: try model(expression), frameworkVersion: 1344)
+    #expect(schema.unsupported.map(\.code) == [.derivationUnsupported])
+    #expect(schema.unsupported.first?.place.property == "pagesCount")
+    #expect(schema.triggers.count == 10)
+    #expect(throws: HopdError.self) { try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 1)) }
+  }
+
+  /// A made store has the right counts, and its triggers go on counting when rows come, move and go.
+  @Test func madeStoresCountAndGoOnCounting() throws {
+    let schema = StoreSchema(model: try model(), frameworkVersion: 1344)
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-derived-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let path = folder.appending("store.sqlite")
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 5)).make(at: path, rows: 400, seed: 5)
+    let connection = try Connection(path: path, access: .readWrite)
+    let wrong = """
+      SELECT (SELECT count(*) FROM ZBOOK b WHERE ZPAGESCOUNT IS NOT (SELECT count(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK))
+        + (SELECT count(*) FROM ZBOOK b WHERE ZLEAVES IS NOT
+            CASE Z_ENT WHEN 2 THEN (SELECT count(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK) END)
+        + (SELECT count(*) FROM ZSHELF s WHERE ZSTOCK IS NOT (SELECT count(*) FROM ZBOOK WHERE Z4BOOKS = s.Z_PK))
+      """
+    #expect(try connection.integer(wrong) == 0)
+    #expect(try connection.integer("SELECT sum(ZPAGESCOUNT) > 20 AND sum(ZLEAVES) > 5 FROM ZBOOK") == 1)
+    // Without Core Data's functions nothing can be written, with them the triggers count.
+    let insert =
+      "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZBOOK) VALUES (9001, 3, 1, 1), (9002, 3, 1, 2), (9003, 3, 1, 2)"
+    #expect(throws: SQLiteError.self) { try connection.execute(insert) }
+    try SchemaTrigger.registerFunctions(on: connection)
+    try connection.execute(insert)
+    try connection.execute("UPDATE ZPAGE SET ZBOOK = 1 WHERE Z_PK = 9002; DELETE FROM ZPAGE WHERE Z_PK = 9003")
+    try connection.execute("UPDATE ZPAGE SET ZBOOK = NULL WHERE Z_PK = 9001; DELETE FROM ZBOOK WHERE Z_PK = 8")
+    try connection.execute("INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT) VALUES (9001, 2, 1), (9002, 1, 1)")
+    #expect(try connection.integer(wrong) == 0)
+    #expect(try connection.integer("SELECT ZPAGESCOUNT FROM ZBOOK WHERE Z_PK = 9001") == 0)
+  }
+}

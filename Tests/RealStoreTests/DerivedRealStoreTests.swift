@@ -1,0 +1,102 @@
+// Derived attributes in stores that Apple's software made: the triggers' texts, their values, and a hop over them.
+
+import FoundationEssentials
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+import Testing
+
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+struct DerivedRealStoreTests {
+  private static let stores = [
+    ("fw1344-samplemodel2-1", Int64(1344)), ("fw1344-samplemodel2-2", 1344), ("fw1044-samplemodel2-2021", 1044),
+  ]
+
+  /// A copy of a store in a folder of its own, and the version of its model.
+  private func withCopy(_ name: String, _ body: (FilePath, StoreLocation, ManagedObjectModel) throws -> Void) throws {
+    let source = try #require(Fixtures.root).appending("stores/\(name)")
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-real-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let file = try #require(Fixtures.names(in: source).first { $0.hasSuffix(".sqlite") })
+    try FileManager.default.copyItem(
+      atPath: source.appending(file).string, toPath: folder.appending(file).string)
+    let bundle = try #require(try ModelReader.findBundles(in: source.appending("model")).first)
+    let model = try #require(try ModelReader.read(at: bundle).versions.first)
+    try body(folder, StoreLocation(database: folder.appending(file)), model)
+  }
+
+  @Test(arguments: stores)
+  func triggersAreApplesByteForByte(_ name: String, _ framework: Int64) throws {
+    try withCopy(name) { _, location, model in
+      let schema = StoreSchema(model: model, frameworkVersion: framework)
+      try StoreReader.withUnchangedStore(at: location) { reader in
+        let real = try reader.schemaObjects().filter { $0.type == "trigger" }
+        #expect(real.map(\.name) == schema.triggers.map(\.name))
+        #expect(real.map { Array(($0.sql ?? "").utf8) } == schema.triggers.map { Array($0.text.utf8) })
+        #expect(real.map(\.table) == schema.triggers.map(\.table))
+        let checks = try StoreVerifier(depth: .quick).checks(of: reader, schema: schema, isExact: false)
+        #expect(checks.first { $0.name == "derived-counts" }?.passed == true, "\(checks)")
+      }
+    }
+  }
+
+  /// A hop that renames the counted entity and shifts every number; history tables are taken out of the copy first, as
+  /// stores with history are another matter.
+  @Test(arguments: stores)
+  func countsOfRealStoresFollowARename(_ name: String, _ framework: Int64) throws {
+    try withCopy(name) { folder, location, model in
+      let sum = try withoutHistory(location)
+      #expect(sum > 100)
+      var entities = model.entities.map { entity in
+        var copy = entity
+        if copy.name == "Book" { copy.name = "Volume" }
+        if copy.parentName == "Book" { copy.parentName = "Volume" }
+        copy.relationships = copy.relationships.map { relationship in
+          var relationship = relationship
+          if relationship.destinationEntityName == "Book" { relationship.destinationEntityName = "Volume" }
+          return relationship
+        }
+        return copy
+      }
+      entities.append(Entity(name: "Almanac"))
+      let next = ManagedObjectModel(name: "Next", entities: entities)
+      let catalog = ModelCatalog(bundles: [
+        ModelBundle(
+          name: "Sample", path: "/Sample.xcdatamodeld", versions: [model, next], currentVersionName: "Next")
+      ])
+      let request = MigrationRequest(
+        location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
+      let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+      #expect(report.result == .migrated)
+      let result = try Connection(path: location.database, access: .readWrite)
+      #expect(try result.integer("SELECT sum(ZPAGESCOUNT) FROM ZVOLUME") == sum)
+      try SchemaTrigger.registerFunctions(on: result)
+      let owner = try #require(try result.integer("SELECT min(Z_PK) FROM ZVOLUME"))
+      let old = try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") ?? -1
+      let schema = StoreSchema(model: next, frameworkVersion: framework)
+      let derivation = try #require(schema.derivations.first)
+      guard case .count(_, let key) = derivation.kind else { return }
+      try result.execute(
+        "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZNUMBER, \(key)) VALUES (99999, \(schema.number(of: "Page") ?? 0), 1, -1, \(owner))"
+      )
+      #expect(try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") == old + 1)
+      try result.execute("DELETE FROM ZPAGE WHERE Z_PK = 99999")
+      #expect(try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") == old)
+    }
+  }
+
+  /// Takes the history out of a copy; answers the sum of all counts. The connection is closed at the end.
+  private func withoutHistory(_ location: StoreLocation) throws -> Int64 {
+    let connection = try Connection(path: location.database, access: .readWrite)
+    for table in ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"] {
+      try connection.execute("DROP TABLE IF EXISTS \(table)")
+    }
+    try connection.execute("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000; PRAGMA journal_mode = DELETE")
+    return try connection.integer("SELECT sum(ZPAGESCOUNT) FROM ZBOOK") ?? 0
+  }
+}
