@@ -39,6 +39,8 @@ let package = Package(
     .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     /// The system's expat: XML of models.
     .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+    /// The system's zlib: the compressed model inside a store.
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     /// Linux calls and SQLite entry points that are variadic or hidden behind _GNU_SOURCE.
     .target(name: "CLinux", dependencies: ["CSQLite"]),
 
@@ -68,7 +70,7 @@ let package = Package(
     .target(
       name: "PersistentStore",
       dependencies: [
-        "CLinux", "CSQLite", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage,
+        "CLinux", "CSQLite", "CZlib", "Diagnostics", "ManagedObjectModel", "PropertyLists", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
 
@@ -245,7 +247,8 @@ let package = Package(
       name: "RealStoreTests",
       dependencies: [
         "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        "MigrationPlanning", "PersistentStore", "PropertyLists", "SQLite", "StoreReplacement", "StoreVerification",
+        systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

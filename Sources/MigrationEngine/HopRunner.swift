@@ -167,10 +167,13 @@ struct HopRunner {
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let metadata = try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
     let marks = try highWaterMarks()
+    // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
+    let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
     var done = checkpoint
     done.isComplete = true
     try connection.transaction {
-      try writer.createBookkeeping(hop.destinationSchema, highWaterMarks: marks, metadata: metadata)
+      try writer.createBookkeeping(
+        hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache)
       try update.run(CheckpointTable.values(done))
     }
     checkpoint = done

@@ -73,7 +73,9 @@ package struct FreshStore {
     try writer.createTriggers(schema)
     try writer.createBookkeeping(
       schema, highWaterMarks: filler.highWaterMarks,
-      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version))
+      metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version),
+      // What cannot be archived is left out; `ModelCache.remark(on:)` tells beforehand.
+      modelCache: try? ModelCache.content(for: schema))
     try connection.execute("PRAGMA journal_mode = \(FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE")")
   }
 }

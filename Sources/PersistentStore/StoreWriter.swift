@@ -57,12 +57,13 @@ package struct StoreWriter {
     }
   }
 
-  /// Z_PRIMARYKEY, Z_METADATA, by framework version an empty Z_MODELCACHE, and where the layout has them the empty tables
-  /// of persistent history.
+  /// Z_PRIMARYKEY, Z_METADATA, by framework version Z_MODELCACHE, and where the layout has them the empty tables of
+  /// persistent history.
   ///
-  /// The cache stays empty: an outdated one is worse than none, and its absence is no obstacle (store-layout §2.3).
+  /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence is
+  /// no obstacle (store-layout §2.3).
   package func createBookkeeping(
-    _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata
+    _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil
   ) throws(SQLiteError) {
     for statement in layout.bookkeepingStatements(in: schema) { try connection.execute(statement) }
     let insert = try connection.prepare("INSERT INTO \(prefix)Z_PRIMARYKEY VALUES (?, ?, ?, ?)")
@@ -74,6 +75,9 @@ package struct StoreWriter {
     try connection.run(
       "INSERT INTO \(prefix)Z_METADATA VALUES (1, ?, ?)",
       [.text(metadata.uuid), .blob(PropertyList.encodeBinary(.dictionary(metadata.entries)))])
+    if let modelCache, layout.hasModelCache {
+      try connection.run("INSERT INTO \(prefix)Z_MODELCACHE VALUES (?)", [.blob(modelCache)])
+    }
     guard let history = layout.history else { return }
     for statement in history.statements { try connection.execute(statement.createStatement(in: schema)) }
     for entry in history.numbers {

@@ -1,3 +1,4 @@
+import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import PropertyLists
@@ -133,6 +134,20 @@ struct StructureChecks {
       name: "hashes", passed: problems.isEmpty,
       detail: problems.isEmpty
         ? "\(wanted.count) version hashes and the metadata are as expected" : problems.joined(separator: "; "))
+  }
+
+  /// The copy of the model, where the store carries one, is of the version that the store has.
+  func modelCache() throws -> VerificationCheck {
+    do {
+      let cached = try reader.cachedModel(name: schema.model.name)
+      return VerificationCheck(
+        name: "model-cache", passed: true,
+        detail: cached == nil
+          ? "the store carries no copy of its model" : "the copy of the model has the store's hashes")
+    } catch let error as HopdError {
+      // What others left there does not make a store worse; what hopd wrote must be right.
+      return VerificationCheck(name: "model-cache", passed: !isExact, detail: error.message)
+    }
   }
 
   /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones.

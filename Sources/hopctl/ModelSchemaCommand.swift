@@ -105,6 +105,7 @@ struct LayoutOptions: ParsableArguments {
           + "\($0.entity).\($0.alternative)")
     } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
       + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
+      + [ModelCache.remark(on: schema)].compactMap { $0?.located(Place(file: path)) }
   }
 }
 

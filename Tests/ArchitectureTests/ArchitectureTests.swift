@@ -13,7 +13,7 @@ import Testing
 
   /// The layers of docs/ARCHITECTURE.md §2, lowest first.
   private static let layers: [[String]] = [
-    ["CSQLite", "CSystemd", "CExpat", "CLinux"],
+    ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists"],
     ["ManagedObjectModel", "MappingModel", "PersistentStore"],
     ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],

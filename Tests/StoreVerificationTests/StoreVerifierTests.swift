@@ -123,6 +123,8 @@ import Testing
     ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 0 WHERE Z_NAME = 'EBook'", "entity-numbers"),
     ("DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Tag'", "entity-numbers"),
     ("UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Book'", "primary-keys"),
+    ("UPDATE Z_MODELCACHE SET Z_CONTENT = x'0300'", "model-cache"),
+    ("INSERT INTO Z_MODELCACHE VALUES (x'')", "model-cache"),
     ("UPDATE ZBOOK SET Z_ENT = 99 WHERE Z_PK = 1", "row-entities"),
     ("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 1", "row-entities"),
     ("DELETE FROM ZTAG WHERE Z_PK = (SELECT max(Z_PK) FROM ZTAG)", "counts"),

@@ -1,0 +1,410 @@
+// A model as Core Data archives it into the stores it makes: the graph of a compiled model with inherited properties
+// repeated in every subentity. The form was read off the caches of 26 stores of fw 637–1344 that Apple's software made;
+// what none of them shows and no documentation settles is refused by name, because an archive that is nearly right is
+// worse than none.
+
+import Diagnostics
+import PropertyLists
+
+extension HopdError.Code {
+  /// The model kept inside the store is left out, because a part of it has no known archived form; a store works
+  /// without it.
+  package static let modelCacheLeftEmpty = HopdError.Code("model-cache-left-empty", exit: .success)
+}
+
+extension ManagedObjectModel {
+  /// The model as a compiled model, the form in which Core Data of that framework version keeps a copy inside a store.
+  ///
+  /// Throws every part whose archived form is not known.
+  package func archived(frameworkVersion: Int64) throws(HopdError) -> [UInt8] {
+    var archive = ModelArchive(model: self, frameworkVersion: frameworkVersion)
+    return try archive.encode()
+  }
+}
+
+/// Builds the archive of one model.
+struct ModelArchive {
+  /// Own and inherited properties of all entities. The largest cache seen has 53; more would be megabytes
+  /// in every store, and beyond what is read back.
+  static let maximumProperties = 8_000
+
+  typealias Writer = KeyedArchiveWriter
+  typealias Fields = [(key: String, field: KeyedArchiveWriter.Field)]
+
+  let model: ManagedObjectModel
+  /// Fetch indexes are archived from fw 836 on, their older forms before too [M: none at 754, all from 1044 on].
+  private let hasFetchIndexes: Bool
+  var writer = Writer()
+  private var entities: [String: Writer.Object] = [:]
+  private var relationships: [PropertyKey: Writer.Object] = [:]
+  private var noUserInfo: Writer.Object?
+  /// SELF is one object in all expressions [M].
+  var selfExpression: Writer.Object?
+  private var problems: [HopdError] = []
+
+  /// A property as one entity has it: subentities have objects of their own for what they inherit [M].
+  private struct PropertyKey: Hashable {
+    let entity: String
+    let property: String
+  }
+
+  /// What the flags of a property (`_P`) are made of.
+  private struct PropertyFlags {
+    var isOptional = false
+    var isReadOnly = false
+    var isTransient = false
+    var isOrdered = false
+    var hasPredicates = false
+    var hasUserInfo = false
+    var hasModifier = false
+
+    /// 0x01 always; 0x10 and 0x20 without validation, 0x40 without user info, 0x80 without a version hash modifier
+    /// [M 661/661 properties of 26 caches and 11 compiled models].
+    var number: Int64 {
+      var bits: Int64 = 0x01
+      if isOptional { bits |= 0x02 }
+      if isReadOnly { bits |= 0x04 }
+      if isTransient { bits |= 0x08 }
+      if !hasPredicates { bits |= 0x30 }
+      if !hasUserInfo { bits |= 0x40 }
+      if !hasModifier { bits |= 0x80 }
+      if isOrdered { bits |= 0x400 }
+      return bits
+    }
+  }
+
+  init(model: ManagedObjectModel, frameworkVersion: Int64) {
+    self.model = model
+    hasFetchIndexes = frameworkVersion > 754
+  }
+
+  mutating func encode() throws(HopdError) -> [UInt8] {
+    let properties = model.entities.reduce(0) { sum, entity in
+      sum + model.lineage(of: entity).reduce(0) { $0 + $1.attributes.count + $1.relationships.count }
+    }
+    guard properties <= Self.maximumProperties else {
+      throw Self.leftEmpty(
+        "the model has \(properties) own and inherited properties; more than \(Self.maximumProperties) are not kept",
+        Place())
+    }
+    for entity in model.entities {
+      entities[entity.name] = writer.makeObject(.entity)
+      for name in model.allRelationships(of: entity).keys {
+        relationships[PropertyKey(entity: entity.name, property: name)] = writer.makeObject(.relationship)
+      }
+    }
+    let root = makeRoot()
+    guard problems.isEmpty else {
+      throw problems.count == 1
+        ? problems[0]
+        : HopdError(
+          .modelCacheLeftEmpty,
+          "the copy of the model in the store is left out: \(problems.count) parts have no known archived form",
+          hint: Self.hint, reasons: problems)
+    }
+    return PropertyList.encodeBinary(writer.archive(root: root))
+  }
+
+  // MARK: Problems
+
+  static let hint = "nothing needs to be done: apps bring their own model; or give the compiled model (.momd, .mom)"
+
+  static func leftEmpty(_ message: String, _ place: Place) -> HopdError {
+    HopdError(
+      .modelCacheLeftEmpty, "the copy of the model in the store is left out: \(message)", at: place, hint: hint)
+  }
+
+  mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
+    // An inherited property is told once, at the entity that declares it.
+    guard problems.count < ModelLimits.findings,
+      property.map({ name in model.entity(named: entity)?.hasProperty(named: name) ?? false }) ?? true
+    else { return }
+    problems.append(Self.leftEmpty(message, Place(entity: entity, property: property)))
+  }
+
+  // MARK: Model and entities
+
+  private mutating func makeRoot() -> Writer.Object {
+    let root = writer.makeObject(.model)
+    for entity in model.entities { fill(entity, model: root) }
+    for (name, elements) in model.composites.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) })
+    where !elements.isEmpty {
+      refuse("the archived form of the composite type \(name) is not known", name)
+    }
+    // In the order of their names, with a table of the names beside the values [M 26/26 caches].
+    let names = writer.makeList(model.entities.map { .text($0.name) })
+    let mapping = writer.makeObject(
+      .knownKeysMapping,
+      [
+        ("keys", .reference(.object(names))), ("length", .value(.integer(Int64(model.entities.count)))),
+        ("version", .value(.integer(1))),
+      ])
+    let values = writer.makeList(model.entities.map { reference(toEntity: $0.name, isOwner: true) })
+    let byName = writer.makeObject(
+      .knownKeysDictionary,
+      [
+        ("searchMapping", .reference(.object(mapping))),
+        ("emptyToken", .reference(.text("__empty_slot_token_4c24_98dc_ac1e_b773__"))),
+        ("values", .reference(.object(values))), ("version", .value(.integer(1))),
+      ])
+    var fields: Fields = [
+      ("NSEntities", .reference(.object(byName))), ("NSFetchRequestTemplates", .reference(.null)),
+    ]
+    if !model.configurations.isEmpty {
+      let entries = model.configurations.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
+        .map { (key: $0.key, value: Writer.Reference.object(makeSet(ofEntities: $0.value))) }
+      fields.append(("NSConfigurations", .reference(.object(writer.makeDictionary(entries, .mutableDictionary)))))
+    }
+    let identifiers = writer.makeList(model.versionIdentifiers.map { .text($0) }, .set)
+    fields.append(("NSVersionIdentifiers", .reference(.object(identifiers))))
+    writer.setFields(of: root, fields)
+    return root
+  }
+
+  private mutating func makeSet(ofEntities names: [String]) -> Writer.Object {
+    var seen: Set<String> = []
+    return writer.makeList(
+      names.filter { seen.insert($0).inserted }.map { reference(toEntity: $0, isOwner: false) }, .set)
+  }
+
+  /// Entities are written where the model and their parents list them; everything else refers to them conditionally
+  /// [M: the order of numbers in every cache].
+  private func reference(toEntity name: String?, isOwner: Bool) -> Writer.Reference {
+    guard let object = name.flatMap({ entities[$0] }) else { return .null }
+    return isOwner ? .object(object) : .conditional(object)
+  }
+
+  private mutating func fill(_ entity: Entity, model root: Writer.Object) {
+    guard let object = entities[entity.name] else { return }
+    let children = model.subentities(of: entity).map {
+      (key: $0.name, value: reference(toEntity: $0.name, isOwner: true))
+    }
+    var fields: Fields = [
+      ("NSEntityName", .reference(.text(entity.name))), ("NSClassNameForEntity", .reference(.text(entity.className))),
+      ("NSManagedObjectModel", .reference(.conditional(root))),
+      ("NSSuperentity", .reference(reference(toEntity: entity.parentName, isOwner: false))),
+      ("NSSubentities", .reference(.object(writer.makeDictionary(children, .mutableDictionary)))),
+      ("NSProperties", .reference(.object(writer.makeDictionary(properties(of: entity), .mutableDictionary)))),
+      ("NSUserInfo", .reference(.object(userInfo(entity.userInfo)))),
+      ("NSRenamingIdentifier", .reference(.text(entity.renamingIdentifier))),
+      ("NSVersionHashModifier", .reference(.text(entity.versionHashModifier))),
+    ]
+    if entity.isAbstract { fields.append(("NSIsAbstract", .value(.boolean(true)))) }
+    let fetchIndexes = allFetchIndexes(of: entity)
+    if hasFetchIndexes && !fetchIndexes.isEmpty {
+      let indexes = fetchIndexes.map { Writer.Reference.object(makeIndex($0, of: entity)) }
+      fields.append(("NSFetchIndexDescriptions", .reference(.object(writer.makeList(indexes, .mutableArray)))))
+    }
+    let compound = compoundIndexes(of: entity)
+    if !compound.isEmpty { fields.append(("NSCompoundIndexes", .reference(.object(makeLists(compound))))) }
+    if !entity.uniquenessConstraints.isEmpty {
+      fields.append(("NSUniqueTuples", .reference(.object(makeLists(entity.uniquenessConstraints)))))
+    }
+    writer.setFields(of: object, fields)
+  }
+
+  private mutating func makeLists(_ lists: [[String]]) -> Writer.Object {
+    let elements = lists.map { Writer.Reference.object(writer.makeList($0.map { .text($0) }, .mutableArray)) }
+    return writer.makeList(elements, .mutableArray)
+  }
+
+  private mutating func userInfo(_ entries: [String: String]) -> Writer.Object {
+    if entries.isEmpty, let noUserInfo { return noUserInfo }
+    let object = writer.makeDictionary(
+      entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map { ($0.key, .text($0.value)) })
+    if entries.isEmpty { noUserInfo = object }
+    return object
+  }
+
+  // MARK: Indexes
+
+  private mutating func makeIndex(_ index: FetchIndex, of entity: Entity) -> Writer.Object {
+    let object = writer.makeObject(.fetchIndex)
+    if index.partialPredicate != nil {
+      refuse("the archived form of the partial fetch index \(index.name) is not known", entity.name)
+    }
+    let elements = index.elements.map { element -> Writer.Reference in
+      guard let property = element.propertyName else {
+        refuse("the archived form of the computed fetch index \(index.name) is not known", entity.name)
+        return .null
+      }
+      return .object(
+        writer.makeObject(
+          .fetchIndexElement,
+          [
+            ("NSPropertyName", .reference(.text(property))),
+            ("NSFetchIndexElementType", .value(.integer(element.kind == .rTree ? 1 : 0))),
+            ("NSFetchIndexDescription", .reference(.conditional(object))),
+            ("NSAscending", .value(.boolean(element.isAscending))),
+          ]))
+    }
+    writer.setFields(
+      of: object,
+      [
+        ("NSIndexName", .reference(.text(index.name))), ("NSPartialIndexPredicate", .reference(.null)),
+        ("NSIndexElements", .reference(.object(writer.makeList(elements)))),
+        ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
+      ])
+    return object
+  }
+
+  /// The declared ones after one of its own for each indexed attribute, named after it [M 5 models]; the order of the
+  /// latter follows no rule.
+  private func allFetchIndexes(of entity: Entity) -> [FetchIndex] {
+    let implied = Self.implicitlyIndexed(in: entity)
+    let declared = Set(entity.fetchIndexes.map(\.name))
+    let names = entity.attributes.filter { $0.isIndexed || implied.contains($0.name) }.map(\.name)
+      .filter { !declared.contains($0) }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      .map { FetchIndex(name: $0, elements: [FetchIndex.Element(propertyName: $0)]) } + entity.fetchIndexes
+  }
+
+  /// The old form of indexes stands beside the new one: those over several properties as compound indexes.
+  private mutating func compoundIndexes(of entity: Entity) -> [[String]] {
+    entity.compoundIndexes
+      + entity.fetchIndexes.compactMap { index in
+        guard index.elements.count > 1 else { return nil }
+        guard index.elements.allSatisfy({ $0.kind == .binary && $0.isAscending && $0.propertyName != nil }) else {
+          refuse(
+            "the archived form of the fetch index \(index.name) over several properties, not all of them plain and "
+              + "ascending, is not known", entity.name)
+          return nil
+        }
+        return index.elements.compactMap(\.propertyName)
+      }
+  }
+
+  /// … and those over one as a flag of the property, if ascending [M].
+  private static func implicitlyIndexed(in entity: Entity) -> Set<String> {
+    Set(
+      entity.fetchIndexes.compactMap { index in
+        guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
+          element.isAscending, index.partialPredicate == nil
+        else { return nil }
+        return element.propertyName
+      })
+  }
+
+  // MARK: Properties
+
+  /// Own and inherited properties, each as an object of this entity's [M].
+  private mutating func properties(of entity: Entity) -> [(key: String, value: Writer.Reference)] {
+    var objects: [String: Writer.Object] = [:]
+    var order: [String] = []
+    for ancestor in model.lineage(of: entity) {
+      let indexed = Self.implicitlyIndexed(in: ancestor)
+      for attribute in ancestor.attributes {
+        if objects[attribute.name] == nil { order.append(attribute.name) }
+        objects[attribute.name] = makeAttribute(attribute, isIndexed: indexed.contains(attribute.name), of: entity)
+      }
+      for relationship in ancestor.relationships {
+        if objects[relationship.name] == nil { order.append(relationship.name) }
+        let isIndexed = indexed.contains(relationship.name)
+        objects[relationship.name] = fill(relationship, isIndexed: isIndexed, of: entity)
+      }
+      for fetched in ancestor.fetchedProperties where ancestor.name == entity.name {
+        refuse("the archived form of fetched properties is not known well enough", entity.name, fetched.name)
+      }
+    }
+    order.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return order.map { name in (name, objects[name].map { .object($0) } ?? .null) }
+  }
+
+  private mutating func common(
+    name: String, entity: Entity, renamingIdentifier: String, modifier: String?, userInfo entries: [String: String],
+    isIndexed: Bool, flags: PropertyFlags
+  ) -> Fields {
+    var flags = flags
+    flags.hasUserInfo = !entries.isEmpty
+    flags.hasModifier = modifier != nil
+    var fields: Fields = [
+      ("NSPropertyName", .reference(.text(name))),
+      ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
+      ("NSRenamingIdentifier", .reference(.text(renamingIdentifier))), ("_P", .value(.integer(flags.number))),
+    ]
+    // Truth values are written only where they hold.
+    for (key, value) in [
+      ("NSIsOptional", flags.isOptional), ("NSIsTransient", flags.isTransient), ("NSIsReadOnly", flags.isReadOnly),
+      ("NSIsIndexed", isIndexed),
+    ] where value {
+      fields.append((key, .value(.boolean(true))))
+    }
+    if let modifier { fields.append(("NSVersionHashModifier", .reference(.text(modifier)))) }
+    if !entries.isEmpty { fields.append(("NSUserInfo", .reference(.object(userInfo(entries))))) }
+    return fields
+  }
+
+  private mutating func makeAttribute(_ attribute: Attribute, isIndexed: Bool, of entity: Entity) -> Writer.Object {
+    let rules = validation(of: attribute, in: entity)
+    var flags = PropertyFlags(isOptional: attribute.isOptional, isTransient: attribute.isTransient)
+    flags.isReadOnly = attribute.isDerived
+    flags.hasPredicates = !rules.isEmpty
+    var fields = common(
+      name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
+      modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
+      isIndexed: attribute.isIndexed || isIndexed, flags: flags)
+    if !rules.isEmpty {
+      let predicates = writer.makeList(rules.map { .object($0.predicate) })
+      let codes = writer.makeList(rules.map { .scalar(.integer($0.errorCode)) })
+      fields.append(("NSValidationPredicates", .reference(.object(predicates))))
+      fields.append(("NSValidationWarnings", .reference(.object(codes))))
+    }
+    let storage: Int64 = (attribute.allowsExternalStorage ? 4 : 0) | (attribute.preservesAfterDeletion ? 16 : 0)
+    fields += [
+      ("NSAttributeType", .value(.integer(Int64(attribute.type.rawValue)))),
+      ("NSAttributeValueClassName", .reference(.text(valueClass(of: attribute, in: entity)))),
+      ("NSDefaultValue", .reference(defaultValue(of: attribute, in: entity))),
+      ("NSValueTransformerName", .reference(.text(attribute.valueTransformerName))),
+      ("NSFlagsKey", .value(.integer(storage))),
+    ]
+    guard let expression = attribute.derivationExpression else { return writer.makeObject(.attribute, fields) }
+    fields.append(("NSDerivationExpression", .reference(derivation(expression, of: attribute, in: entity))))
+    fields.append(("NSFilteringPredicate", .reference(.null)))
+    return writer.makeObject(.derivedAttribute, fields)
+  }
+
+  private mutating func fill(_ relationship: Relationship, isIndexed: Bool, of entity: Entity) -> Writer.Object? {
+    guard let object = relationships[PropertyKey(entity: entity.name, property: relationship.name)] else { return nil }
+    if relationship.isToMany && relationship.maxCount == 1 {
+      refuse("a to-many relationship of at most one object reads as to-one", entity.name, relationship.name)
+    }
+    let flags = PropertyFlags(
+      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
+    var fields = common(
+      name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
+      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed, flags: flags)
+    // The inverse is the one that the destination itself has, own or inherited.
+    let inverse = relationship.inverseName.flatMap {
+      relationships[PropertyKey(entity: relationship.destinationEntityName, property: $0)]
+    }
+    fields += [
+      ("NSDestinationEntity", .reference(reference(toEntity: relationship.destinationEntityName, isOwner: false))),
+      ("NSInverseRelationship", .reference(inverse.map { .object($0) } ?? .null)),
+      ("_NSDestinationEntityName", .reference(.text(relationship.destinationEntityName))),
+      ("_NSInverseRelationshipName", .reference(.text(relationship.inverseName))),
+      ("NSDeleteRule", .value(.integer(Int64(relationship.deleteRule.rawValue)))),
+      // Cut to 32 bits [M: the largest 64-bit count reads −1].
+      ("NSMinCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.minCount))))),
+      ("NSMaxCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.maxCount))))),
+    ]
+    if relationship.isOrdered { fields.append(("NSIsOrdered", .value(.boolean(true)))) }
+    writer.setFields(of: object, fields)
+    return object
+  }
+}
+
+extension KeyedArchiveWriter.ClassName {
+  static let model = Self("NSManagedObjectModel")
+  static let entity = Self("NSEntityDescription")
+  static let attribute = Self("NSAttributeDescription", "NSPropertyDescription")
+  static let derivedAttribute = Self("NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription")
+  static let relationship = Self("NSRelationshipDescription", "NSPropertyDescription")
+  static let fetchIndex = Self("NSFetchIndexDescription")
+  static let fetchIndexElement = Self("NSFetchIndexElementDescription")
+  static let set = Self("NSSet")
+  static let mutableArray = Self("NSMutableArray", "NSArray")
+  static let mutableDictionary = Self("NSMutableDictionary", "NSDictionary")
+  static let knownKeysMapping = Self("NSKnownKeysMappingStrategy1", "NSKnownKeysMappingStrategy")
+  static let knownKeysDictionary = Self(
+    "NSKnownKeysDictionary1", "NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary")
+}

@@ -1,0 +1,246 @@
+// What hangs below an archived attribute: its default value, the predicates that check it and the expression that
+// derives it, as objects of Foundation's classes.
+
+import Diagnostics
+import PropertyLists
+
+extension ModelArchive {
+  /// A predicate with the number of the error it stands for.
+  struct ValidationRule {
+    let predicate: Writer.Object
+    let errorCode: Int64
+  }
+
+  /// Class of the values [M for all but Undefined, which has none]. The custom class of a transformable attribute is
+  /// for generated code: the compiler leaves it out [M: one model, compiled and in two caches].
+  mutating func valueClass(of attribute: Attribute, in entity: Entity) -> String? {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: return "NSNumber"
+    case .decimal: return "NSDecimalNumber"
+    case .string: return "NSString"
+    case .date: return "NSDate"
+    case .binary: return "NSData"
+    case .uuid: return "NSUUID"
+    case .uri: return "NSURL"
+    case .undefined, .transformable: return nil
+    case .objectID, .composite:
+      refuse(
+        "the archived form of an attribute of type \(attribute.type.xmlName ?? "") is not known", entity.name,
+        attribute.name)
+      return nil
+    }
+  }
+
+  // MARK: Defaults
+
+  mutating func defaultValue(of attribute: Attribute, in entity: Entity) -> Writer.Reference {
+    switch attribute.defaultValue {
+    case nil: return .null
+    case .integer(let number)?: return .scalar(.integer(number))
+    case .boolean(let flag)?: return .scalar(.boolean(flag))
+    case .double(let number)?: return .scalar(.real(number))
+    case .string(let text)? where attribute.type == .uri:
+      return .object(
+        writer.makeObject(
+          Writer.ClassName("NSURL"), [("NS.base", .reference(.null)), ("NS.relative", .reference(.text(text)))]))
+    case .string(let text)?: return .text(text)
+    case .date(let seconds)?:
+      return .object(writer.makeObject(Writer.ClassName("NSDate"), [("NS.time", .value(.real(seconds)))]))
+    case .uuid(let bytes)?:
+      return .object(writer.makeObject(Writer.ClassName("NSUUID"), [("NS.uuidbytes", .value(.data(bytes)))]))
+    case .binary?, .archived?:
+      refuse("the archived form of this default is not known", entity.name, attribute.name)
+      return .null
+    case .decimal(let text)?:
+      guard let decimal = ArchivedDecimal(text) else {
+        refuse("the default has more digits than a decimal number holds", entity.name, attribute.name)
+        return .null
+      }
+      return .object(makeDecimal(decimal))
+    }
+  }
+
+  private mutating func makeDecimal(_ decimal: ArchivedDecimal) -> Writer.Object {
+    writer.makeObject(
+      Writer.ClassName("NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue"),
+      [
+        ("NS.exponent", .value(.integer(Int64(decimal.exponent)))),
+        ("NS.length", .value(.integer(Int64(decimal.length)))),
+        ("NS.negative", .value(.boolean(decimal.isNegative))),
+        // Says only that no trailing zeros were taken off; they may be there.
+        ("NS.compact", .value(.boolean(false))),
+        ("NS.mantissa.bo", .value(.integer(1))), ("NS.mantissa", .value(.data(decimal.mantissa))),
+      ])
+  }
+
+  // MARK: Validation
+
+  /// Minimum first, then maximum; the two checks do not depend on each other.
+  mutating func validation(of attribute: Attribute, in entity: Entity) -> [ValidationRule] {
+    if !attribute.otherValidations.isEmpty {
+      refuse("the archived form of this check is not known", entity.name, attribute.name)
+    }
+    if attribute.regularExpression != nil {
+      refuse("the archived form of a check by regular expression is not known", entity.name, attribute.name)
+    }
+    var rules: [ValidationRule] = []
+    for (text, isMinimum) in [(attribute.minimum, true), (attribute.maximum, false)] {
+      guard let text else { continue }
+      let limit: PropertyListValue?
+      let codes: (minimum: Int64, maximum: Int64)
+      switch attribute.type {
+      case .integer16, .integer32, .integer64:
+        limit = Int64(text).map { .integer($0) }
+        codes = (1620, 1610)
+      case .double, .float:
+        limit = Double(text).flatMap { $0.isFinite ? .real($0) : nil }
+        codes = (1620, 1610)
+      case .string:
+        limit = Int64(text).map { .integer($0) }
+        codes = (1670, 1660)
+      default:
+        limit = nil
+        codes = (0, 0)
+      }
+      guard let limit else {
+        refuse(
+          "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
+        continue
+      }
+      // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like [M].
+      let subject = attribute.type == .string ? makeKey("length") : makeSelf()
+      rules.append(
+        ValidationRule(
+          predicate: makeComparison(subject, isAtLeast: isMinimum, limit),
+          errorCode: isMinimum ? codes.minimum : codes.maximum))
+    }
+    return rules
+  }
+
+  private mutating func makeComparison(
+    _ left: Writer.Object, isAtLeast: Bool, _ limit: PropertyListValue
+  ) -> Writer.Object {
+    let right = writer.makeObject(
+      .constant, [("NSConstantValue", .reference(.scalar(limit))), ("NSExpressionType", .value(.integer(0)))])
+    let number: Int64 = isAtLeast ? 3 : 1
+    let comparison = writer.makeObject(
+      Writer.ClassName("NSComparisonPredicateOperator", "NSPredicateOperator"),
+      [
+        ("NSModifier", .value(.integer(0))), ("NSVariant", .value(.integer(number))),
+        ("NSOptions", .value(.integer(0))), ("NSOperatorType", .value(.integer(number))),
+      ])
+    return writer.makeObject(
+      Writer.ClassName("NSComparisonPredicate", "NSPredicate"),
+      [
+        ("NSLeftExpression", .reference(.object(left))), ("NSRightExpression", .reference(.object(right))),
+        ("NSPredicateOperator", .reference(.object(comparison))),
+      ])
+  }
+
+  // MARK: Expressions
+
+  private mutating func makeSelf() -> Writer.Object {
+    if let selfExpression { return selfExpression }
+    let object = writer.makeObject(
+      Writer.ClassName("NSSelfExpression", "NSExpression"), [("NSExpressionType", .value(.integer(1)))])
+    selfExpression = object
+    return object
+  }
+
+  /// The value of one key of SELF.
+  private mutating func makeKey(_ key: String) -> Writer.Object {
+    let specifier = writer.makeObject(
+      Writer.ClassName("NSKeyPathSpecifierExpression", "NSExpression"),
+      [("NSExpressionType", .value(.integer(10))), ("NSKeyPath", .reference(.text(key)))])
+    let arguments = writer.makeList([.object(specifier)], .mutableArray)
+    return writer.makeObject(
+      Writer.ClassName("NSKeyPathExpression", "NSFunctionExpression", "NSExpression"),
+      [
+        ("NSSelectorName", .reference(.text("valueForKey:"))), ("NSOperand", .reference(.object(makeSelf()))),
+        ("NSArguments", .reference(.object(arguments))), ("NSExpressionType", .value(.integer(3))),
+      ])
+  }
+
+  /// A function of NSExpression's own, over one key or none: `count:(pages)` [M], `canonical:(title)` and `now()` by
+  /// the same mechanism.
+  mutating func derivation(_ expression: String, of attribute: Attribute, in entity: Entity) -> Writer.Reference {
+    let text = DerivationText(expression)
+    let arguments: [Writer.Reference]
+    let selector: String
+    if text.isProven, text.text == "now()" {
+      (selector, arguments) = ("now", [])
+    } else if text.isProven, let open = text.text.firstIndex(of: "("), text.text.hasSuffix(")") {
+      selector = String(text.text[..<open])
+      let key = text.text[text.text.index(after: open)...].dropLast()
+      arguments = [.object(makeKey(String(key)))]
+    } else {
+      refuse("the archived form of this derivation expression is not known", entity.name, attribute.name)
+      return .null
+    }
+    let owner = writer.makeObject(
+      .constant,
+      [
+        ("NSConstantValueClassName", .reference(.text("_NSPredicateUtilities"))),
+        ("NSExpressionType", .value(.integer(0))),
+      ])
+    return .object(
+      writer.makeObject(
+        Writer.ClassName("NSFunctionExpression", "NSExpression"),
+        [
+          ("NSSelectorName", .reference(.text(selector))), ("NSOperand", .reference(.object(owner))),
+          ("NSArguments", .reference(.object(writer.makeList(arguments)))), ("NSExpressionType", .value(.integer(4))),
+        ]))
+  }
+}
+
+extension KeyedArchiveWriter.ClassName {
+  fileprivate static let constant = Self("NSConstantValueExpression", "NSExpression")
+}
+
+/// A decimal number as NSDecimal keeps it: up to eight 16-bit words, and a power of ten. The scale of the text is kept:
+/// "0.0" is 0 with the exponent −1 [M].
+struct ArchivedDecimal: Hashable {
+  let isNegative: Bool
+  let exponent: Int
+  /// The words, little-endian, 16 bytes.
+  let mantissa: [UInt8]
+
+  /// Words that count.
+  var length: Int { ((mantissa.lastIndex { $0 != 0 }).map { $0 / 2 + 1 }) ?? 0 }
+
+  /// Reads sign, digits, point and exponent; nil for a number that does not fit (38 digits always do).
+  init?(_ text: String) {
+    var words = [UInt32](repeating: 0, count: 8)
+    var exponent = 0
+    var isAfterPoint = false
+    var bytes = text.utf8[...]
+    let isNegative = bytes.first == UInt8(ascii: "-")
+    if let first = bytes.first, first == UInt8(ascii: "-") || first == UInt8(ascii: "+") { bytes = bytes.dropFirst() }
+    while let byte = bytes.first, byte == UInt8(ascii: ".") || (0x30...0x39).contains(byte) {
+      bytes = bytes.dropFirst()
+      if byte == UInt8(ascii: ".") {
+        isAfterPoint = true
+        continue
+      }
+      var carry = UInt32(byte) - 0x30
+      for index in words.indices {
+        let value = words[index] * 10 + carry
+        words[index] = value & 0xffff
+        carry = value >> 16
+      }
+      guard carry == 0 else { return nil }
+      if isAfterPoint { exponent -= 1 }
+    }
+    if let mark = bytes.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E"),
+      let power = Int16(Substring(bytes.dropFirst()))
+    {
+      exponent += Int(power)
+      bytes = bytes[bytes.endIndex...]
+    }
+    // The exponent has eight bits.
+    guard bytes.isEmpty, (-128...127).contains(exponent) else { return nil }
+    self.isNegative = isNegative && words.contains { $0 != 0 }
+    self.exponent = exponent
+    mantissa = words.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+  }
+}

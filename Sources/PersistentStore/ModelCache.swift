@@ -1,0 +1,166 @@
+// The copy of its model that a store carries in Z_MODELCACHE: a compiled model, compressed. It is read as a source model
+// where no model file is at hand, and written so that a store hopd makes is complete. It never decides what a store's
+// version is: the hashes in the metadata do, and a cache that disagrees with them is stale.
+
+import CZlib
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+extension HopdError.Code {
+  /// The copy of the model inside a store cannot be read.
+  package static let modelCacheDamaged = HopdError.Code("model-cache-damaged", exit: .dataError)
+  /// The copy of the model inside a store is of another version than the store.
+  package static let modelCacheStale = HopdError.Code("model-cache-stale", exit: .dataError)
+}
+
+/// The form of Z_MODELCACHE.Z_CONTENT.
+package enum ModelCache {
+  /// Framework versions from this one on keep a model in their stores [M: 637 has one, 519 none].
+  package static let firstFrameworkVersion: Int64 = 637
+  /// Bytes of a model, compressed or not; the largest seen has 13 kilobytes.
+  package static let maximumBytes = 16 << 20
+
+  private static let hint =
+    "the store itself may be sound; give its model with --models, the app's .momd or its source"
+
+  /// Raw DEFLATE of level 5, what Apple's software writes byte for byte [M 26/26 caches].
+  package static func compress(_ bytes: [UInt8]) throws(HopdError) -> [UInt8] {
+    var stream = z_stream()
+    guard
+      deflateInit2_(
+        &stream, 5, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    else { throw HopdError(.internalError, "zlib cannot be used") }
+    defer { deflateEnd(&stream) }
+    guard let count = UInt32(exactly: bytes.count),
+      let bound = UInt32(exactly: deflateBound(&stream, UInt(bytes.count)))
+    else { throw HopdError(.internalError, "more is to be compressed than zlib takes at once") }
+    var input = bytes
+    var output = [UInt8](repeating: 0, count: Int(bound))
+    let status = input.withUnsafeMutableBufferPointer { input in
+      output.withUnsafeMutableBufferPointer { output in
+        stream.next_in = input.baseAddress
+        stream.avail_in = count
+        stream.next_out = output.baseAddress
+        stream.avail_out = bound
+        return deflate(&stream, Z_FINISH)
+      }
+    }
+    guard status == Z_STREAM_END else { throw HopdError(.internalError, "zlib did not finish") }
+    return Array(output.prefix(Int(bound - stream.avail_out)))
+  }
+
+  /// What was compressed; throws where the bytes are damaged, cut off, followed by others, or too large.
+  package static func decompress(
+    _ bytes: [UInt8], maximumBytes: Int = maximumBytes, at place: Place = Place()
+  ) throws(HopdError) -> [UInt8] {
+    guard bytes.count <= maximumBytes, let count = UInt32(exactly: bytes.count) else {
+      throw damaged("it has \(bytes.count) bytes; more than \(maximumBytes) are not read", place)
+    }
+    var stream = z_stream()
+    guard inflateInit2_(&stream, -15, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
+      throw HopdError(.internalError, "zlib cannot be used", at: place)
+    }
+    defer { inflateEnd(&stream) }
+    var input = bytes
+    var result: [UInt8] = []
+    // Grows by what really comes out, so that a few bytes that claim gigabytes cost no more than the limit.
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    let problem: String? = input.withUnsafeMutableBufferPointer { input in
+      stream.next_in = input.baseAddress
+      stream.avail_in = count
+      while true {
+        let (status, left) = chunk.withUnsafeMutableBufferPointer { chunk in
+          stream.next_out = chunk.baseAddress
+          stream.avail_out = UInt32(truncatingIfNeeded: chunk.count)
+          return (inflate(&stream, Z_NO_FLUSH), Int(stream.avail_out))
+        }
+        result += chunk.prefix(chunk.count - left)
+        guard result.count <= maximumBytes else { return "it unpacks to more than \(maximumBytes) bytes" }
+        switch status {
+        case Z_STREAM_END: return stream.avail_in == 0 ? nil : "its end is followed by other bytes"
+        case Z_OK: if stream.avail_in == 0 && left > 0 { return "it is cut off" }
+        case Z_BUF_ERROR: return "it is cut off"
+        default: return "it is not compressed as Core Data does it"
+        }
+      }
+    }
+    if let problem { throw damaged(problem, place) }
+    return result
+  }
+
+  /// Z_CONTENT for a store of that layout, by the one rule of docs/decisions/0012; nil for framework versions without.
+  ///
+  /// A model that was read from a compiled form is written in that very form, any other as Core Data would archive it.
+  /// Throws what cannot be archived.
+  package static func content(for schema: StoreSchema) throws(HopdError) -> [UInt8]? {
+    guard schema.frameworkVersion >= firstFrameworkVersion else { return nil }
+    let compiled: [UInt8]
+    if let form = schema.model.compiledForm, form.starts(with: Array("bplist".utf8)) {
+      compiled = form
+    } else {
+      compiled = try schema.model.archived(frameworkVersion: schema.frameworkVersion)
+    }
+    // Read back before it is believed: a copy that names another version would be worse than none.
+    let copy: ManagedObjectModel
+    do {
+      copy = try ModelReader.read(compiled: compiled, name: schema.model.name).model
+    } catch {
+      throw HopdError(
+        .modelCacheLeftEmpty, "the copy of the model in the store is left out: it could not be read again",
+        cause: error, hint: "nothing needs to be done: apps bring their own model")
+    }
+    let (found, wanted) = (copy.versionHashes, schema.model.versionHashes)
+    let different = wanted.filter { found[$0.key] != $0.value }.keys.sorted()
+    guard different.isEmpty, found.count == wanted.count else {
+      throw HopdError(
+        .modelCacheLeftEmpty, "the copy of the model in the store is left out: read again, it would have other hashes",
+        at: Place(entity: different.first), hint: "nothing needs to be done: apps bring their own model")
+    }
+    return try compress(compiled)
+  }
+
+  /// Why a store of that layout carries no copy of its model; nil where it does, or has no place for one.
+  package static func remark(on schema: StoreSchema) -> HopdError? {
+    do {
+      _ = try content(for: schema)
+      return nil
+    } catch { return error }
+  }
+
+  static func damaged(_ message: String, _ place: Place, cause: (any Error)? = nil) -> HopdError {
+    HopdError(
+      .modelCacheDamaged, "the copy of the model in the store (Z_MODELCACHE) cannot be read: \(message)", at: place,
+      cause: cause, hint: hint)
+  }
+}
+
+extension StoreReader {
+  /// The compiled model that the store carries; nil where it carries none (no table, no row, nothing in it).
+  package func modelCache() throws -> [UInt8]? {
+    guard let content = try modelCacheContent() else { return nil }
+    return try ModelCache.decompress(content)
+  }
+
+  /// Z_CONTENT as it is; nil where there is none.
+  package func modelCacheContent() throws -> [UInt8]? {
+    guard try schemaObjects().contains(where: { $0.type == "table" && $0.name == "Z_MODELCACHE" }) else { return nil }
+    let table = qualified("Z_MODELCACHE")
+    // Asked before it is read: a hostile store may claim a gigabyte.
+    let rows = try connection.rows(
+      "SELECT typeof(\"Z_CONTENT\"), length(\"Z_CONTENT\") FROM \(table) LIMIT 2"
+    ) { row in (type: row.text(at: 0) ?? "", bytes: row.integer(at: 1)) }
+    guard let row = rows.first else { return nil }
+    guard rows.count == 1 else { throw ModelCache.damaged("it has several rows", Place()) }
+    switch row.type {
+    case "null": return nil
+    case "blob" where row.bytes == 0: return nil
+    case "blob" where row.bytes <= ModelCache.maximumBytes: break
+    case "blob":
+      throw ModelCache.damaged(
+        "it has \(row.bytes) bytes; more than \(ModelCache.maximumBytes) are not read", Place())
+    default: throw ModelCache.damaged("it holds a value of type \(row.type)", Place())
+    }
+    return try connection.rows("SELECT \"Z_CONTENT\" FROM \(table) LIMIT 1") { $0.blob(at: 0) }.first ?? nil
+  }
+}

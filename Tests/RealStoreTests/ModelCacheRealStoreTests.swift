@@ -1,0 +1,143 @@
+// The model that hopd would keep in a store, against the one that Apple's software kept in it.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import PersistentStore
+import PropertyLists
+import SQLite
+import SystemPackage
+import Testing
+
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+struct ModelCacheRealStoreTests {
+  /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks what
+  /// leaves no trace there (fetched properties' requests, validation in words, defaults of the app's own classes).
+  private static let builtInCode = ["fw1044-samplemodel2-2021", "fw1344-samplemodel2-1", "fw1344-samplemodel2-2"]
+
+  private struct Case {
+    let name: String
+    let metadata: StoreMetadata
+    let content: [UInt8]
+    let model: ManagedObjectModel?
+  }
+
+  /// Every store with a cache, and the version of the models beside it that has the store's hashes.
+  private static func cases() throws -> [Case] {
+    var found: [Case] = []
+    for (part, models, folders) in [("stores", "model", [""]), ("chains", "models", ["source", "golden"])] {
+      for folder in Fixtures.cases(in: part) {
+        let versions = try ModelReader.findBundles(in: folder.appending(models)).flatMap {
+          try ModelReader.read(at: $0).versions
+        }
+        for place in folders.map({ $0.isEmpty ? folder : folder.appending($0) }) where Fixtures.isFolder(place) {
+          for name in Fixtures.names(in: place) {
+            let path = place.appending(name)
+            guard !Fixtures.isFolder(path), !StoreLocation.isBelongings(fileName: name), !name.hasPrefix("."),
+              try Fixtures.bytes(of: path).starts(with: Array("SQLite format 3".utf8))
+            else { continue }
+            // Without its log, and without touching the folder: the bookkeeping is in the database itself.
+            let reader = StoreReader(connection: try Connection(path: path, access: .immutable))
+            guard let content = try reader.modelCacheContent() else { continue }
+            let metadata = try reader.metadata()
+            let model = versions.first { $0.versionHashes == metadata.versionHashes }
+            let title = "\(folder.lastComponent?.string ?? "")/\(name)"
+            found.append(Case(name: title, metadata: metadata, content: content, model: model))
+          }
+        }
+      }
+    }
+    return found
+  }
+
+  /// The compressor is Apple's to the byte: what their software wrote comes out again.
+  @Test func cachesCompressToTheSameBytes() throws {
+    let cases = try Self.cases()
+    for item in cases {
+      #expect(item.metadata.frameworkVersion >= ModelCache.firstFrameworkVersion, "\(item.name)")
+      #expect(try ModelCache.compress(ModelCache.decompress(item.content)) == item.content, "\(item.name)")
+    }
+    print("model caches: \(cases.count) of \(cases.count) compress to the same bytes")
+    #expect(cases.count > 30)
+  }
+
+  /// Object by object, the graph is the one that Apple's software archived.
+  @Test func archivedModelsAreTheRealOnes() throws {
+    var equal = 0
+    var all = 0
+    var exceptions: [String] = []
+    for item in try Self.cases() {
+      let real = try #require(ArchiveGraph(PropertyList.decode(ModelCache.decompress(item.content))))
+      guard let source = item.model else {
+        exceptions.append("\(item.name): the source of its model is not there")
+        continue
+      }
+      // The identifiers of the store: a source may be a revision before or after (model-files §4.7).
+      let model = ManagedObjectModel(
+        name: source.name, versionIdentifiers: item.metadata.versionIdentifiers, entities: source.entities,
+        configurations: source.configurations, composites: source.composites)
+      all += 1
+      let archived: [UInt8]
+      do {
+        archived = try model.archived(frameworkVersion: item.metadata.frameworkVersion)
+      } catch let error {
+        let parts = (error.reasons.isEmpty ? [error] : error.reasons).map(\.message)
+        exceptions.append("\(item.name): refused: \(parts.joined(separator: "; "))")
+        #expect(Self.builtInCode.contains { item.name.hasPrefix($0) }, "\(item.name) is refused")
+        continue
+      }
+      let differences = try #require(ArchiveGraph(PropertyList.decode(archived))).differences(from: real)
+      if differences.isEmpty {
+        equal += 1
+      } else {
+        exceptions.append("\(item.name): \(differences.count) differences:")
+        exceptions += differences.prefix(12).map { "    \($0)" }
+        Issue.record("\(item.name) differs")
+      }
+    }
+    print("model caches: \(equal) of \(all) graphs equal")
+    for exception in exceptions { print("  \(exception)") }
+    #expect(all > 30)
+    #expect(all - equal == Self.builtInCode.count)
+  }
+
+  /// Every cache of Apple's is the model of its store, and is what the source says, as far as that is there.
+  @Test func cachesAreReadAsTheirModels() throws {
+    for item in try Self.cases() {
+      let (model, _) = try ModelReader.read(compiled: ModelCache.decompress(item.content), name: item.name)
+      #expect(model.versionHashes == item.metadata.versionHashes, "\(item.name)")
+    }
+  }
+
+  /// What is archived reads as the same model again; the source of every store and chain, in both forms of indexes.
+  @Test func archivedModelsAreReadAgain() throws {
+    var all = 0
+    for (part, models) in [("stores", "model"), ("chains", "models"), ("mappings", "models")] {
+      for folder in Fixtures.cases(in: part) where Fixtures.isFolder(folder.appending(models)) {
+        for model in try ModelReader.findBundles(in: folder.appending(models)).flatMap({
+          try ModelReader.read(at: $0).versions
+        }) {
+          for framework in [Int64(637), 1344] {
+            guard let archived = try? model.archived(frameworkVersion: framework) else { continue }
+            #expect(try archived == model.archived(frameworkVersion: framework), "\(model.name) is not archived alike")
+            let (again, _) = try ModelReader.read(compiled: archived, name: model.name)
+            #expect(again.versionHashes == model.versionHashes, "\(model.name)")
+            #expect(again.versionIdentifiers == model.versionIdentifiers, "\(model.name)")
+            for (was, now) in zip(model.entities, again.entities) {
+              #expect(was.name == now.name && was.parentName == now.parentName)
+              #expect(was.renamingIdentifier == now.renamingIdentifier)
+              #expect(was.attributes.map(\.name) == now.attributes.map(\.name), "\(model.name): \(was.name)")
+              #expect(was.attributes.map(\.defaultValue) == now.attributes.map(\.defaultValue))
+              #expect(was.attributes.map(\.minimum) == now.attributes.map(\.minimum))
+              #expect(was.relationships == now.relationships, "\(model.name): \(was.name)")
+              #expect(was.uniquenessConstraints == now.uniquenessConstraints)
+            }
+            all += 1
+          }
+        }
+      }
+    }
+    print("model caches: \(all) archives read again")
+    #expect(all > 60)
+  }
+}
