@@ -55,11 +55,15 @@ package struct ModelCatalog: Sendable {
     // Versions that are given one by one make up one model; a single one is a model by itself.
     let isChain = Set(paths.map(resolved)).count > 1 && paths.allSatisfy(isSingleVersion)
     for path in paths {
-      let isNamed = modelExtensions.contains(path.lastComponent?.extension ?? "")
+      let isStore = StoreModels.isStore(path)
+      let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
       for bundlePath in isNamed ? [path] : try ModelReader.findBundles(in: path) {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
         do throws(HopdError) {
-          bundles.append(try ModelReader.read(at: bundlePath, declaredOrder: isChain ? [] : declaredOrder))
+          bundles.append(
+            isStore
+              ? try StoreModels.bundle(ofStoreAt: bundlePath)
+              : try ModelReader.read(at: bundlePath, declaredOrder: isChain ? [] : declaredOrder))
         } catch {
           // A model that its own compiled form contradicts must not be passed over for that form.
           if isNamed || error.code == .modelsDisagree { throw error }
@@ -71,8 +75,8 @@ package struct ModelCatalog: Sendable {
       let places = paths.map(\.printable).joined(separator: ", ")
       throw HopdError(
         .noModels, paths.isEmpty ? "no model was given" : "no model that can be read was found in \(places)",
-        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one, with --models PATH",
-        reasons: failures)
+        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, a store that holds its model, or a folder that holds "
+          + "models, with --models PATH", reasons: failures)
     }
     guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures) }
     // Two forms of one and the same version are no chain.
@@ -95,7 +99,7 @@ package struct ModelCatalog: Sendable {
 
   /// Does the path hold one version, and no bundle of several?
   private static func isSingleVersion(_ path: FilePath) -> Bool {
-    ["xcdatamodel", "mom"].contains(path.lastComponent?.extension ?? "")
+    ["xcdatamodel", "mom"].contains(path.lastComponent?.extension ?? "") || StoreModels.isStore(path)
   }
 
   /// The path with links followed, so that one model found twice is taken once.

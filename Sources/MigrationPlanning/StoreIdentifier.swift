@@ -48,14 +48,24 @@ package enum StoreIdentifier {
         hint: "restore the store from a backup")
     }
     let metadata = try reader.metadata()
-    guard
-      let found = try StoreMatching(hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
-        .match()
-    else {
+    let matching = StoreMatching(
+      hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
+    var match = try matching.match()
+    var unused: HopdError?
+    if match == nil, !metadata.versionHashes.isEmpty {
+      switch ownModel(reader, location, matching) {
+      case .match(let found)?: match = found
+      case .refused(let why)?: unused = why
+      case nil: break
+      }
+    }
+    guard let found = match else {
+      var explanation = VersionComparison.explain(metadata.versionHashes, catalog: catalog)
+      if let unused { explanation.reasons.append(unused) }
       return StoreAssessment(
         location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
         entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
-        explanation: VersionComparison.explain(metadata.versionHashes, catalog: catalog).located(place))
+        explanation: explanation.located(place))
     }
     let (version, wanted) = (found.version, found.target)
     let state: StoreState =
@@ -64,6 +74,19 @@ package enum StoreIdentifier {
       location: location, state: state, metadata: metadata, version: version, target: wanted,
       entities: countsRows ? try rows(reader, tables, version, metadata) : [], sideFiles: sideFiles(of: location),
       explanation: state == .newer ? newer(version, wanted).located(place) : nil, line: found.line)
+  }
+
+  /// What the copy of the model that the store itself holds makes of it; nil where it holds none.
+  private static func ownModel(
+    _ reader: StoreReader, _ location: StoreLocation, _ matching: StoreMatching
+  ) -> OwnModelMatching.Answer? {
+    do {
+      guard let own = try StoreModels.model(of: reader, at: location) else { return nil }
+      return OwnModelMatching(matching: matching, model: own.model).answer()
+    } catch {
+      return .refused(
+        HopdError(.ownModelUnused, "the store's copy of its own model (Z_MODELCACHE) cannot be used", cause: error))
+    }
   }
 
   /// The refusal of a store that is ahead of what is wanted.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import SystemPackage
 
 /// `hopctl model …`: what is in models.
@@ -11,6 +12,7 @@ struct ModelCommand: ParsableCommand {
 
   /// The one model at or below `path`.
   static func bundle(at path: String) throws(HopdError) -> ModelBundle {
+    if StoreModels.isStore(FilePath(path)) { return try StoreModels.bundle(ofStoreAt: FilePath(path)) }
     let found = try ModelReader.findBundles(in: FilePath(path))
     guard let first = found.first, found.count == 1 else {
       throw HopdError(

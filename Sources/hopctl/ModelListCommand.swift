@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import SystemPackage
 
 /// `hopctl model list PATH…`.
@@ -16,6 +17,10 @@ struct ModelListCommand: HopctlCommand {
   func execute() throws {
     var models: [ModelBundle] = []
     for path in paths {
+      if StoreModels.isStore(FilePath(path)) {
+        models.append(try StoreModels.bundle(ofStoreAt: FilePath(path)))
+        continue
+      }
       for bundle in try ModelReader.findBundles(in: FilePath(path)) { models.append(try ModelReader.read(at: bundle)) }
     }
     if models.isEmpty {

@@ -14,7 +14,7 @@ import SystemPackage
 struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("models"),
-    help: "A .xcdatamodeld, .xcdatamodel, .momd, .mom, or a folder that is searched for these; may be repeated.",
+    help: "A .xcdatamodeld, .xcdatamodel, .momd, .mom, a store that holds its model, or a folder; may be repeated.",
     completion: .file())
   var models: [String] = []
 
@@ -96,7 +96,7 @@ struct ModelOptions: ParsableArguments {
 
   private func remarks(on paths: [FilePath]) -> [HopdError] {
     let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
-    let found = paths.filter { !bundles.contains($0.lastComponent?.extension ?? "") }
+    let found = paths.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
       .flatMap { (try? MappingFiles.find(at: $0)) ?? [] }
     return found.isEmpty ? [] : [MappingFiles.remark(found)]
   }

@@ -131,4 +131,63 @@ struct PartialStoreTests {
     #expect(try room.run(words: ["migrate", store] + chain).status == 0)
     #expect(try room.run(words: ["identify", store, "--json"] + chain).json().state?.text == "current")
   }
+
+  @Test func aStoreIsAModelOfItsOwnVersion() throws {
+    let room = try Room()
+    let (old, new) = (try room.store("old.sqlite"), try room.store("new.sqlite", version: "Zoo 10"))
+    // The model has no version identifier, so the version is called by the file.
+    let hashes = try #require(try room.run("model", "hash", old, "--json").json().versions?.list)
+    #expect(hashes.map { $0.name?.text } == ["old"])
+    let model = try room.run("model", "hash", room.model, "--json").json().versions?.list.first
+    #expect(hashes.first?.entityVersionHashes == model?.entityVersionHashes)
+    #expect(hashes.first?.versionChecksum == model?.versionChecksum)
+    let listed = try room.run("model", "list", old, room.model, "--json").json().models?.list
+    #expect(listed?.map { $0.name?.text } == ["old", "Zoo"])
+    let schema = try room.run("model", "schema", old, "--model-version", "old")
+    #expect(schema.output == (try room.run("model", "schema", room.model, "--model-version", "Zoo")).output)
+    // Two stores in order are a chain; what the hop drops was the operator's word.
+    let chain = ["--models", old, "--models", new]
+    let plan = try room.run(words: ["plan", old, "--json"] + chain).json()
+    #expect(plan.from?.text == "old" && plan.to?.text == "new" && plan.modelSource?.text == "models")
+    let copy = room.path("stores/copy.sqlite")
+    #expect(try room.run(words: ["migrate", old, "--output", copy] + chain).status == 0)
+    #expect(try room.run("verify", copy, "--models", new).status == 0)
+  }
+
+  @Test func aStoreOfNoKnownVersionIsOnlyTakenForOlderWhereNothingIsLost() throws {
+    let room = try Room()
+    func version(_ name: String) -> String { "\(room.model)/\(name).xcdatamodel" }
+    let store = try room.store("a.sqlite")
+    let found = try room.run("identify", store, "--models", version("Zoo 2"), "--json").json()
+    #expect(found.state?.text == "behind" && found.modelSource?.text == "store")
+    #expect(found.version?.text == "a" && found.targetVersion?.text == "Zoo 2")
+    let plan = try room.run("plan", store, "--models", version("Zoo 2"), "--json").json()
+    #expect(plan.modelSource?.text == "store")
+    #expect(plan.warnings?.list.contains { $0.code?.text == "own-model-used" } == true)
+    // The way back, and a version that drops something, look the same.
+    let newer = try room.store("b.sqlite", version: "Zoo 2")
+    for (path, target, property) in [(newer, "Zoo", "born"), (store, "Zoo 10", "colour")] {
+      let refused = try room.run("migrate", path, "--models", version(target))
+      #expect(refused.status == 65)
+      #expect(refused.errors.contains("Animal.\(property)") || refused.errors.contains(property), "\(refused.errors)")
+      #expect(refused.errors.contains("--models STORE"))
+    }
+    let migrated = try room.run("migrate", store, "--models", version("Zoo 2"))
+    #expect(migrated.status == 0, "\(migrated.errors)")
+    #expect(try room.run("verify", store, "--models", version("Zoo 2")).status == 0)
+    #expect(try room.run("dump", newer, "--models", version("Zoo 10")).status == 0)
+  }
+
+  @Test func aStoreWithoutACopyOfItsModelIsNoModel() throws {
+    let room = try Room()
+    let store = room.path("stores/ancient.sqlite")
+    try room.store("a.sqlite")
+    let made = try room.run(
+      "create", store, "--models", room.model, "--model-version", "Zoo", "--framework-version", "419")
+    try #require(made.status == 0, "\(made.errors)")
+    let outcome = try room.run("model", "hash", store)
+    #expect(outcome.status == 6)
+    #expect(outcome.errors.contains("Z_MODELCACHE") && outcome.errors.contains(".momd"))
+    #expect(try room.run("identify", store, "--models", store).status == 6)
+  }
 }

@@ -1,0 +1,61 @@
+// A store as a model: the copy of its model that Core Data keeps in Z_MODELCACHE. It is how SwiftData's versions are known,
+// which ship no model files.
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// Reads models out of stores.
+package enum StoreModels {
+  /// Is the path a SQLite database? Only plain files are; a link is followed, as for every model.
+  package static func isStore(_ path: FilePath) -> Bool {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var info = stat()
+    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return false }
+    let magic = Array("SQLite format 3\0".utf8)
+    var bytes = [UInt8](repeating: 0, count: magic.count)
+    let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    return count == magic.count && bytes == magic
+  }
+
+  /// The model that a store holds, as a model of one version.
+  package static func bundle(ofStoreAt path: FilePath) throws(HopdError) -> ModelBundle {
+    // The store's own name may not be a link when it is opened.
+    let file = path.withPlatformString { name in
+      guard let real = realpath(name, nil) else { return path }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
+    let location = StoreLocation(database: file)
+    let place = Place(file: path)
+    do {
+      let found = try StoreReader.withUnchangedStore(at: location) { try model(of: $0, at: location) }
+      guard let found else {
+        throw HopdError(
+          .noModels, "the store holds no copy of its model (Z_MODELCACHE), so it cannot stand in for one", at: place,
+          hint: "give the .momd, .mom, .xcdatamodeld or .xcdatamodel of its version")
+      }
+      return ModelBundle(
+        name: path.stem ?? path.string, path: path, versions: [found.model], currentVersionName: found.model.name,
+        warnings: found.warnings)
+    } catch {
+      throw (error as? HopdError ?? HopdError(.internalError, "the store's model cannot be read", cause: error))
+        .located(place)
+    }
+  }
+
+  /// The model that an open store holds, called by its version identifier, or by the store's file where it has none.
+  static func model(
+    of reader: StoreReader, at location: StoreLocation
+  ) throws -> (model: ManagedObjectModel, warnings: [ModelWarning])? {
+    let stem = location.database.stem ?? location.fileName
+    guard let found = try reader.cachedModel(name: stem) else { return nil }
+    guard let identifier = found.model.versionIdentifiers.filter({ !$0.isEmpty }).min() else { return found }
+    return (found.model.renamed(identifier), found.warnings)
+  }
+}
