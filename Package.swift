@@ -269,6 +269,7 @@ if Context.environment["HOPD_FUZZ"] != nil {
   }
   package.targets += [
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
+    fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),
     fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),
   ]

@@ -27,6 +27,30 @@ import Testing
       ]))
   }
 
+  @Test func everyArchiveReadsOrIsRefused() throws {
+    let files = try corpus("keyed-archive")
+    #expect(files.count >= 30)
+    var read: Set<String> = []
+    var refused: [String: HopdError] = [:]
+    for (name, bytes) in files {
+      do throws(HopdError) {
+        let model = try ModelReader.read(compiled: bytes, name: name).model
+        #expect(model.versionHashes.count == model.entities.count, "\(name)")
+        read.insert(name)
+      } catch {
+        #expect(error.code.exit == .dataError, "\(name): \(error)")
+        refused[name] = error
+      }
+    }
+    for name in ["library", "pair"] { #expect(read.contains(name), "\(refused[name]?.description ?? "")") }
+    #expect(
+      read.isDisjoint(with: [
+        "circle-own-parent", "circle-parents", "circle-entities-is-root", "circle-collections", "circle-class",
+        "circle-unique-tuples", "keys-fewer", "objects-fewer", "uid-out-of-range-all", "class-out-of-range", "no-class",
+        "unknown-class", "wrong-kinds", "deep-inheritance", "top-missing", "objects-empty",
+      ]), "\(read.sorted())")
+  }
+
   /// Files of Tests/FuzzCorpus, sorted by name.
   private func corpus(_ harness: String) throws -> [(name: String, bytes: [UInt8])] {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
