@@ -270,6 +270,7 @@ if Context.environment["HOPD_FUZZ"] != nil {
   package.targets += [
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
     fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
+    fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),
     fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),
   ]
