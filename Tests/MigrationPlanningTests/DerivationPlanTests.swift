@@ -133,10 +133,14 @@ import Testing
     let catalog = catalog([place(["lat", "lon"])], [place(["lat", "lon"], id: "Place")])
     let model = try catalog.model("V1")
     let table = try #require(StoreSchema(model: model, frameworkVersion: 1344).rTreeIndexes.first)
+    // How an R-Tree is archived in a store's copy of its model is not known either.
+    func remarks(_ plan: MigrationPlan) -> [HopdError.Code] {
+      plan.warnings.map(\.code).filter { $0 != .modelCacheLeftEmpty }
+    }
     // Without the table the index is left out, with it it is made under the new name.
-    #expect(try SmallStore(model).plan(catalog).warnings.map(\.code) == [.indexLeftOut])
+    #expect(remarks(try SmallStore(model).plan(catalog)) == [.indexLeftOut])
     let plan = try SmallStore(model, table.createStatement).plan(catalog)
-    #expect(plan.warnings.isEmpty)
+    #expect(remarks(plan).isEmpty)
     #expect(plan.hops.last?.destinationSchema.rTrees.map(\.name) == ["Z_RT_Site_where"])
     // Other columns, or a trigger that keeps it: the rule is not shown. A table of no index stays behind.
     for sql in [
@@ -144,12 +148,12 @@ import Testing
       table.createStatement
         + "; CREATE TRIGGER \(table.name)_INSERT AFTER INSERT ON ZPLACE BEGIN DELETE FROM \(table.name); END",
     ] {
-      #expect(try SmallStore(model, sql).plan(catalog).warnings.map(\.code) == [.indexLeftOut], "\(sql)")
+      #expect(remarks(try SmallStore(model, sql).plan(catalog)) == [.indexLeftOut], "\(sql)")
     }
     let stale = try SmallStore(
       model, table.createStatement + "; CREATE VIRTUAL TABLE Z_RT_Place_old USING RTREE (Z_PK, a, b)"
     ).plan(catalog)
-    #expect(stale.warnings.map(\.code) == [.indexLeftOut])
+    #expect(remarks(stale) == [.indexLeftOut])
     #expect(stale.warnings.first?.message.contains("Z_RT_Place_old") == true)
     #expect(stale.hops.last?.destinationSchema.rTrees.count == 1)
   }

@@ -24,6 +24,11 @@ enum Fixtures {
   /// Is the folder there?
   static var isAvailable: Bool { root != nil }
 
+  /// Is it the set whose figures the documents quote, and not another one named by HOPD_FIXTURES?
+  static var isStandardSet: Bool {
+    cases(in: "hash-vectors").count == 46 && cases(in: "stores").count == 28 && cases(in: "chains").count == 9
+  }
+
   /// Why tests are skipped.
   static let absence: Comment = "no fixtures: set HOPD_FIXTURES to their folder"
 
