@@ -55,7 +55,8 @@ extension ManagedObjectModel {
     }
     return ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: part,
-      configurations: [configuration: part.map(\.name)], composites: composites)
+      configurations: [configuration: part.map(\.name)], composites: composites
+    ).declaring(declaredVersionHashes.filter { inside.contains($0.key) })
   }
 
   /// Several models as one, as Core Data merges the models of an app. An entity that several of them define must have
@@ -67,8 +68,11 @@ extension ManagedObjectModel {
     var known: [String: (hash: VersionHash?, model: String)] = [:]
     var composites: [String: [Attribute]] = [:]
     var configurations: [String: [String]] = [:]
+    // What an app's compiled model states of an entity holds wherever the entity goes.
+    var declared: [String: VersionHash] = [:]
     var reasons: [HopdError] = []
     for model in models {
+      declared.merge(model.declaredVersionHashes) { first, _ in first }
       let hashes = model.versionHashes
       for entity in model.entities {
         guard let first = known[entity.name] else {
@@ -103,14 +107,16 @@ extension ManagedObjectModel {
     let identifiers = Set(models.flatMap(\.versionIdentifiers)).sorted()
     return ManagedObjectModel(
       name: name, versionIdentifiers: identifiers.isEmpty ? [""] : identifiers, entities: entities,
-      configurations: configurations, composites: composites)
+      configurations: configurations, composites: composites
+    ).declaring(declared)
   }
 
-  /// The same model under another name.
+  /// The same model under another name, which is no part of its hashes or of what it was compiled to.
   package func renamed(_ name: String) -> ManagedObjectModel {
     ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: entities, configurations: configurations,
-      composites: composites)
+      composites: composites
+    ).declaring(declaredVersionHashes).compiled(to: compiledForm)
   }
 
   private func quoted(_ names: [String]) -> String { names.map { "\"\($0)\"" }.joined(separator: ", ") }

@@ -99,4 +99,26 @@ import Testing
       }
     }
   }
+
+  /// Hashes that an app's VersionInfo.plist settles would be lost otherwise, and the store written with computed ones.
+  @Test func whatTheAppStatesOfAnEntityHoldsInEveryPart() throws {
+    let alpha = Entity(name: "Alpha", versionHashModifier: "m")
+    let stated = try #require(VersionHash(bytes: [UInt8](repeating: 7, count: 32)))
+    let model = ManagedObjectModel(
+      name: "V", entities: [alpha, Entity(name: "Beta", parentName: "Alpha"), Entity(name: "Gamma")],
+      configurations: ["Part": ["Alpha", "Beta"]]
+    ).declaring(["Alpha": stated]).compiled(to: [1, 2, 3])
+    let wanted = model.versionHashes
+    #expect(wanted["Alpha"] == stated)
+    #expect(try model.restricted(toConfiguration: "Part").versionHashes == wanted.filter { $0.key != "Gamma" })
+    #expect(try model.restricted(toConfiguration: "Part").compiledForm == nil)
+    #expect(model.renamed("W").versionHashes == wanted)
+    #expect(model.renamed("W").compiledForm == [1, 2, 3])
+    let other = ManagedObjectModel(name: "O", entities: [Entity(name: "Other")])
+    for models in [[model, other], [other, model]] {
+      let merged = try ManagedObjectModel.merging(models, name: "V + O")
+      #expect(merged.versionHashes == wanted.merging(other.versionHashes) { first, _ in first })
+      #expect(merged.uncertainHashes.isEmpty && merged.compiledForm == nil)
+    }
+  }
 }
