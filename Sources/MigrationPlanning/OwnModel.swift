@@ -58,11 +58,11 @@ struct OwnModelMatching {
     let version = version(before: target, of: bundle)
     do {
       let mapping = try MappingInference.infer(from: version.model, to: target.model)
-      let losses = OwnModelMatching.losses(mapping)
+      let losses = OwnModelMatching.losses(mapping, from: version.model, to: target.model)
       guard losses.isEmpty else {
         return .refused(
           unused(
-            "a hop from it to \(target.model.name) would drop what is listed, so the store may be newer than the models",
+            "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the models",
             hint: "if it is older, name the versions one by one, oldest first: --models STORE --models NEXT …, each a "
               + "store, a .mom or an .xcdatamodel", reasons: losses))
       }
@@ -96,15 +96,38 @@ struct OwnModelMatching {
       position: target.position - 1, isCurrent: false, isFromStoreItself: true)
   }
 
-  private static func losses(_ mapping: InferredMapping) -> [HopdError] {
+  /// What a hop takes away, whether it drops it or goes on without it: order, and values that are computed anew.
+  private static func losses(
+    _ mapping: InferredMapping, from old: ManagedObjectModel, to new: ManagedObjectModel
+  ) -> [HopdError] {
     mapping.entityMappings.flatMap { entity -> [HopdError] in
       guard let source = entity.sourceEntity else { return [] }
-      if entity.destinationEntity == nil {
+      guard let destination = entity.destinationEntity else {
         return [HopdError(.ownModelUnused, "the entity would be dropped", at: Place(entity: source))]
       }
-      return (entity.droppedAttributes + entity.droppedRelationships).map {
-        HopdError(.ownModelUnused, "the property would be dropped", at: Place(entity: source, property: $0))
+      func loss(_ property: String, _ what: String) -> HopdError {
+        HopdError(.ownModelUnused, what, at: Place(entity: source, property: property))
       }
+      let before = old.entity(named: source)
+      let after = new.entity(named: destination)
+      let attributes = before.map(old.allAttributes) ?? [:]
+      let derived = (after.map(new.allAttributes) ?? [:]).filter(\.value.isDerived)
+      let computed = entity.attributes.compactMap { pair -> HopdError? in
+        guard let name = pair.source, derived[pair.destination] != nil, attributes[name]?.isDerived == false else {
+          return nil
+        }
+        return loss(name, "its values would be computed anew")
+      }
+      let relationships = before.map(old.allRelationships) ?? [:]
+      let kept = after.map(new.allRelationships) ?? [:]
+      let unordered = entity.relationships.compactMap { pair -> HopdError? in
+        guard let pairs = pair.source, !pairs.isInverted, relationships[pairs.relationship]?.isOrdered == true,
+          kept[pair.destination]?.isOrdered == false
+        else { return nil }
+        return loss(pairs.relationship, "its order would be dropped")
+      }
+      return (entity.droppedAttributes + entity.droppedRelationships).map { loss($0, "the property would be dropped") }
+        + computed + unordered
     }
   }
 

@@ -341,6 +341,36 @@ import Testing
     #expect(refusal(content("Book", "a"), content("Tag", "a"))?.message.contains("each of A, C") == true)
   }
 
+  /// What a hop back would lose without dropping a property: an order, and values that would be computed anew.
+  @Test func aNewerStoreLosesNeitherOrderNorValues() {
+    func library(_ isOrdered: Bool, isDerived: Bool) -> [Entity] {
+      [
+        Entity(
+          name: "Book",
+          attributes: [
+            Attribute(
+              name: "count", type: .integer64, isOptional: true, derivationExpression: isDerived ? "pages.@count" : nil)
+          ],
+          relationships: [
+            Relationship(
+              name: "pages", destinationEntityName: "Page", inverseName: "book", isToMany: true, isOrdered: isOrdered)
+          ]),
+        Entity(
+          name: "Page",
+          relationships: [Relationship(name: "book", destinationEntityName: "Book", inverseName: "pages")]),
+      ]
+    }
+    func told(_ own: [Entity], _ given: [Entity]) -> [String?] {
+      let catalog = ModelCatalog(bundles: [bundle("L", [version("V1", [entity("Old")]), version("V2", given)])])
+      guard case .refused(let error) = answer(version("1.0", own), catalog) else { return [] }
+      return error.reasons.map(\.place.property)
+    }
+    #expect(told(library(true, isDerived: true), library(false, isDerived: true)) == ["pages"])
+    #expect(told(library(false, isDerived: false), library(false, isDerived: true)) == ["count"])
+    #expect(told(library(true, isDerived: false), library(false, isDerived: true)) == ["count", "pages"])
+    #expect(told(library(false, isDerived: true), library(true, isDerived: false)) == [])
+  }
+
   @Test func modelsGivenOneByOneAreAChainInTheirOrder() throws {
     func single(_ path: String, _ name: String, _ attributes: String...) -> ModelBundle {
       let model = version(name, [entity("Book", attributes.map { attribute($0) })])
