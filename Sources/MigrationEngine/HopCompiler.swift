@@ -180,7 +180,7 @@ package struct HopCompiler {
     if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
       return zeroExpression(below: declaring, lanes: lanes)
     }
-    let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, type: value.type) }
+    let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, for: value) }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: String)] = []
@@ -288,7 +288,7 @@ package struct HopCompiler {
 /// Default values as a store holds them (store-layout §7).
 package enum StoredDefault {
   /// The SQL literal of a default; nil where it is an object that only the app can store.
-  package static func literal(of value: AttributeDefault, type: AttributeType) -> String? {
+  package static func literal(of value: AttributeDefault, for attribute: Attribute) -> String? {
     switch value {
     case .integer(let number): String(number)
     case .boolean(let flag): flag ? "1" : "0"
@@ -296,7 +296,9 @@ package enum StoredDefault {
     // Decimal columns have NUMERIC affinity, which turns the text into a number as far as it is one exactly.
     case .decimal(let text): SQLiteValue.text(text).literal
     case .string(let text): SQLiteValue.text(text).literal
-    case .uuid(let bytes), .binary(let bytes): SQLiteValue.blob(bytes).literal
+    case .uuid(let bytes): SQLiteValue.blob(bytes).literal
+    case .binary(let bytes):
+      SQLiteValue.blob((attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] : []) + bytes).literal
     case .archived: nil
     }
   }

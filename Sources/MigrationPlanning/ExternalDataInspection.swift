@@ -213,51 +213,76 @@ struct ExternalDataInspection {
         guard case .attribute(let entity, let name) = column.role, let value = schema.model.entity(named: entity),
           let attribute = value.attributes.first(where: { $0.name == name }), attribute.type == .binary
         else { continue }
+        let parts = parts(of: name, in: value, schema)
+        // Plain at both ends: the count of values is enough.
+        guard attribute.hasExternalForm || parts.contains(where: \.hasForm) else { continue }
         var expected = ExternalDataExpectation()
-        var isConcerned = attribute.hasExternalForm
-        for (lane, hasForm) in lanes(of: name, in: value, schema) {
-          if hasForm {
-            isConcerned = true
-            let count = counts[lane.column]?[lane.number] ?? ExternalDataCount()
-            expected.inline &+= count.inline
-            expected.inlineBytes &+= count.inlineBytes
-            if left[lane] != nil {
-              expected.inline &+= count.found
-              expected.inlineBytes = expected.inlineBytes.addingReportingOverflow(count.foundBytes).partialValue
-            } else {
-              expected.found &+= count.found
-              expected.foundBytes = expected.foundBytes.addingReportingOverflow(count.foundBytes).partialValue
-              expected.missing &+= count.missing
-            }
-          } else if attribute.hasExternalForm {
-            let plain = try plainValues(lane, entity: entity, property: name)
-            expected.inline &+= plain.count
-            expected.inlineBytes &+= plain.bytes
-          } else {
-            // Plain at both ends: the count of values is enough.
-            isConcerned = false
-            break
-          }
-        }
-        if isConcerned { expectations[table.name, default: [:]][column.name] = expected }
+        for part in parts { try add(part, to: &expected, left: left, entity: entity, property: name) }
+        expectations[table.name, default: [:]][column.name] = expected
       }
     }
   }
 
-  /// The columns of the store behind an attribute of the result, and whether they have external storage there.
-  private func lanes(of attribute: String, in entity: Entity, _ schema: StoreSchema) -> [(Lane, hasForm: Bool)] {
+  /// Where the values of one entity of the store come from, for an attribute of the result.
+  private struct Part {
+    /// nil where a hop adds the attribute.
+    let lane: Lane?
+    /// Has the column external storage in the store?
+    let hasForm: Bool
+    /// What rows without a value get on the way.
+    let filler: [UInt8]?
+    let rows: Int64
+  }
+
+  private func parts(of attribute: String, in entity: Entity, _ schema: StoreSchema) -> [Part] {
     schema.model.subtree(of: entity).compactMap { member in
-      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), (rows[stored] ?? 0) > 0,
-        let number = journey.sourceSchema.number(of: stored),
-        case .column(let table, let name, _) = journey.origin(
-          ofAttribute: attribute, in: member.name, at: journey.end)
+      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), let count = rows[stored], count > 0,
+        let number = journey.sourceSchema.number(of: stored)
       else { return nil }
-      let column = Column(table: table, name: name)
-      return (Lane(column: column, number: number), counts[column] != nil)
+      func bytes(_ value: AttributeDefault?) -> [UInt8]? { if case .binary(let bytes)? = value { bytes } else { nil } }
+      switch journey.origin(ofAttribute: attribute, in: member.name, at: journey.end) {
+      case .null: return nil
+      case .constant(let value): return Part(lane: nil, hasForm: false, filler: bytes(value), rows: count)
+      case .column(let table, let name, let fallback):
+        let column = Column(table: table, name: name)
+        return Part(
+          lane: Lane(column: column, number: number), hasForm: counts[column] != nil, filler: bytes(fallback),
+          rows: count)
+      }
     }
   }
 
-  /// Values that get their prefix on the way. Anything but bytes has no form it could take.
+  private mutating func add(
+    _ part: Part, to expected: inout ExternalDataExpectation, left: [Lane: Place], entity: String, property: String
+  ) throws(SQLiteError) {
+    func add(_ count: Int64, bytes: Int64) {
+      expected.inline &+= count
+      expected.inlineBytes = expected.inlineBytes.addingReportingOverflow(bytes).partialValue
+    }
+    var values: Int64 = 0
+    if let lane = part.lane, part.hasForm {
+      let count = counts[lane.column]?[lane.number] ?? ExternalDataCount()
+      values = count.inline &+ count.references
+      add(count.inline, bytes: count.inlineBytes)
+      if left[lane] != nil {
+        add(count.found, bytes: count.foundBytes)
+      } else {
+        expected.found &+= count.found
+        expected.foundBytes = expected.foundBytes.addingReportingOverflow(count.foundBytes).partialValue
+        expected.missing &+= count.missing
+      }
+    } else if let lane = part.lane {
+      let plain = try plainValues(lane, entity: entity, property: property)
+      values = plain.count
+      add(plain.count, bytes: plain.bytes)
+    }
+    guard let filler = part.filler else { return }
+    let filled = max(0, part.rows &- values)
+    add(filled, bytes: filled.multipliedReportingOverflow(by: Int64(filler.count)).partialValue)
+  }
+
+  /// Values of a plain column that get their prefix on the way, or share a column of the result with values that had
+  /// one. Anything but bytes has no form it could take.
   private mutating func plainValues(
     _ lane: Lane, entity: String, property: String
   ) throws(SQLiteError) -> (count: Int64, bytes: Int64) {
@@ -272,7 +297,7 @@ struct ExternalDataInspection {
       findings.add(
         HopdError(
           .externalDataMalformed,
-          "external storage is switched on, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
+          "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
           at: Place(entity: entity, property: property, row: row),
           hint: "restore a backup, or set \(lane.column.table).\(lane.column.name) of these rows right"))
     }
@@ -288,7 +313,7 @@ struct ExternalDataInspection {
         else {
           continue
         }
-        carried.formUnion(lanes(of: property, in: entity, schema).map(\.0))
+        carried.formUnion(parts(of: property, in: entity, schema).compactMap(\.lane))
       }
     }
     var dropped: Int64 = 0

@@ -125,7 +125,8 @@ struct ObjectOracle {
     case .string(let text): .string(text)
     case .date(let seconds): .string(date(seconds))
     case .decimal(let text): .string(text)
-    case .uuid, .binary, .archived: .null
+    case .binary(let bytes): .string(Data(bytes).base64EncodedString())
+    case .uuid, .archived: .null
     }
   }
 
@@ -180,7 +181,12 @@ struct ObjectOracle {
           if wasOrdered { targets = ids(object.relationships[old.relationship.name]) }
         }
       }
-      let surviving = targets.compactMap { newID[$0] }
+      // A relationship that moved down leaves behind those that do not have it any more.
+      let possible = Set(
+        destination.entity(named: relationship.destinationEntityName).map {
+          destination.subtree(of: $0).map(\.name)
+        } ?? [])
+      let surviving = targets.compactMap { newID[$0] }.filter { possible.contains(String($0.prefix { $0 != "/" })) }
       if relationship.isToMany {
         // Unordered ones are dumped by key; ones that become ordered are numbered by key.
         let sorted = relationship.isOrdered && wasOrdered ? surviving : surviving.sorted { key($0) < key($1) }
