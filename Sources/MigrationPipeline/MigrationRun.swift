@@ -108,8 +108,10 @@ final class MigrationRun {
     stage = .plan
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
-      store: store, catalog: request.catalog, target: request.target, infer: request.infer, naming: request.naming,
-      history: request.history, memoryLimit: request.engine.memoryLimit, reader: reader)
+      store: store, catalog: request.catalog, target: request.target,
+      rules: PlanningRules(
+        infer: request.infer, naming: request.naming, history: request.history,
+        memoryLimit: request.engine.memoryLimit), reader: reader)
     // What no statement can do is refused here, before anything is written.
     for hop in plan.hops {
       _ = try HopCompiler.compile(

@@ -13,16 +13,14 @@ import SystemPackage
 package enum MigrationPlanner {
   /// The plan that brings `store` to `target`; it has no hops when the store is there already.
   ///
-  /// `reader` reads the store, unchanged or under the migration's lock. `naming` settles self many-to-many tables of the
-  /// last version; `history` says what becomes of a store with persistent history; `memoryLimit` bounds the files that may
-  /// become values of columns. Throws `no-route`, or a refusal with every reason: layout, tables, rows.
+  /// `reader` reads the store, unchanged or under the migration's lock. Throws `no-route`, or a refusal with every
+  /// reason: layout, tables, rows.
   package static func plan(
-    store: IdentifiedStore, catalog: ModelCatalog, target: TargetVersion = .current, infer: Bool = true,
-    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear, memoryLimit: Int64 = 64 << 20,
-    reader: StoreReader
+    store: IdentifiedStore, catalog: ModelCatalog, target: TargetVersion = .current,
+    rules: PlanningRules = PlanningRules(), reader: StoreReader
   ) throws -> MigrationPlan {
     do {
-      return try plan(store, catalog, target, infer, naming, history, memoryLimit, reader)
+      return try plan(store, catalog, target, rules, reader)
     } catch let error as HopdError {
       throw error.located(Place(store: store.location.database))
     } catch let error as SQLiteError {
@@ -51,14 +49,14 @@ package enum MigrationPlanner {
   }
 
   private static func plan(
-    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ infer: Bool,
-    _ naming: JoinTableNaming, _ historyRule: HistoryRule, _ memoryLimit: Int64, _ reader: StoreReader
+    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ rules: PlanningRules,
+    _ reader: StoreReader
   ) throws -> MigrationPlan {
     let place = Place(store: store.location.database)
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let graph = MigrationGraph(versions: store.line.versions, infer: infer)
+    let graph = MigrationGraph(versions: store.line.versions, infer: rules.infer)
     let edges = try graph.route(from: store.version, to: target)
     let framework = store.metadata.frameworkVersion
     let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
@@ -88,48 +86,16 @@ package enum MigrationPlanner {
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
       findings.add(error)
     }
-    var schemas = [sourceSchema]
-    var cleared: [ClearedTable] = []
-    var computed: [[SchemaDerivation]] = []
-    if let last = edges.last {
-      let decision = JoinTableDecision(journey: journey, destination: last.destination.model, given: naming)
+    var layout: LayoutDecision?
+    if !edges.isEmpty {
+      let decision = try LayoutDecision(
+        journey: journey, edges: edges, store: store, inspection: inspection, provenNames: provenNames, rules: rules,
+        reader: reader)
       for error in decision.findings.errors { findings.add(error) }
       warnings += decision.warnings
-      // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
-      schemas += edges.dropLast().map { edge in
-        StoreSchema(
-          model: edge.destination.model, frameworkVersion: framework,
-          observed: .internalStore(of: edge.destination.model))
-      }
-      var observed = ObservedLayout(provenNames: provenNames, hasRTrees: inspection.rTrees.showsForm)
-      func finalSchema() -> StoreSchema {
-        StoreSchema(
-          model: last.destination.model, frameworkVersion: framework, naming: decision.naming, observed: observed)
-      }
-      let derivations = DerivationDecision(
-        journey: journey, schemas: schemas + [finalSchema()], objects: inspection.objects)
-      for error in derivations.findings.errors { findings.add(error) }
-      computed = derivations.computed
-      observed.carriedDerivations = derivations.carried
-      observed.carriedTriggers = derivations.triggers
-      schemas.append(finalSchema())
-      let history = try HistoryInspection(
-        reader: reader, destination: last.destination.model, hop: edges.count - 1, rule: historyRule)
-      for error in history.findings.errors { findings.add(error) }
-      // Only the last store is kept: the ones between need no history.
-      schemas[schemas.count - 1].history = history.layout
-      cleared = history.cleared
-      warnings += history.warnings
-      let autoVacuum = try reader.connection.integer(
-        "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")
-      warnings += store.metadata.contradictions(autoVacuum: autoVacuum ?? 0)
-      if framework > FrameworkVersion.newestKnown {
-        warnings += [FrameworkVersion.remark(on: framework)].compactMap(\.self)
-      }
+      layout = decision
     }
-    for schema in edges.isEmpty ? [] : schemas {
-      for error in schema.unsupported where error.code == .layoutUnsupported { findings.add(error) }
-    }
+    let schemas = layout?.schemas ?? [sourceSchema]
     try findings.throwIfAny(at: place)
 
     var rows = RowInspection(journey: journey, reader: reader)
@@ -147,19 +113,19 @@ package enum MigrationPlanner {
     let finalSchema = schemas.last ?? sourceSchema
     let external = try ExternalDataInspection(
       journey: journey, reader: reader, location: store.location, rows: rows.rows, finalSchema: finalSchema,
-      memoryLimit: memoryLimit)
+      memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
     let expectation = try ExpectationCounting(
       journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
       externalData: external.expectations
     ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
-    let hops = hops(edges: edges, schemas: schemas, computed: computed, journey: journey, rows: rows.rows)
+    let hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(
-      store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: cleared,
+      store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
       fingerprint: PlanFingerprint.of(

@@ -37,8 +37,10 @@ struct PlanCommand: HopctlCommand {
         found,
         try PlanCommand.needsPlan(found).map {
           try MigrationPlanner.plan(
-            store: $0, catalog: loaded.catalog, target: wanted, infer: loaded.watch?.infer ?? true, naming: naming,
-            history: target.history(loaded.watch), memoryLimit: loaded.memoryLimit ?? 64 << 20, reader: reader)
+            store: $0, catalog: loaded.catalog, target: wanted,
+            rules: PlanningRules(
+              infer: loaded.watch?.infer ?? true, naming: naming, history: target.history(loaded.watch),
+              memoryLimit: loaded.memoryLimit ?? 64 << 20), reader: reader)
         }
       )
     }

@@ -31,7 +31,7 @@ import Testing
   private func plan(_ store: SmallStore, _ rule: HistoryRule = .clear) throws -> MigrationPlan {
     let identified = try #require(try store.identify(simple).identified)
     return try StoreReader.withUnchangedStore(at: store.location) { reader in
-      try MigrationPlanner.plan(store: identified, catalog: simple, history: rule, reader: reader)
+      try MigrationPlanner.plan(store: identified, catalog: simple, rules: PlanningRules(history: rule), reader: reader)
     }
   }
 

@@ -105,7 +105,8 @@ final class SmallStore {
     let store = try #require(try identify(catalog, target).identified)
     return try StoreReader.withUnchangedStore(at: location) { reader in
       try MigrationPlanner.plan(
-        store: store, catalog: catalog, target: target, infer: infer, naming: naming, reader: reader)
+        store: store, catalog: catalog, target: target, rules: PlanningRules(infer: infer, naming: naming),
+        reader: reader)
     }
   }
 }

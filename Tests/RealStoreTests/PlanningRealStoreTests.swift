@@ -50,7 +50,7 @@ private final class StoreCopy {
         reader: reader, location: location, catalog: catalog, target: target)
       let store = try #require(assessment.identified, "\(assessment.explanation?.description ?? "")")
       return try MigrationPlanner.plan(
-        store: store, catalog: catalog, target: target, naming: naming, reader: reader)
+        store: store, catalog: catalog, target: target, rules: PlanningRules(naming: naming), reader: reader)
     }
   }
 }

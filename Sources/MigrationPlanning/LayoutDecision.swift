@@ -1,0 +1,65 @@
+// How the store looks after each hop: the layout of every version on the way, and what of the store as it is must be
+// known for the last one (names of tables, triggers, R-Trees, history), which is the one that Core Data will open.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+/// The layouts along a journey, from the store as it is to the last version.
+struct LayoutDecision {
+  /// One layout per version, the store's own first.
+  private(set) var schemas: [StoreSchema]
+  /// Derived attributes whose values each hop computes.
+  private(set) var computed: [[SchemaDerivation]] = []
+  /// Tables of persistent history whose rows go.
+  private(set) var clearedHistory: [ClearedTable] = []
+  private(set) var findings = Findings()
+  private(set) var warnings: [HopdError] = []
+
+  /// Decides for a journey of at least one hop, whose source shows `provenNames` and was inspected.
+  init(
+    journey: Journey, edges: [MigrationGraph.Edge], store: IdentifiedStore, inspection: StoreInspection,
+    provenNames: Set<String>, rules: PlanningRules, reader: StoreReader
+  ) throws {
+    let framework = journey.sourceSchema.frameworkVersion
+    schemas = [journey.sourceSchema]
+    guard let last = edges.last?.destination.model else { return }
+    let decision = JoinTableDecision(journey: journey, destination: last, given: rules.naming)
+    for error in decision.findings.errors { findings.add(error) }
+    warnings += decision.warnings
+    // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
+    schemas += edges.dropLast().map { edge in
+      StoreSchema(
+        model: edge.destination.model, frameworkVersion: framework,
+        observed: .internalStore(of: edge.destination.model))
+    }
+    var observed = ObservedLayout(provenNames: provenNames, hasRTrees: inspection.rTrees.showsForm)
+    func layout() -> StoreSchema {
+      StoreSchema(model: last, frameworkVersion: framework, naming: decision.naming, observed: observed)
+    }
+    let derivations = DerivationDecision(
+      journey: journey, schemas: schemas + [layout()], objects: inspection.objects)
+    for error in derivations.findings.errors { findings.add(error) }
+    computed = derivations.computed
+    observed.carriedDerivations = derivations.carried
+    observed.carriedTriggers = derivations.triggers
+    var final = layout()
+    let history = try HistoryInspection(
+      reader: reader, destination: last, hop: edges.count - 1, rule: rules.history)
+    for error in history.findings.errors { findings.add(error) }
+    // Only the last store is kept: the ones between need no history.
+    final.history = history.layout
+    clearedHistory = history.cleared
+    warnings += history.warnings
+    schemas.append(final)
+    let autoVacuum = try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")
+    warnings += store.metadata.contradictions(autoVacuum: autoVacuum ?? 0)
+    if framework > FrameworkVersion.newestKnown {
+      warnings += [FrameworkVersion.remark(on: framework)].compactMap(\.self)
+    }
+    for schema in schemas {
+      for error in schema.unsupported where error.code == .layoutUnsupported { findings.add(error) }
+    }
+  }
+}
