@@ -120,11 +120,18 @@ extension MigrationRun {
       database: try files.canonical(request.location.directory).appending(request.location.fileName)
     ).externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
+    // What is missing was told by the plan; anything more went away while nothing held the source's files.
+    var missing = plan.expectation.externalData.values.flatMap(\.values).reduce(Int64(0)) { $0 &+ $1.missing }
     for column in columns {
       try ExternalDataCensus.forEachReference(column, reader: reader) { name in
         try checkStop()
-        // What is missing was told by the plan.
-        guard case .file(let bytes) = source.status(of: name) else { return }
+        guard case .file(let bytes) = source.status(of: name) else {
+          missing -= 1
+          if missing >= 0 { return }
+          throw HopdError(
+            .storeBusy, "an external file went away while the store was copied",
+            at: Place(file: from.appending(name.text)), hint: "try again when the app is done")
+        }
         if !hasMadeExternalData { try makeExternalDataDirectory(of: destination) }
         let target = destination.externalDataDirectory.appending(name.text)
         guard try files.status(target) == nil else { return }

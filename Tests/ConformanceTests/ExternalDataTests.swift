@@ -399,4 +399,24 @@ private final class ExternalWorld {
     }
     #expect(after == objects)
   }
+
+  /// Nothing keeps an app from taking its files away while a copy is made: then there is no copy, rather than half of one.
+  @Test func aFileThatGoesWhileACopyIsMadeLeavesNoCopy() throws {
+    let world = try ExternalWorld([true, true])
+    try world.refer(try world.assetKey(), to: ExternalWorld.uuids[0])
+    let output = world.folder.appending("copy.sqlite")
+    let files = world.files()
+    #expect(files.count > 1)
+    let gone = world.location.externalDataDirectory.appending(try #require(files.last)).string
+    let error = #expect(throws: MigrationFailure.self) {
+      try MigrationPipeline().run(world.request(output: output), stop: StopSignal()) { event in
+        if case .replacing = event { try? FileManager.default.removeItem(atPath: gone) }
+      }
+    }
+    #expect(error?.error.code == .storeBusy)
+    let left = try FileManager.default.contentsOfDirectory(atPath: world.folder.string)
+    #expect(!left.contains { $0.contains("copy") }, "\(left)")
+    // What was missing before is carried as it was.
+    #expect(try world.migrate(world.request(output: output)).result == .migrated)
+  }
 }
