@@ -91,7 +91,7 @@ package struct StoreVerifier {
     let content = ContentChecks(reader: reader, schema: schema, expectation: expectation)
     var checks = [try structure.schemaText(), try structure.metadata(comparedWith: sourceMetadata)]
     checks.append(try structure.entityNumbers())
-    checks.append(try structure.modelCache())
+    checks.append(try structure.modelCache(isOurs: expectation != nil))
     // Content queries name the schema's tables and columns; without them there is nothing more to ask.
     guard checks.allSatisfy({ $0.name != "schema" || $0.passed }) else { return checks }
     checks.append(try content.primaryKeys())

@@ -15,7 +15,7 @@ struct StructureChecks {
     let objects = try reader.schemaObjects()
     var problems: [String] = []
     let byName = Dictionary(objects.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    let bookkeeping = [("Z_PRIMARYKEY", true), ("Z_METADATA", true), ("Z_MODELCACHE", false)]
+    let bookkeeping = [("Z_PRIMARYKEY", true), ("Z_METADATA", true), ("Z_MODELCACHE", isExact && schema.hasModelCache)]
     for (name, isRequired) in bookkeeping where isRequired && byName[name]?.type != "table" {
       problems.append("the table \(name) is missing")
     }
@@ -137,8 +137,14 @@ struct StructureChecks {
   }
 
   /// The copy of the model, where the store carries one, is of the version that the store has.
-  func modelCache() throws -> VerificationCheck {
+  ///
+  /// `isOurs` asks for the very copy that hopd writes, and for one wherever it can write it.
+  func modelCache(isOurs: Bool) throws -> VerificationCheck {
     do {
+      if isOurs, let wanted = try? ModelCache.content(for: schema), try reader.modelCacheContent() != wanted {
+        return VerificationCheck(
+          name: "model-cache", passed: false, detail: "the copy of the model is missing, or not that of the model")
+      }
       let cached = try reader.cachedModel(name: schema.model.name)
       return VerificationCheck(
         name: "model-cache", passed: true,

@@ -16,7 +16,7 @@ import SystemPackage
 import Testing
 
 /// Makes stores of one version and takes them along others.
-private final class Workshop {
+final class Workshop {
   let folder: FilePath
   private var counter = 0
 
