@@ -17,10 +17,7 @@ struct RTreeInspection {
   private let expected: Set<String>
 
   init(schema: StoreSchema, objects: [SchemaObject], reader: StoreReader) throws(SQLiteError) {
-    let found = objects.filter { object in
-      object.type == "table" && object.name.hasPrefix("Z_RT_")
-        && object.sql?.uppercased().contains(" USING RTREE") == true
-    }
+    let found = objects.filter { $0.name.hasPrefix("Z_RT_") && $0.isRTree }
     tables = Set(found.map(\.name))
     shadowTables = Set(found.flatMap { SchemaRTree.shadowTables(of: $0.name) })
     expected = Set(schema.rTreeIndexes.map(\.name))
@@ -43,6 +40,20 @@ struct RTreeInspection {
 }
 
 extension SchemaObject {
+  /// Is it a virtual table of SQLite's R-Tree module, and of no other?
+  ///
+  /// SQLite keeps the text from the name on as it was typed. The words alone prove nothing: they may stand in a default
+  /// value of a plain table, and everything in that table would be lost.
+  fileprivate var isRTree: Bool {
+    let start = "CREATE VIRTUAL TABLE "
+    guard type == "table", let sql, sql.hasPrefix(start) else { return false }
+    let text = sql.dropFirst(start.count)
+    guard let written = [name, SQLiteIdentifier.quoted(name)].first(where: { text.hasPrefix($0) }) else { return false }
+    let words = text.dropFirst(written.count).split(maxSplits: 2) { $0.isWhitespace || $0 == "(" }
+    return words.count == 3 && text.dropFirst(written.count).first?.isWhitespace == true
+      && words[0].uppercased() == "USING" && words[1].uppercased() == "RTREE"
+  }
+
   /// Is one of the names a word of its text?
   fileprivate func speaks(of names: Set<String>) -> Bool {
     (sql ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.contains {

@@ -156,6 +156,31 @@ import Testing
     #expect(remarks(stale) == [.indexLeftOut])
     #expect(stale.warnings.first?.message.contains("Z_RT_Place_old") == true)
     #expect(stale.hops.last?.destinationSchema.rTrees.count == 1)
+    // SQLite's own way to write the name, and no space before the list.
+    let quoted = table.createStatement.replacing(table.name, with: "\"\(table.name)\"").replacing(
+      "RTREE (", with: "rtree(")
+    #expect(remarks(try SmallStore(model, quoted).plan(catalog)).isEmpty)
+  }
+
+  /// What only looks like an R-Tree is somebody's table: leaving it behind would lose it.
+  @Test func tablesThatOnlyClaimToBeRTreesAreRefused() throws {
+    let catalog = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x")]), entity("B")])
+    for (sql, tables) in [
+      (
+        "CREATE TABLE Z_RT_A_x (a TEXT DEFAULT ' USING RTREE'); CREATE TABLE Z_RT_A_x_node (mine TEXT)",
+        ["Z_RT_A_x", "Z_RT_A_x_node"]
+      ),
+      ("CREATE VIRTUAL TABLE Z_RT_A_x USING rtree_i32 (Z_PK, a, b)", ["Z_RT_A_x"]),
+      ("CREATE VIRTUAL TABLE Z_RT_A_x USING fts5 (mine, prefix = '2') -- USING RTREE (a)", ["Z_RT_A_x"]),
+    ] {
+      let error = refused { try SmallStore(try catalog.model("V1"), sql).plan(catalog) }
+      let all = error.map { [$0] + $0.reasons } ?? []
+      for table in tables {
+        #expect(
+          all.contains { $0.code == .unknownTable && $0.message.contains("table \(table)") },
+          "\(sql): \(error?.description ?? "accepted")")
+      }
+    }
   }
 
   @Test func namesOutsideASCIIAreKnownFromTheStore() throws {
