@@ -78,17 +78,25 @@ extension HopdError {
 }
 
 extension HopdError: CustomStringConvertible {
+  /// Place and message in one line, whatever names of models and stores are in it.
+  package var headline: String {
+    let text = message.printableLine
+    return place.isEmpty ? text : "\(place): \(text)"
+  }
+
   /// Several lines: message and place, each reason, the cause, the hint. Fit for a terminal and for MESSAGE=.
   package var description: String {
-    var lines = [place.isEmpty ? message : "\(place): \(message)"]
+    var lines = [headline]
     for reason in reasons {
       lines.append("  - " + reason.description.replacingNewlines(with: "\n    "))
     }
     if let cause {
-      lines.append("  because: \(cause)")
+      // The cause may be an error with lines of its own, and never begins one of ours.
+      let text = "\(cause)".clipped().escapingControls(keepingNewlines: true)
+      lines.append("  because: " + text.replacingNewlines(with: "\n    "))
     }
     if let hint {
-      lines.append("  hint: \(hint)")
+      lines.append("  hint: \(hint.printableLine)")
     }
     return lines.joined(separator: "\n")
   }

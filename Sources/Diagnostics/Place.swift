@@ -57,12 +57,12 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
       if let column { text += ":\(column)" }
       parts.append(text)
     }
-    if let key { parts.append(key) }
-    if let hop { parts.append("hop \(hop)") }
+    if let key { parts.append(key.printableLine) }
+    if let hop { parts.append("hop \(hop.printableLine)") }
     if let entity {
-      parts.append(property.map { "\(entity).\($0)" } ?? entity)
+      parts.append(property.map { "\(entity.printableLine).\($0.printableLine)" } ?? entity.printableLine)
     } else if let property {
-      parts.append(property)
+      parts.append(property.printableLine)
     }
     if let row { parts.append("row \(row)") }
     return parts.joined(separator: ", ")
@@ -83,16 +83,7 @@ extension FilePath {
         cursor += 1
       }
       if let whole = String(validating: bytes, as: UTF8.self) {
-        for scalar in whole.unicodeScalars {
-          if scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format
-            || scalar.properties.generalCategory == .lineSeparator
-            || scalar.properties.generalCategory == .paragraphSeparator
-          {
-            text += scalar.value < 0x100 ? "\\x" + hex(UInt8(scalar.value)) : "\\u{\(String(scalar.value, radix: 16))}"
-          } else {
-            text.unicodeScalars.append(scalar)
-          }
-        }
+        text = whole.escapingControls(keepingNewlines: false)
       } else {
         for byte in bytes {
           if byte >= 0x20 && byte < 0x7f {

@@ -251,8 +251,3 @@ package struct MigrationReporter: Sendable {
     String(seconds > 0 && seconds < 1e12 ? max(1, Int64(seconds * 1e6)) : 1)
   }
 }
-
-extension HopdError {
-  /// One line: the place and the message, without cause and hint.
-  var headline: String { place.isEmpty ? message : "\(place): \(message)" }
-}

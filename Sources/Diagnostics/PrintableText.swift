@@ -1,0 +1,48 @@
+// Text from strangers' files made fit for a line on a terminal or in a log. Names in models and stores may hold anything:
+// a newline must not forge a second message, an escape sequence must not reach the terminal, and a name of a megabyte must
+// not bury the rest.
+
+extension Unicode.Scalar {
+  /// Neither a control character nor one that changes how a line reads.
+  fileprivate var isLineSafe: Bool {
+    switch properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: false
+    default: true
+    }
+  }
+
+  /// The character as `\xNN` or `\u{…}`.
+  fileprivate var escaped: String {
+    let digits = String(value, radix: 16)
+    return value < 0x100 ? "\\x" + (digits.utf8.count == 1 ? "0" : "") + digits : "\\u{\(digits)}"
+  }
+}
+
+extension String {
+  /// The text with control characters shown as `\xNN` or `\u{…}`; newlines may stay where they are the text's own.
+  func escapingControls(keepingNewlines: Bool) -> String {
+    if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
+    var result = ""
+    for scalar in unicodeScalars {
+      if scalar.isLineSafe || (keepingNewlines && scalar == "\n") {
+        result.unicodeScalars.append(scalar)
+      } else {
+        result += scalar.escaped
+      }
+    }
+    return result
+  }
+
+  /// The text with its middle left out where it has more characters than a reader can want, which also says so.
+  func clipped(to limit: Int = 2000) -> String {
+    // A character may have any number of scalars: these are counted.
+    guard utf8.count > limit, unicodeScalars.count > limit else { return self }
+    let end = limit / 4
+    let left = unicodeScalars.count - limit
+    return String(unicodeScalars.prefix(limit - end)) + "… (\(left) characters left out) …"
+      + String(unicodeScalars.suffix(end))
+  }
+
+  /// One line, fit to be printed.
+  var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
+}
