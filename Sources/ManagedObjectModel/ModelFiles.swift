@@ -22,7 +22,8 @@ enum ModelFiles {
     var info = stat()
     guard path.withPlatformString({ stat($0, &info) }) == 0 else {
       let code = errno
-      if code == ENOENT || code == ENOTDIR { return .missing }
+      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what lies beside it.
+      if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) { return .missing }
       throw error(code, "cannot look at it", path)
     }
     switch info.st_mode & S_IFMT {

@@ -27,6 +27,21 @@ package enum ModelReader {
   /// `declaredOrder` names all versions, oldest first; empty means the natural order of their names. Throws one error
   /// that holds the faults of all versions.
   package static func read(at path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
+    do throws(HopdError) {
+      return try readForm(at: path, declaredOrder: declaredOrder)
+    } catch {
+      var failure = error
+      switch error.code {
+      case _ where error.hint != nil || !error.reasons.isEmpty: break
+      case .notFound: failure.hint = "Check the path."
+      case .modelTooLarge: failure.hint = "No app has a model of this size: was the right file named, and is it whole?"
+      default: failure.hint = "Open the model in Xcode and save it again, or copy it from the app again."
+      }
+      throw failure
+    }
+  }
+
+  private static func readForm(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     switch (Form(of: path), try ModelFiles.kind(of: path)) {
     case (_, .missing):

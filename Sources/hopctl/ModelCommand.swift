@@ -19,7 +19,8 @@ struct ModelCommand: ParsableCommand {
         .usage, found.isEmpty ? "there is no model here" : "there are \(found.count) models here",
         at: Place(file: FilePath(path)),
         hint: found.isEmpty
-          ? "name a .xcdatamodeld or .xcdatamodel" : "name one of: \(found.map(\.printable).joined(separator: ", "))")
+          ? "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"
+          : "name one of: \(found.map(\.printable).joined(separator: ", "))")
     }
     return try ModelReader.read(at: first)
   }

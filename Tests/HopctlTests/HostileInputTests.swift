@@ -48,4 +48,30 @@ struct HostileInputTests {
     #expect(outcome.errors.utf8.count < 8000)
     #expect(outcome.errors.contains("characters left out") && outcome.errors.contains("hint: Copy the whole .momd"))
   }
+
+  @Test func linksThatLeadNowhereHideNoModelBesideThem() throws {
+    let room = try Room()
+    for name in ["loop", "loop.mom", "loop.xcdatamodeld"] {
+      try #require(symlink(name, room.path(name)) == 0)
+    }
+    let list = try room.run("model", "list", room.path.string, "--json")
+    #expect(list.status == 0, "\(list.errors)")
+    #expect(try list.json().models?.list.count == 1)
+    for arguments in [["model", "hash"], ["model", "list"]] {
+      let outcome = try room.run(words: arguments + [room.path("loop.mom"), "--json"])
+      #expect([64, 66, 6].contains(outcome.status))
+      #expect(outcome.errors.contains("loop.mom") && outcome.errors.contains("hint: "))
+    }
+  }
+
+  @Test func modelsBeyondAllSizeAreToldWithAWayOut() throws {
+    let room = try Room()
+    try room.file("Huge.mom", "")
+    try #require(truncate(room.path("Huge.mom"), 20 << 30) == 0)
+    for path in [room.path("Huge.mom"), room.path("none.mom"), room.path("none.momd")] {
+      let store = try room.run("identify", room.path("none.sqlite"), "--models", path)
+      #expect(store.status == (path.hasSuffix("Huge.mom") ? 65 : 66), "\(store.errors)")
+      #expect(store.errors.contains(path) && store.errors.contains("hint: "), "\(store.errors)")
+    }
+  }
 }
