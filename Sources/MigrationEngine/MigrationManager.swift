@@ -211,6 +211,7 @@ package struct MigrationManager {
       return HopdError(
         .inputOutput, "the disk reports an error", at: place, cause: error, hint: "the store is untouched")
     }
+    if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
     return HopdError(
       .internalError, "SQLite refused a statement of the hop", at: place, cause: error,
       hint: "the store is untouched; please report this with the journal at level debug")

@@ -19,6 +19,8 @@ extension HopdError.Code {
   package static let storeDamaged = HopdError.Code("store-damaged", exit: .dataError)
   /// The header is no SQLite header but the file is shaped like an encrypted database.
   package static let storeEncrypted = HopdError.Code("store-encrypted", exit: .dataError)
+  /// The store's tables need what SQLite alone does not have.
+  package static let schemaForeign = HopdError.Code("schema-foreign", exit: .dataError)
   /// Another process holds the store, or changed it while it was read.
   package static let storeBusy = HopdError.Code("store-busy", exit: .unavailable, isRetryable: true)
 }
@@ -254,7 +256,16 @@ extension StoreReader {
         .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
         hint: "restore the store from a backup")
     }
+    if error.isForeignSchema { return foreignSchema(error, at: place) }
     return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error, hint: "please report this")
+  }
+
+  /// The refusal of a store that SQLite alone cannot read: somebody put tables or columns of his own kind into it.
+  package static func foreignSchema(_ error: SQLiteError, at place: Place) -> HopdError {
+    HopdError(
+      .schemaForeign, "a table of the store needs an extension of SQLite, which no table of Core Data does", at: place,
+      cause: error,
+      hint: "open it with the program that changed its tables and drop what needs the extension, or restore a backup")
   }
 
   private struct FileStamps: Equatable {

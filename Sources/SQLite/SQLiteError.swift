@@ -31,6 +31,16 @@ package struct SQLiteError: Error, Sendable, Hashable {
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// Does a row break a uniqueness constraint? SQLITE_CONSTRAINT_UNIQUE is a computed macro that Swift does not import.
   package var isUniqueness: Bool { extendedCode == SQLITE_CONSTRAINT | (8 << 8) }
+  /// Does the schema of the file ask for a module, function or collation that SQLite does not have here, or may not run?
+  ///
+  /// Core Data's own tables ask for none. There is no code for it, and the messages are SQLite's own.
+  package var isForeignSchema: Bool {
+    code == SQLITE_ERROR
+      && [
+        "no such module: ", "no such function: ", "unknown function: ", "no such collation sequence: ",
+        "unsafe use of ",
+      ].contains { message.hasPrefix($0) }
+  }
   /// Did a read, write or sync fail?
   package var isInputOutput: Bool { code == SQLITE_IOERR }
 }

@@ -74,4 +74,39 @@ struct HostileInputTests {
       #expect(store.errors.contains(path) && store.errors.contains("hint: "), "\(store.errors)")
     }
   }
+
+  /// Tables that need an extension of SQLite are the file's fault, not the program's.
+  @Test func tablesThatNeedAnExtensionAreRefused() throws {
+    let room = try Room()
+    let schemas = [
+      "DROP TABLE ZKEEPER; INSERT INTO sqlite_master VALUES ('table', 'ZKEEPER', 'ZKEEPER', 0, "
+        + "'CREATE VIRTUAL TABLE ZKEEPER USING nonsense (a)')",
+      "UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR AS (nonsense(1))') "
+        + "WHERE name = 'ZANIMAL'",
+      "UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR CHECK (nonsense(1))') "
+        + "WHERE name = 'ZANIMAL'",
+      "UPDATE sqlite_master SET sql = replace(sql, 'ZKEEPER INTEGER', 'ZKEEPER INTEGER COLLATE nonsense') "
+        + "WHERE name = 'ZANIMAL'",
+    ]
+    for (number, sql) in schemas.enumerated() {
+      let store = try room.store("\(number).sqlite")
+      try room.sql(store, "PRAGMA writable_schema = ON; " + sql)
+      let before = try room.snapshot()
+      var refusals = 0
+      for command in ["identify", "plan", "verify", "dump", "migrate"] {
+        let outcome = try room.run(command, store, "--models", room.model)
+        #expect([0, 65].contains(outcome.status), "\(command), \(sql): \(outcome.errors)")
+        if outcome.status == 65 {
+          refusals += 1
+          #expect(outcome.errors.contains("\(number).sqlite") && outcome.errors.contains("hint: "))
+        } else if command == "migrate" {
+          refusals += 1
+          #expect(try room.run("verify", store, "--models", room.model, "--quiet").status == 0)
+        } else {
+          #expect(try room.snapshot() == before)
+        }
+      }
+      #expect(refusals > 0)
+    }
+  }
 }
