@@ -70,14 +70,23 @@ extension HopdError.Code {
 }
 
 /// Findings that are told together.
+///
+/// A store from elsewhere can have a hundred thousand tables that nobody explains: of each kind the first hundred are
+/// kept, so that another kind is never crowded out.
 struct Findings {
   private(set) var errors: [HopdError] = []
+  private var counts: [HopdError.Code: Int] = [:]
+
+  /// Findings of one kind that are told.
+  static let most = 100
 
   mutating func add(_ error: HopdError) {
+    guard counts[error.code, default: 0] < Findings.most else { return }
     // The same part of a model may be met in several hops.
     guard !errors.contains(where: { $0.code == error.code && $0.message == error.message && $0.place == error.place })
     else { return }
     errors.append(error)
+    counts[error.code, default: 0] += 1
   }
 
   /// Throws what was found: one finding as it is, several as reasons of one refusal.
@@ -85,8 +94,10 @@ struct Findings {
     guard let first = errors.first else { return }
     if errors.count == 1 { throw first.located(place) }
     let isUniform = errors.allSatisfy { $0.code == first.code }
+    let isCut = counts.values.contains { $0 >= Findings.most }
     throw HopdError(
-      isUniform ? first.code : .planRefused, "the store cannot be migrated, for \(errors.count) reasons", at: place,
+      isUniform ? first.code : .planRefused,
+      "the store cannot be migrated, for \(errors.count) reasons\(isCut ? " or more" : "")", at: place,
       hint: "see the hints above; nothing was changed", reasons: errors)
   }
 }

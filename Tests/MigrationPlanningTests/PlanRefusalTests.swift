@@ -46,6 +46,18 @@ import Testing
     }
   }
 
+  /// A crowd of findings stays readable, and hides no other kind of finding.
+  @Test func aCrowdOfStrangeTablesIsToldInPart() throws {
+    let tables = (0..<300).map { "CREATE TABLE notes\($0) (a)" }.joined(separator: "; ")
+    let error = refusal(
+      try SmallStore(try simple.model("V1"), tables + "; CREATE VIEW z AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX"),
+      simple)
+    let reasons = error?.reasons ?? []
+    #expect(error?.message.contains("102 reasons or more") == true)
+    #expect(reasons.count == 102)
+    #expect(Set(reasons.map(\.code)) == [.unknownTable, .unknownView, .schemaMismatch])
+  }
+
   @Test func keysThatSQLiteDoesNotKeepAreRefused() throws {
     let model = try simple.model("V1")
     // Keys of these tables may repeat, be NULL or be text: a copy by ranges of numbers would lose rows or never end.
