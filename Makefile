@@ -24,7 +24,7 @@ help:
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
-	@echo 'make test-full    test, the self-test of the fault tools, and a short crash campaign'
+	@echo 'make test-full    test, more random worlds, the self-test of the fault tools, and a short crash campaign'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
 	@echo 'make soak         crash and power-cut campaigns for SECONDS=$(SECONDS)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
@@ -57,6 +57,7 @@ test-e2e: stage
 	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
 
 test-full: test
+	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
 	@tools/soak --stage $(STAGE) --seconds 600
