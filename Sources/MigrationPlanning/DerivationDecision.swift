@@ -5,6 +5,7 @@ import Diagnostics
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
+import SQLite
 
 struct DerivationDecision {
   /// Per hop: the counts to compute at its end.
@@ -65,11 +66,50 @@ struct DerivationDecision {
   }
 
   private func triggersOfStore(_ derivation: SchemaDerivation) -> [SchemaTrigger] {
-    objects.compactMap { object in
-      guard object.type == "trigger", derivation.owns(trigger: object.name, on: object.table), let text = object.sql
+    let all = journey.sourceSchema.derivations
+    return objects.compactMap { object in
+      guard object.type == "trigger", let text = object.sql,
+        let owner = SchemaDerivation.owner(ofTrigger: object.name, on: object.table, among: all),
+        owner.entity == derivation.entity, owner.attribute == derivation.attribute
       else { return nil }
       return SchemaTrigger(name: object.name, table: object.table, text: text)
     }
+  }
+
+  // MARK: What counts replace
+
+  /// Values of the store that the attribute kept by itself and that a count takes the place of; each is a warning.
+  func replacedValues(reader: StoreReader, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
+    let source = journey.sourceSchema
+    var warnings: [HopdError] = []
+    for (hop, counts) in computed.enumerated() {
+      for count in counts {
+        let model = journey.models[hop + 1]
+        var replaced: Int64 = 0
+        for member in model.entity(named: count.entity).map(model.subtree) ?? [] {
+          guard let stored = journey.sourceEntity(of: member.name, at: hop + 1), (rows[stored] ?? 0) > 0,
+            let number = source.number(of: stored),
+            case .column(let table, let column, _) = journey.origin(
+              ofAttribute: count.attribute, in: member.name, at: hop + 1),
+            !source.derivations.contains(where: { $0.table == table && $0.column == column })
+          else { continue }
+          replaced &+=
+            try reader.connection.integer(
+              "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
+            )
+            ?? 0
+        }
+        guard replaced > 0 else { continue }
+        warnings.append(
+          HopdError(
+            .valuesReplaced,
+            "the attribute becomes derived: \(replaced) value\(replaced == 1 ? "" : "s") of the store give\(replaced == 1 ? "s" : "") way to the count",
+            at: Place(
+              hop: "\(journey.models[hop].name) → \(model.name)", entity: count.entity, property: count.attribute),
+            hint: "give the derived attribute another name and renaming identifier if the values are to stay"))
+      }
+    }
+    return warnings
   }
 
   // MARK: May it stay?

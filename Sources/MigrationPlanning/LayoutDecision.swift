@@ -10,8 +10,10 @@ import SQLite
 struct LayoutDecision {
   /// One layout per version, the store's own first.
   private(set) var schemas: [StoreSchema]
+  /// What becomes of derived attributes; nil for a journey without hops.
+  private(set) var derivations: DerivationDecision?
   /// Derived attributes whose values each hop computes.
-  private(set) var computed: [[SchemaDerivation]] = []
+  var computed: [[SchemaDerivation]] { derivations?.computed ?? [] }
   /// Tables of persistent history whose rows go.
   private(set) var clearedHistory: [ClearedTable] = []
   private(set) var findings = Findings()
@@ -41,7 +43,7 @@ struct LayoutDecision {
     let derivations = DerivationDecision(
       journey: journey, schemas: schemas + [layout()], objects: inspection.objects)
     for error in derivations.findings.errors { findings.add(error) }
-    computed = derivations.computed
+    self.derivations = derivations
     observed.carriedDerivations = derivations.carried
     observed.carriedTriggers = derivations.triggers
     var final = layout()

@@ -122,6 +122,7 @@ package enum MigrationPlanner {
     let hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
+    warnings += try layout?.derivations?.replacedValues(reader: reader, rows: rows.rows) ?? []
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(

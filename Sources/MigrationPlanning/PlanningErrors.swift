@@ -30,6 +30,8 @@ extension HopdError.Code {
   package static let unknownTrigger = HopdError.Code("unknown-trigger", exit: .dataError)
   /// A trigger of a derived attribute is replaced by the known one.
   package static let triggerRewritten = HopdError.Code("trigger-rewritten", exit: .success)
+  /// Values that the store keeps give way to computed ones.
+  package static let valuesReplaced = HopdError.Code("values-replaced", exit: .success)
   /// The store has a view, which Core Data never makes.
   package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
   /// A column that is not Core Data's stays behind.

@@ -99,7 +99,8 @@ struct StoreInspection {
 
   private mutating func inspect(trigger: SchemaObject) {
     if rTrees.owns(trigger: trigger.name) { return }
-    guard let derivation = schema.derivations.first(where: { $0.owns(trigger: trigger.name, on: trigger.table) }) else {
+    let owner = SchemaDerivation.owner(ofTrigger: trigger.name, on: trigger.table, among: schema.derivations)
+    guard let derivation = owner else {
       return refuse(
         .unknownTrigger, "the trigger \(trigger.name), which no derived attribute of \(schema.model.name) explains",
         "triggers that are not Core Data's do not belong in a store: drop it, or keep it out of this store")

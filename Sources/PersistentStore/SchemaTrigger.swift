@@ -80,6 +80,15 @@ package struct SchemaDerivation: Sendable, Hashable {
     name.hasPrefix("Z_DA_\(table)_\(entity)_\(attribute)_")
   }
 
+  /// The one of `derivations` that a trigger of a store belongs to: names may begin alike ("page" and "page_count"), and
+  /// then the longer one is meant.
+  package static func owner(
+    ofTrigger name: String, on table: String, among derivations: [SchemaDerivation]
+  ) -> SchemaDerivation? {
+    derivations.filter { $0.owns(trigger: name, on: table) }
+      .max { $0.entity.utf8.count + $0.attribute.utf8.count < $1.entity.utf8.count + $1.attribute.utf8.count }
+  }
+
   /// Puts the counts of all children into the column; rows without children must hold 0 before.
   ///
   /// One pass over the children, which need no index.

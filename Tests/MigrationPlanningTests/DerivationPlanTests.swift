@@ -121,6 +121,37 @@ import Testing
     #expect(plan.hops.last?.destinationSchema.triggers.contains(trigger) == true)
   }
 
+  /// "n" and "n_x": the triggers of the longer name begin like those of the shorter one.
+  @Test func triggersOfNamesThatBeginAlikeAreToldApart() throws {
+    let first = [
+      entity(
+        "A", [attribute("x"), derived("n", "canonical:(x)"), derived("n_x", "bs.@count", .integer64)],
+        [toMany("bs", "B", inverse: "a")]),
+      entity("B", [], [toOne("a", "A", inverse: "bs")]),
+    ]
+    let catalog = catalog(first, first + [entity("C")])
+    let text = Self.trigger.replacing("plain", with: "n").replacing("ZPLAIN", with: "ZN")
+    let store = try SmallStore(try catalog.model("V1"), text)
+    let triggers = try #require(try store.plan(catalog).hops.last?.destinationSchema.triggers.map(\.name))
+    #expect(triggers.count == 6 && Set(triggers).count == 6)
+  }
+
+  @Test func valuesThatGiveWayToACountAreTold() throws {
+    func library(_ count: Attribute) -> [Entity] {
+      [entity("A", [count], [toMany("bs", "B", inverse: "a")]), entity("B", [], [toOne("a", "A", inverse: "bs")])]
+    }
+    let (plain, count) = (attribute("n", .integer64), derived("n", "bs.@count", .integer64))
+    let rows = "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZN) VALUES (1, 1, 1, 7), (2, 1, 1, NULL), (3, 1, 1, 0)"
+    func warnings(_ versions: [Entity]...) throws -> [HopdError] {
+      let catalog = ModelCatalog(bundles: [bundle(versions, name: "Library", current: nil)])
+      return try SmallStore(try catalog.model("V1"), rows).plan(catalog).warnings
+    }
+    let told = try warnings(library(plain), library(plain) + [entity("C")], library(count) + [entity("C")])
+    #expect(told.map(\.code) == [.valuesReplaced])
+    #expect(told.first?.message.contains("2 values") == true && told.first?.place.property == "n")
+    #expect(try warnings(library(count), library(count) + [entity("C")]).isEmpty)
+  }
+
   @Test func rTreesAreCarriedByTheRuleTheStoreShows() throws {
     func place(_ names: [String], id: String? = nil) -> Entity {
       Entity(
