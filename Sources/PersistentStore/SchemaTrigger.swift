@@ -13,12 +13,9 @@ package struct SchemaTrigger: Sendable, Hashable {
   /// The text as sqlite_master holds it.
   package let text: String
 
-  /// Every text of sqlite_master begins so, whatever the statement was.
-  private static let start = "CREATE TRIGGER "
-
-  /// Makes a trigger of a text of that form; nil for any other text.
+  /// Makes a trigger of the text that sqlite_master has for it; nil where that is not one statement for this trigger.
   package init?(name: String, table: String, text: String) {
-    guard text.hasPrefix(Self.start) else { return nil }
+    guard Self.isWhole(text, name: name) else { return nil }
     self.name = name
     self.table = table
     self.text = text

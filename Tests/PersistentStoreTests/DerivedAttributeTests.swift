@@ -103,4 +103,34 @@ import Testing
     #expect(try connection.integer(wrong) == 0)
     #expect(try connection.integer("SELECT ZPAGESCOUNT FROM ZBOOK WHERE Z_PK = 9001") == 0)
   }
+
+  /// What SQLite keeps for a trigger is taken, whatever stands in its body; what it would read only in part is not.
+  @Test func textsOfTriggersAreOneStatement() throws {
+    let bodies = [
+      "UPDATE ZA SET ZX = CASE WHEN 1 THEN 'it''s; END' ELSE \"ZX\" END; SELECT 1; ",
+      "SELECT [ZX] FROM ZA; -- ; END\n SELECT 2; /* ; END; */ ", "DELETE FROM ZA WHERE `ZX` = 'END'; ",
+    ]
+    for (name, body) in bodies.flatMap({ body in ["t", "\"t\""].map { ($0, body) } }) {
+      let connection = try Connection(path: "unused", access: .memory)
+      try connection.execute(
+        "CREATE TABLE ZA (ZX); CREATE TRIGGER IF NOT EXISTS main.\(name) AFTER INSERT ON ZA BEGIN \(body)end; ")
+      let text = try #require(try connection.text("SELECT sql FROM sqlite_schema WHERE name = 't'"))
+      #expect(SchemaTrigger(name: "t", table: "ZA", text: text)?.text == text, "\(text)")
+      #expect(SchemaTrigger(name: "other", table: "ZA", text: text) == nil)
+      for tail in ["; DELETE FROM ZA", ";", " x", "; CREATE TRIGGER u AFTER INSERT ON ZA BEGIN SELECT 1; END", "\0"] {
+        #expect(SchemaTrigger(name: "t", table: "ZA", text: text + tail) == nil, "\(text)\(tail)")
+      }
+      for length in 0..<text.count {
+        #expect(SchemaTrigger(name: "t", table: "ZA", text: String(text.prefix(length))) == nil)
+      }
+    }
+    let rest = "AFTER INSERT ON ZA BEGIN SELECT 1; END"
+    for start in [
+      "CREATE TEMP TRIGGER t ", "CREATE TRIGGER IF NOT EXISTS t ", "CREATE TRIGGER main.t ", "CREATE TRIGGER t.t ",
+      "CREATE TRIGGER tt ", " CREATE TRIGGER t ", "CREATE TABLE t ", "CREATE TRIGGER t",
+    ] {
+      #expect(SchemaTrigger(name: "t", table: "ZA", text: start + rest) == nil, "\(start)")
+    }
+    #expect(SchemaTrigger(name: "t", table: "ZA", text: "CREATE TRIGGER t " + rest) != nil)
+  }
 }
