@@ -193,7 +193,10 @@ struct ExternalDataInspection {
           .externalDataUnreferenced,
           "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay where "
             + "they are, and nothing refers to them any more",
-          at: place, hint: "they belong to the backup; take them away when you do not need that any more"))
+          at: place,
+          hint:
+            "they belong to the backup and perhaps to another store of the same name with another extension; take them "
+            + "away only when neither needs them any more"))
     }
   }
 
@@ -328,6 +331,8 @@ struct ExternalDataInspection {
         .externalDataUnreferenced,
         "\(dropped) file\(dropped == 1 ? "" : "s") of dropped values stay\(dropped == 1 ? "s" : "") in "
           + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any more",
-        hint: "they belong to the backup; take them away when you do not need that any more"))
+        hint:
+          "they belong to the backup and perhaps to another store of the same name with another extension; take them "
+          + "away only when neither needs them any more"))
   }
 }

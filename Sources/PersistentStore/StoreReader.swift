@@ -123,9 +123,11 @@ package struct StoreReader {
   }
 
   /// Z_PRIMARYKEY by number; reserved numbers (16000 and above: history, CloudKit) included.
+  ///
+  /// No model has as many entities as the bound; a table with more rows disagrees with every model all the same.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
     try connection.rows(
-      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(prefix)Z_PRIMARYKEY ORDER BY Z_ENT"
+      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(prefix)Z_PRIMARYKEY ORDER BY Z_ENT LIMIT 20000"
     ) { row in
       PrimaryKeyEntry(
         number: row.integer(at: 0), name: row.text(at: 1) ?? "", parent: row.integer(at: 2),

@@ -15,7 +15,8 @@ import SystemPackage
 import Testing
 
 @Suite struct RandomIdentityTests {
-  private static let count = getenv("HOPD_SHAPES").flatMap { UInt64(String(cString: $0)) }
+  private static let count =
+    getenv("HOPD_SHAPES").flatMap { UInt64(String(cString: $0)) }
     ?? (getenv("HOPD_TESTS").map { String(cString: $0) } == "full" ? 500 : 150)
   private static let frameworks: [Int64] = [419, 519, 637, 754, 836, 866, 977, 1044, 1251, 1344]
 
