@@ -86,8 +86,9 @@ struct FidelityTests {
       for measure in measures { #expect(lines.contains(measure.line), "docs/FIDELITY.md lacks \(measure.line)") }
     }
     for measure in measures {
-      #expect(measure.all > 0, "\(measure.what): nothing to compare")
-      let share = Double(measure.equal) / Double(max(1, measure.all))
+      #expect(measure.all > 0 || !Fixtures.isStandardSet, "\(measure.what): nothing to compare")
+      guard measure.all > 0 else { continue }
+      let share = Double(measure.equal) / Double(measure.all)
       #expect(share >= Self.least[measure.what] ?? 1, "\(measure.what): \(measure.exceptions)")
     }
   }
@@ -97,6 +98,9 @@ struct FidelityTests {
     "Tables of fresh stores, CREATE TABLE text": 0.97,
     "Indexes of fresh stores, text": 0.98,
     "Indexes of fresh stores that were predicted": 0.98,
+    // Derivations and metadata keys of which no store was at hand.
+    "Triggers of fresh stores, text": 0.9,
+    "Metadata of fresh stores: Core Data's own keys and values": 0.97,
     // Models that were built in code hold what cannot be archived from source; they are refused, not archived otherwise.
     "Copies of the model in stores, archived here to an equal graph of objects": 0.9,
     // A default or a deletion rule leaves no trace in a hash: a source with equal hashes may be another revision.
@@ -133,10 +137,17 @@ struct FidelityTests {
 
   private func compiledModels() throws -> [Measure] {
     var bundles = Measure("Versions of compiled bundles read to the value of their source")
-    let chain = try #require(Fixtures.root).appending("chains/coredataplus-samplemodel")
-    let sources = try ModelReader.read(at: chain.appending("models/SampleModel.xcdatamodeld"))
-    for version in try ModelReader.read(at: chain.appending("compiled/SampleModel.momd")).versions {
-      bundles.count(sources.version(named: version.name).map { isSame($0, version) } ?? false, version.name)
+    for chain in Fixtures.cases(in: "chains") where Fixtures.isFolder(chain.appending("compiled")) {
+      let sources = try ModelReader.findBundles(in: chain.appending("models")).flatMap {
+        try ModelReader.read(at: $0).versions
+      }
+      for bundle in try ModelReader.findBundles(in: chain.appending("compiled")) {
+        for version in try ModelReader.read(at: bundle).versions {
+          bundles.count(
+            sources.contains { $0.name == version.name && isSame($0, version) },
+            "\(chain.lastComponent?.string ?? ""): \(version.name)")
+        }
+      }
     }
     var single = Measure("Compiled models read to the value of a source with equal hashes")
     let all = try allSources()
@@ -287,6 +298,7 @@ struct FidelityTests {
       ("moody", "Moody 2", "Moody 2.moody"),
     ] {
       let folder = try #require(Fixtures.root).appending("chains/\(chain)")
+      guard Fixtures.exists(folder.appending("golden").appending(file)) else { continue }
       let catalog = try ModelCatalog.load([folder.appending("models")])
       let name = try #require(
         Fixtures.names(in: folder.appending("source")).first { !$0.hasPrefix(".") && !$0.contains("ORIGIN") })
