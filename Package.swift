@@ -28,6 +28,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
     .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
@@ -64,8 +65,6 @@ let package = Package(
         "CExpat", "Diagnostics", "PropertyLists", systemPackage, .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict),
-    /// How one version of a model becomes another: inferred entity and property mappings, or every reason why not.
-    .target(name: "MappingModel", dependencies: ["Diagnostics", "ManagedObjectModel"], swiftSettings: strict),
     /// How a SQLite store is laid out, read and written.
     .target(
       name: "PersistentStore",
@@ -74,21 +73,38 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    /// Value expressions and predicates: read, checked, printed, evaluated on an instance, compiled to SQL.
+    .target(
+      name: "Expressions",
+      dependencies: [
+        "Diagnostics", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// How one version of a model becomes another: mapping models read, or mappings inferred, or every reason why not.
+    .target(
+      name: "MappingModel",
+      dependencies: [
+        "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
+    .target(name: "MigrationPolicy", swiftSettings: strict),
+
     // MARK: 3 - The journey of one store
 
     /// Which version a store has, and which hops lead from there to the wanted one.
     .target(
       name: "MigrationPlanning",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "PersistentStore", "SQLite", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     /// Writes the staged store of one hop, in chunks, with checkpoints.
     .target(
       name: "MigrationEngine",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "SQLite",
-        systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "MigrationPolicy",
+        "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     /// Is the staged store a proper store of the destination model, with nothing lost?
@@ -110,12 +126,22 @@ let package = Package(
     .target(
       name: "MigrationPipeline",
       dependencies: [
-        "CLinux", "Diagnostics", "DurableFiles", "ManagedObjectModel", "MigrationEngine", "MigrationPlanning",
-        "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        "CLinux", "Diagnostics", "DurableFiles", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
+        systemPackage,
       ],
       swiftSettings: strict),
 
     // MARK: 4 - The edges of the process
+
+    /// Policy programs: started with limits, talked to in batches, ended.
+    .target(
+      name: "PolicyHost",
+      dependencies: [
+        "CLinux", "Diagnostics", "MigrationPolicy", systemPackage,
+        .product(name: "Subprocess", package: "swift-subprocess"),
+      ],
+      swiftSettings: strict),
 
     /// Directories watched with inotify and rescans; knows nothing of Core Data.
     .target(name: "StoreWatching", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
@@ -136,9 +162,9 @@ let package = Package(
     .target(
       name: "HopdService",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MigrationEngine",
-        "MigrationPipeline", "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
-        "StoreWatching", "SystemdSupport", systemPackage,
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "MigrationPipeline", "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite",
+        "StoreReplacement", "StoreVerification", "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -153,9 +179,10 @@ let package = Package(
     .executableTarget(
       name: "hopctl",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
-        "MigrationPipeline", "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
-        systemPackage, .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "ManagedObjectModel", "MappingModel",
+        "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost",
+        "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
 
@@ -176,10 +203,20 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "ExpressionsTests",
+      dependencies: [
+        "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "MappingModelTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PropertyLists", systemPackage,
       ],
+      swiftSettings: strict),
+    .testTarget(name: "MigrationPolicyTests", dependencies: ["MigrationPolicy"], swiftSettings: strict),
+    .testTarget(
+      name: "PolicyHostTests", dependencies: ["Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
       swiftSettings: strict),
     .testTarget(
       name: "PersistentStoreTests",
@@ -194,7 +231,13 @@ let package = Package(
         "SQLite", systemPackage,
       ],
       swiftSettings: strict),
-    .testTarget(name: "MigrationEngineTests", dependencies: ["MigrationEngine"], swiftSettings: strict),
+    .testTarget(
+      name: "MigrationEngineTests",
+      dependencies: [
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
     .testTarget(
       name: "StoreVerificationTests",
       dependencies: [
@@ -238,17 +281,18 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
+        "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The stores and models that Apple's software made, where their folder is there.
     .testTarget(
       name: "RealStoreTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "PropertyLists", "SQLite", "StoreReplacement", "StoreVerification",
-        systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
+        "StoreReplacement", "StoreVerification", systemPackage,
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.

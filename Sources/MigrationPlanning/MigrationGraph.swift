@@ -12,7 +12,10 @@ package struct MigrationGraph: Sendable {
   package struct Edge: Sendable {
     package let source: CatalogedVersion
     package let destination: CatalogedVersion
+    /// The inferred mapping, or the name trail of the mapping models.
     package let mapping: InferredMapping
+    /// The mapping models of the edge; nil for an inferred one.
+    package var mapped: MappedHop? = nil
   }
 
   private let versions: [CatalogedVersion]

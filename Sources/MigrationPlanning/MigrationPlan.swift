@@ -55,8 +55,11 @@ package struct Hop: Sendable {
   package let destination: ManagedObjectModel
   package let sourceSchema: StoreSchema
   package let destinationSchema: StoreSchema
-  /// How entities and properties are carried.
+  /// How entities and properties are carried; for a hop with mapping models, how names go on (`MappedHop.nameTrail`),
+  /// which decides about layouts only.
   package let mapping: InferredMapping
+  /// The mapping models to follow; nil for an inferred hop.
+  package let mapped: MappedHop?
   /// Per entity mapping: the rows it will read, as far as they can be counted ahead.
   package let entities: [EntityCost]
   /// Derived counts of the destination that are computed when its rows are there.
@@ -65,7 +68,7 @@ package struct Hop: Sendable {
   /// Makes a hop.
   package init(
     index: Int, source: ManagedObjectModel, destination: ManagedObjectModel, sourceSchema: StoreSchema,
-    destinationSchema: StoreSchema, mapping: InferredMapping, entities: [EntityCost],
+    destinationSchema: StoreSchema, mapping: InferredMapping, mapped: MappedHop? = nil, entities: [EntityCost],
     computed: [SchemaDerivation] = []
   ) {
     self.index = index
@@ -74,6 +77,7 @@ package struct Hop: Sendable {
     self.sourceSchema = sourceSchema
     self.destinationSchema = destinationSchema
     self.mapping = mapping
+    self.mapped = mapped
     self.entities = entities
     self.computed = computed
   }

@@ -1,0 +1,195 @@
+// Value expressions and predicates as one tree, whatever they were read from: an archive in a mapping model, or text. The
+// tree is plain data: the checker gives it types, the evaluator and the SQL compiler give it values, the printer its text.
+
+/// A value expression (NSExpression).
+package indirect enum ExpressionNode: Sendable, Hashable {
+  /// A constant; `.null` is the constant nil, which sets nil (expressions §4.7).
+  case constant(ConstantValue)
+  /// SELF: the object a predicate is evaluated on.
+  case selfObject
+  /// A variable, by its name without `$`.
+  case variable(String)
+  /// A key path on another expression; a bare `name` has `selfObject` as its base. Never empty.
+  case keyPath(ExpressionNode, [KeyPathStep])
+  /// A function of §5.4 with its arguments.
+  case function(ExpressionFunction, [ExpressionNode])
+  /// `CAST(expression, 'type')`.
+  case cast(ExpressionNode, CastTarget)
+  /// `TERNARY(predicate, a, b)`.
+  case ternary(PredicateNode, ExpressionNode, ExpressionNode)
+  /// `SUBQUERY(collection, $variable, predicate)`.
+  case subquery(ExpressionNode, variable: String, PredicateNode)
+  /// `{a, b, c}`.
+  case aggregate([ExpressionNode])
+  /// `collection[0]`, `[FIRST]`, `[LAST]`, `[SIZE]`.
+  case element(ExpressionNode, ElementIndex)
+  /// `+ - * / **`.
+  case arithmetic(ArithmeticOperator, ExpressionNode, ExpressionNode)
+  /// Unary minus.
+  case negated(ExpressionNode)
+  /// `FUNCTION($manager, "destinationInstances…", …)`: objects that the hop made for source objects.
+  case destinationInstances(InstanceLookup, ExpressionNode)
+  /// `FUNCTION($entityPolicy, "selector", arguments…)`: a method that only the policy can supply.
+  case policyMethod(selector: String, [ExpressionNode])
+}
+
+/// A constant.
+package enum ConstantValue: Sendable, Hashable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case double(Double)
+  /// Digits with `.`; computed in decimal.
+  case decimal(String)
+  case string(String)
+  /// Seconds since 2001-01-01 UTC.
+  case date(Double)
+  case data([UInt8])
+  /// 16 bytes.
+  case uuid([UInt8])
+}
+
+/// One step of a key path.
+package enum KeyPathStep: Sendable, Hashable {
+  /// A property's name.
+  case key(String)
+  /// `@count`, `@sum` …; what it works on follows as keys.
+  case collection(CollectionOperator)
+  /// `objectID.URIRepresentation.path` as a whole: "/Entity/pN" of the source store (expressions §4.6).
+  case objectPath
+}
+
+/// A collection operator of a key path, by its KVC name.
+package enum CollectionOperator: String, Sendable, Hashable, CaseIterable {
+  case count = "@count"
+  case sum = "@sum"
+  case min = "@min"
+  case max = "@max"
+  case average = "@avg"
+  case unionOfObjects = "@unionOfObjects"
+  case distinctUnionOfObjects = "@distinctUnionOfObjects"
+  case distinctUnionOfSets = "@distinctUnionOfSets"
+}
+
+/// A function, by its name in text.
+package enum ExpressionFunction: String, Sendable, Hashable, CaseIterable {
+  case count = "count:"
+  case sum = "sum:"
+  case min = "min:"
+  case max = "max:"
+  case average = "average:"
+  case absolute = "abs:"
+  case ceiling = "ceiling:"
+  case floor = "floor:"
+  case truncate = "trunc:"
+  case modulus = "modulus:by:"
+  case uppercase = "uppercase:"
+  case lowercase = "lowercase:"
+  case length = "length:"
+  /// The moment of the hop, one value for all its rows.
+  case now = "now"
+}
+
+/// What `CAST` turns a value into.
+package enum CastTarget: String, Sendable, Hashable, CaseIterable {
+  case string = "NSString"
+  case number = "NSNumber"
+  case decimal = "NSDecimalNumber"
+  case date = "NSDate"
+  /// Core Data's own type names, which hopd takes too.
+  case integer16 = "Integer 16"
+  case integer32 = "Integer 32"
+  case integer64 = "Integer 64"
+  case double = "Double"
+  case float = "Float"
+  case boolean = "Boolean"
+}
+
+/// An index into a collection.
+package enum ElementIndex: Sendable, Hashable {
+  case position(Int64)
+  case first
+  case last
+  case size
+}
+
+/// An arithmetic operator, by its sign.
+package enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
+  case add = "+"
+  case subtract = "-"
+  case multiply = "*"
+  case divide = "/"
+  case power = "**"
+}
+
+/// Which mapping's objects a lookup is after.
+package enum InstanceLookup: Sendable, Hashable {
+  /// `destinationInstancesForEntityMappingNamed:sourceInstances:` with that mapping's name.
+  case entityMapping(String)
+  /// `destinationInstancesForSourceRelationshipNamed:sourceInstances:` with that relationship's name: every mapping whose
+  /// source entity is the object's own (expressions §4.4).
+  case sourceRelationship(String)
+}
+
+/// A predicate (NSPredicate). Two-valued: true or false, never unknown (expressions §6).
+package indirect enum PredicateNode: Sendable, Hashable {
+  /// TRUEPREDICATE and FALSEPREDICATE.
+  case constant(Bool)
+  case comparison(Comparison)
+  case and([PredicateNode])
+  case or([PredicateNode])
+  case not(PredicateNode)
+}
+
+/// A comparison of two expressions.
+package struct Comparison: Sendable, Hashable {
+  /// ANY (SOME), ALL, NONE, or none of them.
+  package enum Modifier: String, Sendable, Hashable, CaseIterable {
+    case direct = ""
+    case any = "ANY"
+    case all = "ALL"
+    case none = "NONE"
+  }
+
+  /// The operators, as they are printed.
+  package enum Operator: String, Sendable, Hashable, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+    case beginsWith = "BEGINSWITH"
+    case contains = "CONTAINS"
+    case endsWith = "ENDSWITH"
+    case like = "LIKE"
+    case matches = "MATCHES"
+    case `in` = "IN"
+    case between = "BETWEEN"
+  }
+
+  package var modifier: Modifier
+  package var left: ExpressionNode
+  package var operation: Operator
+  package var right: ExpressionNode
+  /// `[c]`: case does not count.
+  package var ignoresCase: Bool
+  /// `[d]`: diacritics do not count.
+  package var ignoresDiacritics: Bool
+  /// `[n]`: both sides are normalised already.
+  package var isNormalized: Bool
+
+  /// Makes a comparison.
+  package init(
+    _ left: ExpressionNode, _ operation: Operator, _ right: ExpressionNode, modifier: Modifier = .direct,
+    ignoresCase: Bool = false, ignoresDiacritics: Bool = false, isNormalized: Bool = false
+  ) {
+    self.modifier = modifier
+    self.left = left
+    self.operation = operation
+    self.right = right
+    self.ignoresCase = ignoresCase
+    self.ignoresDiacritics = ignoresDiacritics
+    self.isNormalized = isNormalized
+  }
+}

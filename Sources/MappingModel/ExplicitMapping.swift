@@ -1,0 +1,158 @@
+// A mapping model after it was set against both of its versions: what a `.cdm` would say, whatever it was read from. Core
+// Data's NSMappingModel and NSEntityMapping; the words of text mappings that Core Data has no word for are marked.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import PropertyLists
+import SystemPackage
+
+/// One mapping model between two versions.
+package struct ExplicitMapping: Sendable, Hashable {
+  /// File name without extension, as "Model1_to_Model2".
+  package let name: String
+  /// The file.
+  package let path: FilePath
+  /// Version names.
+  package let sourceVersion: String
+  package let destinationVersion: String
+  /// In the order of execution.
+  package let entityMappings: [ExplicitEntityMapping]
+
+  /// Makes a mapping.
+  package init(
+    name: String, path: FilePath, sourceVersion: String, destinationVersion: String,
+    entityMappings: [ExplicitEntityMapping]
+  ) {
+    self.name = name
+    self.path = path
+    self.sourceVersion = sourceVersion
+    self.destinationVersion = destinationVersion
+    self.entityMappings = entityMappings
+  }
+}
+
+/// NSEntityMappingType, by Core Data's numbers (mapping-models §3).
+package enum EntityMappingType: Int, Sendable, Hashable {
+  case undefined = 0
+  case custom = 1
+  case add = 2
+  case remove = 3
+  case copy = 4
+  case transform = 5
+
+  /// Lower-case word, as `hopctl mapping show` prints it.
+  package var word: String {
+    switch self {
+    case .undefined: "undefined"
+    case .custom: "custom"
+    case .add: "add"
+    case .remove: "remove"
+    case .copy: "copy"
+    case .transform: "transform"
+    }
+  }
+}
+
+/// One entity's part of a mapping model.
+package struct ExplicitEntityMapping: Sendable, Hashable {
+  /// Unique in the hop, by which relationships find it.
+  package let name: String
+  package let type: EntityMappingType
+  /// nil for `add`.
+  package let source: String?
+  /// nil for `remove`.
+  package let destination: String?
+  /// Class name of the policy as written, with or without module; nil for the default policy.
+  package let policy: String?
+  /// What the policy reads as `mapping.userInfo`; strings, numbers and booleans as property list values.
+  package let userInfo: [String: PropertyListValue]
+  /// Text and tree of the predicate that source objects must fulfil; nil takes all.
+  package let filter: SourceFilter?
+  /// One per destination attribute that is named, sorted by name; what is not named keeps its default.
+  package let attributes: [ExplicitPropertyMapping]
+  /// One per destination relationship that is named, sorted by name.
+  package let relationships: [ExplicitPropertyMapping]
+  /// Words of text mappings: several sources to one destination, or several destinations of one source.
+  package let grouping: SourceGrouping
+
+  /// Makes an entity mapping.
+  package init(
+    name: String, type: EntityMappingType, source: String?, destination: String?, policy: String? = nil,
+    userInfo: [String: PropertyListValue] = [:], filter: SourceFilter? = nil,
+    attributes: [ExplicitPropertyMapping] = [], relationships: [ExplicitPropertyMapping] = [],
+    grouping: SourceGrouping = .each
+  ) {
+    self.name = name
+    self.type = type
+    self.source = source
+    self.destination = destination
+    self.policy = policy
+    self.userInfo = userInfo
+    self.filter = filter
+    self.attributes = attributes
+    self.relationships = relationships
+    self.grouping = grouping
+  }
+}
+
+/// A source filter predicate.
+package struct SourceFilter: Sendable, Hashable {
+  /// As written.
+  package let text: String
+  package let predicate: PredicateNode
+
+  /// Makes a filter.
+  package init(text: String, predicate: PredicateNode) {
+    self.text = text
+    self.predicate = predicate
+  }
+}
+
+/// NSPropertyMapping: where a destination property's value comes from.
+package struct ExplicitPropertyMapping: Sendable, Hashable {
+  /// Name in the destination entity.
+  package let name: String
+  /// nil leaves what is there: the default, or what a policy set (expressions §4.7). The constant nil sets nil.
+  package let value: PropertyValue?
+
+  /// Makes a property mapping.
+  package init(name: String, value: PropertyValue?) {
+    self.name = name
+    self.value = value
+  }
+}
+
+/// A property's value.
+package enum PropertyValue: Sendable, Hashable {
+  /// A value expression.
+  case expression(ExpressionNode)
+  /// Text mappings, relationships only: the object that the named mapping, which groups its sources by one key
+  /// (`distinctBy`), made for that value of the key.
+  case grouped(mapping: String, keys: [ExpressionNode])
+  /// Text mappings, relationships only: the objects of a destination entity whose attribute has that value.
+  case matching(entity: String, attribute: String, key: ExpressionNode)
+}
+
+/// How source objects and destination objects correspond. All but `each` are words of text mappings only.
+package enum SourceGrouping: Sendable, Hashable {
+  /// One destination object for each source object.
+  case each
+  /// One destination object per distinct value of the keys; sources whose keys hold a nil make none. Every source of a
+  /// group is associated with the group's object.
+  case distinctBy([ExpressionNode], keep: KeepRule)
+  /// As `each`, but of sources with equal keys only one makes an object, and the others are associated with it; sources
+  /// whose keys hold a nil are no duplicates. What was dropped is reported.
+  case deduplicate(by: [ExpressionNode], keep: KeepRule)
+  /// One destination object per source object and member of a to-many of it, which is `$each` in the expressions.
+  case expand(ExpressionNode, entity: String)
+}
+
+/// Which of several source objects speaks for its group.
+package enum KeepRule: Sendable, Hashable {
+  /// The lowest or highest primary key.
+  case lowest
+  case highest
+  /// The greatest value of an expression; among equals the lowest primary key.
+  case latest(ExpressionNode)
+}

@@ -1,0 +1,244 @@
+// What the engine and a policy say to each other, as values; docs/POLICIES.md has them as JSON. A call goes to the policy and
+// ends with its reply; in between the policy may ask, and every question is answered at once. All objects are named by real
+// primary keys, so nothing has to be translated later and no table of temporary names grows.
+
+/// An object of the source or of the destination store.
+public struct PolicyObjectID: Sendable, Hashable {
+  /// Which store it is in.
+  public enum Side: String, Sendable, Hashable { case source, destination }
+
+  public var side: Side
+  /// Its concrete entity.
+  public var entity: String
+  /// Z_PK.
+  public var key: Int64
+
+  /// Names an object.
+  public init(side: Side, entity: String, key: Int64) {
+    self.side = side
+    self.entity = entity
+    self.key = key
+  }
+}
+
+/// A value of a property.
+public indirect enum PolicyValue: Sendable, Hashable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case double(Double)
+  /// Digits with `.`.
+  case decimal(String)
+  case string(String)
+  /// Seconds since 2001-01-01 UTC.
+  case date(Double)
+  case data([UInt8])
+  /// 16 bytes.
+  case uuid([UInt8])
+  case uri(String)
+  /// The archived bytes of a Transformable.
+  case transformable([UInt8])
+  case object(PolicyObjectID)
+  case objects([PolicyObjectID])
+  case list([PolicyValue])
+}
+
+/// An object with those of its values that were asked for or are sent along.
+public struct PolicyObject: Sendable, Hashable {
+  public var id: PolicyObjectID
+  /// By property name: attributes and to-ones always; to-manys where they were asked for.
+  public var values: [String: PolicyValue]
+
+  /// Makes a snapshot.
+  public init(id: PolicyObjectID, values: [String: PolicyValue]) {
+    self.id = id
+    self.values = values
+  }
+}
+
+/// A source object for which destination objects are wanted.
+public struct PolicySourceInstance: Sendable, Hashable {
+  /// The source object with its attributes and to-ones.
+  public var source: PolicyObject
+  /// The object that default creation makes: its id, and the values of the mapping's attribute expressions.
+  public var standard: PolicyObject
+
+  /// Makes an instance.
+  public init(source: PolicyObject, standard: PolicyObject) {
+    self.source = source
+    self.standard = standard
+  }
+}
+
+/// A hook, and what it is called on.
+public enum PolicyCall: Sendable, Hashable {
+  /// beginEntityMapping. Always first.
+  case begin
+  /// `FUNCTION($entityPolicy, selector, …)` of an attribute's expression, once per list of arguments.
+  case method(selector: String, arguments: [[PolicyValue]])
+  /// createDestinationInstancesForSourceInstance, for each of a chunk in order.
+  case createDestinationInstances([PolicySourceInstance])
+  /// endInstanceCreationForEntityMapping.
+  case endInstanceCreation
+  /// createRelationshipsForDestinationInstance, for each of a chunk, after the mapping's own relationships were set.
+  case createRelationships([PolicyObjectID])
+  /// endRelationshipCreationForEntityMapping.
+  case endRelationshipCreation
+  /// performCustomValidationForEntityMapping.
+  case performCustomValidation
+  /// endEntityMapping. Always last.
+  case end
+}
+
+/// A change that a policy wants in the destination store; changes happen in the order they are sent.
+public enum PolicyOperation: Sendable, Hashable {
+  /// Insert an object. Attributes that are not named have the model's defaults. The key is the standard object's, or the
+  /// next free one of its root entity (`PolicyKeys`).
+  case insert(PolicyObject)
+  /// Set attributes and relationships (`object`, `objects`, `null`); the other end of a relationship follows.
+  case set(PolicyObject)
+  /// Add objects to a to-many.
+  case add(PolicyObjectID, relationship: String, [PolicyObjectID])
+  /// Take objects out of a to-many.
+  case remove(PolicyObjectID, relationship: String, [PolicyObjectID])
+  /// Delete an object; references to it become nil.
+  case delete(PolicyObjectID)
+  /// associateSourceInstance:withDestinationInstance:forEntityMapping: for the mapping at work.
+  case associate(source: PolicyObjectID, destination: PolicyObjectID)
+}
+
+/// A question of a policy.
+public enum PolicyRequest: Sendable, Hashable {
+  /// Carry these changes out now; no answer but `done`.
+  case apply([PolicyOperation])
+  /// Objects of an entity (and below it) that fulfil a predicate in text form, by primary key.
+  case fetch(side: PolicyObjectID.Side, entity: String, predicate: String?, limit: Int?)
+  /// Values of objects, to-manys included where they are named; no names asks for all but the to-manys.
+  case values([PolicyObjectID], properties: [String])
+  /// destinationInstancesForEntityMappingNamed:sourceInstances:; no sources asks for all of the mapping.
+  case destinationInstances(mapping: String, sources: [PolicyObjectID]?)
+  /// sourceInstancesForEntityMappingNamed:destinationInstances:
+  case sourceInstances(mapping: String, destinations: [PolicyObjectID]?)
+  /// What is kept under a key in a table of the hop; tables are shared by all policies of the hop.
+  case lookup(table: String, key: PolicyValue)
+  /// Keep a value in a table of the hop until the hop ends.
+  case remember(table: String, key: PolicyValue, PolicyValue)
+  /// A line for the journal.
+  case log(String)
+}
+
+/// The answer to a request.
+public enum PolicyAnswer: Sendable, Hashable {
+  case done
+  case objects([PolicyObject])
+  case ids([PolicyObjectID])
+  case value(PolicyValue)
+  /// The request cannot be fulfilled, and why; the policy may go on or give up.
+  case refused(String)
+}
+
+/// The end of a call.
+public enum PolicyReply: Sendable, Hashable {
+  /// Done, with the changes that were not applied yet.
+  case done([PolicyOperation])
+  /// Results of `method`, as many as lists of arguments.
+  case results([PolicyValue])
+  /// The hook failed (Core Data's 134170): the reason is shown to the operator, so it should name no user's values.
+  case failed(String)
+}
+
+/// The next free primary key per root entity of the destination, sent with every call. A policy takes from it in order.
+public struct PolicyKeys: Sendable, Hashable {
+  /// By root entity.
+  public var next: [String: Int64]
+
+  /// Makes a set of keys.
+  public init(next: [String: Int64]) { self.next = next }
+}
+
+/// A property as a policy is told of it.
+public struct PolicyProperty: Sendable, Hashable {
+  /// "Integer 64", "String", … for attributes; "to-one", "to-many", "ordered to-many" for relationships.
+  public var kind: String
+  /// For relationships: the destination entity.
+  public var destination: String?
+
+  /// Describes a property.
+  public init(kind: String, destination: String? = nil) {
+    self.kind = kind
+    self.destination = destination
+  }
+}
+
+/// An entity as a policy is told of it: own and inherited properties that are stored.
+public struct PolicyEntity: Sendable, Hashable {
+  public var name: String
+  /// Its root entity, by which keys are counted.
+  public var root: String
+  public var isAbstract: Bool
+  public var properties: [String: PolicyProperty]
+
+  /// Describes an entity.
+  public init(name: String, root: String, isAbstract: Bool, properties: [String: PolicyProperty]) {
+    self.name = name
+    self.root = root
+    self.isAbstract = isAbstract
+    self.properties = properties
+  }
+}
+
+/// What a policy is told first: which mapping it stands in, and both models.
+public struct PolicyIntroduction: Sendable, Hashable {
+  /// Class name as the mapping model has it.
+  public var policy: String
+  /// The entity mapping: its name, type word, entities, and user info.
+  public var mapping: String
+  public var mappingType: String
+  public var source: String?
+  public var destination: String?
+  public var userInfo: [String: PolicyValue]
+  /// Text of each attribute's and relationship's value expression, nil where there is none.
+  public var expressions: [String: String?]
+  /// Version names.
+  public var sourceVersion: String
+  public var destinationVersion: String
+  public var sourceEntities: [PolicyEntity]
+  public var destinationEntities: [PolicyEntity]
+
+  /// Makes an introduction.
+  public init(
+    policy: String, mapping: String, mappingType: String, source: String?, destination: String?,
+    userInfo: [String: PolicyValue], expressions: [String: String?], sourceVersion: String, destinationVersion: String,
+    sourceEntities: [PolicyEntity], destinationEntities: [PolicyEntity]
+  ) {
+    self.policy = policy
+    self.mapping = mapping
+    self.mappingType = mappingType
+    self.source = source
+    self.destination = destination
+    self.userInfo = userInfo
+    self.expressions = expressions
+    self.sourceVersion = sourceVersion
+    self.destinationVersion = destinationVersion
+    self.sourceEntities = sourceEntities
+    self.destinationEntities = destinationEntities
+  }
+}
+
+/// A policy at the other end of a pipe, or one in the same process. Confined to the thread of its job.
+package protocol PolicyConversation: AnyObject {
+  /// Runs one hook; questions that come meanwhile go to `answering`.
+  func call(
+    _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyReply
+  /// Ends the conversation, and the program behind it; called once, also after an error.
+  func close()
+}
+
+/// Opens conversations: one per entity mapping that names a policy.
+package protocol PolicyProvider {
+  /// Is the class bound to a program? With or without its module.
+  func isBound(_ policy: String) -> Bool
+  /// Starts the policy. Throws where the program cannot be started.
+  func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation
+}
