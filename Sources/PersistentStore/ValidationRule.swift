@@ -1,0 +1,219 @@
+// What a model demands of an object before Core Data saves it, as conditions on rows: required values, bounds, lengths,
+// patterns, counts of relationships, uniqueness. Each has the code of Core Data's error [D: CoreDataErrors.h], so that a
+// violation is called what Apple's software calls it (migration-semantics §1.5).
+
+import ManagedObjectModel
+import SQLite
+
+/// The kinds of violations, by Core Data's number of the error.
+package enum ValidationErrorCode: Int, Sendable, Hashable, CaseIterable {
+  case uniqueness = 1551
+  case missingValue = 1570
+  case tooFew = 1580
+  case tooMany = 1590
+  case numberTooLarge = 1610
+  case numberTooSmall = 1620
+  case dateTooLate = 1630
+  case dateTooSoon = 1640
+  case stringTooLong = 1660
+  case stringTooShort = 1670
+  case patternMismatch = 1680
+
+  /// What is wrong, in words that follow "the value" or a count of objects.
+  package var words: String {
+    switch self {
+    case .uniqueness: "repeat a value that must be unique"
+    case .missingValue: "have no value, and one is required"
+    case .tooFew: "have too few objects in the relationship"
+    case .tooMany: "have too many objects in the relationship"
+    case .numberTooLarge: "have a number over the maximum"
+    case .numberTooSmall: "have a number under the minimum"
+    case .dateTooLate: "have a date after the latest"
+    case .dateTooSoon: "have a date before the earliest"
+    case .stringTooLong: "have a text over the maximum length"
+    case .stringTooShort: "have a text under the minimum length"
+    case .patternMismatch: "have a text that does not match the pattern"
+    }
+  }
+}
+
+/// One demand on the objects of one concrete entity.
+package struct ValidationRule: Sendable, Hashable {
+  /// Concrete entity, and the property; constraints of several attributes name them all, with commas.
+  package let entity: String
+  package let property: String
+  package let code: ValidationErrorCode
+  /// Table, and Z_ENT of the entity.
+  package let table: String
+  package let number: Int64
+  /// SQL that is true for a row `d` of the table that breaks the rule.
+  package let condition: String
+  /// The attribute's column, where giving it the model's default may mend the row.
+  package let column: String?
+
+  /// Name of the function that counts the UTF-16 units of a text, which is NSString's length; whoever runs the rules
+  /// registers it, and that of `matchesFunction`.
+  package static let lengthFunction = "hopd_rule_length"
+  /// Name of the function of a text and a pattern that answers 1 where the whole text matches.
+  package static let matchesFunction = "hopd_rule_matches"
+
+  /// Every rule of a layout, by table, entity number and property; `schema` is the layout's name in the connection.
+  package static func all(in layout: StoreSchema, schema: String) -> [ValidationRule] {
+    var rules: [ValidationRule] = []
+    for table in layout.tables {
+      for name in table.entities {
+        guard let entity = layout.model.entity(named: name), !entity.isAbstract, let number = layout.number(of: name)
+        else { continue }
+        var builder = RuleBuilder(layout: layout, schema: schema, entity: entity, table: table, number: number)
+        builder.build()
+        rules += builder.rules
+      }
+    }
+    return rules
+  }
+}
+
+/// Makes the rules of one entity.
+private struct RuleBuilder {
+  let layout: StoreSchema
+  let schema: String
+  let entity: Entity
+  let table: EntityTable
+  let number: Int64
+  var rules: [ValidationRule] = []
+
+  init(layout: StoreSchema, schema: String, entity: Entity, table: EntityTable, number: Int64) {
+    self.layout = layout
+    self.schema = schema
+    self.entity = entity
+    self.table = table
+    self.number = number
+  }
+
+  mutating func build() {
+    for (name, attribute) in layout.model.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
+      // Derived values are the store's own work, and transient ones are not in it.
+      guard !attribute.isDerived, let column = layout.column(ofAttribute: name, in: entity.name) else { continue }
+      add(attribute, name, column: column)
+    }
+    for (name, relationship) in layout.model.allRelationships(of: entity).sorted(by: { $0.key < $1.key }) {
+      add(relationship, name)
+    }
+    for owner in layout.model.lineage(of: entity) {
+      for constraint in owner.uniquenessConstraints { add(constraint, of: owner) }
+    }
+  }
+
+  private mutating func add(_ code: ValidationErrorCode, _ property: String, _ condition: String, column: String? = nil)
+  {
+    rules.append(
+      ValidationRule(
+        entity: entity.name, property: property, code: code, table: table.name, number: number, condition: condition,
+        column: column))
+  }
+
+  private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
+  private func qualified(_ name: String) -> String { quoted(schema) + "." + quoted(name) }
+
+  // MARK: Attributes
+
+  private mutating func add(_ attribute: Attribute, _ name: String, column: String) {
+    let value = "d." + quoted(column)
+    if !attribute.isOptional { add(.missingValue, name, "\(value) IS NULL", column: column) }
+    // What stands in external storage is no number and no text.
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .double, .float, .decimal:
+      bounds(attribute, name, column, value, isAbove: .numberTooLarge, isBelow: .numberTooSmall)
+    case .date:
+      bounds(attribute, name, column, value, isAbove: .dateTooLate, isBelow: .dateTooSoon)
+    case .string:
+      let length = "\(ValidationRule.lengthFunction)(\(value))"
+      bounds(attribute, name, column, length, isAbove: .stringTooLong, isBelow: .stringTooShort)
+      if let pattern = attribute.regularExpression, !pattern.isEmpty {
+        let matches = "\(ValidationRule.matchesFunction)(\(value), \(SQLiteValue.text(pattern).literal))"
+        add(.patternMismatch, name, "\(value) IS NOT NULL AND \(matches) = 0", column: column)
+      }
+    default: break
+    }
+  }
+
+  /// A nil has no bounds: comparisons with NULL are never true.
+  private mutating func bounds(
+    _ attribute: Attribute, _ name: String, _ column: String, _ value: String, isAbove: ValidationErrorCode,
+    isBelow: ValidationErrorCode
+  ) {
+    if let maximum = attribute.maximum.flatMap(Self.number) {
+      add(isAbove, name, "\(value) > \(maximum)", column: column)
+    }
+    if let minimum = attribute.minimum.flatMap(Self.number) {
+      add(isBelow, name, "\(value) < \(minimum)", column: column)
+    }
+  }
+
+  /// A bound as an SQL literal; bounds are kept as text (`ValidationBound`).
+  private static func number(_ text: String) -> String? {
+    if let whole = Int64(text) { return SQLiteValue.integer(whole).literal }
+    guard let number = Double(text), number.isFinite else { return nil }
+    return SQLiteValue.real(number).literal
+  }
+
+  // MARK: Relationships
+
+  /// A required to-one needs an object. Counts of a to-many are looked at when it has objects, or must have some: "optional
+  /// relationships may have zero objects, which might be less than the minimum count" [D: NSRelationshipDescription].
+  private mutating func add(_ relationship: Relationship, _ name: String) {
+    guard let storage = layout.storage(ofRelationship: name, in: entity.name) else { return }
+    let owners: (table: String, column: String)
+    switch storage {
+    case .toOne(_, let column, _, _):
+      if !relationship.isOptional { add(.missingValue, name, "d.\(quoted(column)) IS NULL") }
+      return
+    case .inverseOfToOne(let table, let column, _), .ownerColumn(let table, let column): owners = (table, column)
+    case .join(let join, let isOwner): owners = (join.name, isOwner ? join.ownerColumn : join.targetColumn)
+    }
+    guard relationship.isToMany else {
+      // A to-one whose column stands with the other end.
+      if !relationship.isOptional {
+        add(.missingValue, name, "d.\"Z_PK\" NOT IN (\(counted(owners, "")))")
+      }
+      return
+    }
+    let least = relationship.minCount
+    if least > (relationship.isOptional ? 1 : 0) {
+      var condition = "d.\"Z_PK\" NOT IN (\(counted(owners, "HAVING count(*) >= \(least)")))"
+      if relationship.isOptional { condition += " AND d.\"Z_PK\" IN (\(counted(owners, "")))" }
+      add(.tooFew, name, condition)
+    }
+    let most = relationship.maxCount
+    // Unbounded is 0, or −1 and its images in models made in code.
+    if most > 0, most < Int64(UInt32.max) {
+      add(.tooMany, name, "d.\"Z_PK\" IN (\(counted(owners, "HAVING count(*) > \(most)")))")
+    }
+  }
+
+  /// The owners of pairs, grouped: one pass over the pairs, whether or not there is an index.
+  private func counted(_ owners: (table: String, column: String), _ having: String) -> String {
+    let column = quoted(owners.column)
+    return "SELECT \(column) FROM \(qualified(owners.table)) WHERE \(column) IS NOT NULL GROUP BY \(column) \(having)"
+  }
+
+  // MARK: Uniqueness
+
+  /// All but the first row of equal ones; nils are no values.
+  private mutating func add(_ constraint: [String], of owner: Entity) {
+    let columns = constraint.map { name -> String? in
+      if let column = layout.column(ofAttribute: name, in: owner.name) { return column }
+      guard case .toOne(_, let column, _, _)? = layout.storage(ofRelationship: name, in: owner.name) else { return nil }
+      return column
+    }
+    let names = columns.compactMap { $0 }
+    guard !names.isEmpty, names.count == constraint.count else { return }
+    let keys = names.map(quoted).joined(separator: ", ")
+    let present = names.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")
+    let numbers = layout.numbersOfSubtree(of: owner.name).map(String.init).joined(separator: ", ")
+    add(
+      .uniqueness, constraint.joined(separator: ", "),
+      "d.\"Z_PK\" IN (SELECT \"Z_PK\" FROM (SELECT \"Z_PK\", row_number() OVER (PARTITION BY \(keys) ORDER BY \"Z_PK\")"
+        + " AS n FROM \(qualified(table.name)) WHERE \"Z_ENT\" IN (\(numbers)) AND \(present)) WHERE n > 1)")
+  }
+}
