@@ -15,6 +15,8 @@ struct HopRunner {
   let isFinal: Bool
   let identity: Checkpoint.Identity
   let options: EngineOptions
+  /// Takes notes for a debug journal; nil where nobody reads them.
+  let note: HopNote.Taker?
   let observer: MigrationManager.Observer
 
   private(set) var subject = "preparing"
@@ -23,7 +25,7 @@ struct HopRunner {
 
   init(
     connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, observer: @escaping MigrationManager.Observer
+    options: EngineOptions, note: HopNote.Taker? = nil, observer: @escaping MigrationManager.Observer
   ) {
     self.connection = connection
     self.hop = hop
@@ -31,6 +33,7 @@ struct HopRunner {
     self.isFinal = isFinal
     self.identity = identity
     self.options = options
+    self.note = note
     self.observer = observer
   }
 
@@ -106,6 +109,7 @@ struct HopRunner {
     let insert = try connection.prepare(copy.insert)
     var sizer = ChunkSizer(target: options.chunkTime, maximumRows: options.chunkRowsMax)
     watchLongStatements()
+    note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(copy.subject)"))
     while true {
       let start = ContinuousClock.now
       // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
@@ -129,6 +133,9 @@ struct HopRunner {
         try update.run(CheckpointTable.values(done))
       }
       checkpoint = done
+      let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
+      note?(.statement(sql: copy.insert, seconds: seconds, rows: lastChunkRows))
+      note?(.decision("keys \(low)…\(end) of \(copy.subject) are done; the next chunk begins after them"))
       sizer.record(rows: lastChunkRows, duration: ContinuousClock.now - start)
       try report(rows: lastChunkRows)
     }
@@ -150,6 +157,7 @@ struct HopRunner {
       try update.run(CheckpointTable.values(done))
     }
     checkpoint = done
+    note?(.statement(sql: statement.sql, seconds: ChunkSizer.seconds(ContinuousClock.now - start), rows: nil))
     try report(rows: 0)
   }
 

@@ -4,6 +4,7 @@
 import Diagnostics
 import ManagedObjectModel
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -21,12 +22,18 @@ package struct EngineOptions: Sendable, Hashable {
   package var chunkRowsMax: Int64
   /// Most memory for pages, in bytes.
   package var memoryLimit: Int64
+  /// What becomes of rows that break the rules of the destination.
+  package var invalidRows: InvalidRowsRules
 
   /// Makes options.
-  package init(chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20) {
+  package init(
+    chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
+    invalidRows: InvalidRowsRules = InvalidRowsRules()
+  ) {
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
     self.memoryLimit = memoryLimit
+    self.invalidRows = invalidRows
   }
 
   /// Largest file that may become a value of a column.
@@ -64,6 +71,8 @@ package struct StagedStore: Sendable, Hashable {
   package let seconds: Double
   /// Did this run continue an earlier one?
   package let wasResumed: Bool
+  /// What became of rows that make no object of their own, over all runs.
+  package var tallies = HopTallies()
 }
 
 /// Migrates one hop.
@@ -76,19 +85,25 @@ package struct MigrationManager {
   private let options: EngineOptions
   private let identity: Checkpoint.Identity
   private let external: ExternalDataDirectory?
+  private let policies: (any PolicyProvider)?
+  private let note: HopNote.Taker?
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
   package typealias Observer = (HopProgress) -> Bool
 
   /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`. Values that
-  /// leave external storage are read from `external`.
+  /// leave external storage are read from `external`, policies are opened with `policies`, and what is worth a line of a
+  /// debug journal goes to `note`.
   package init(
     connection: Connection, hop: Hop, sourceSchema: String, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, external: ExternalDataDirectory? = nil
+    options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
+    note: HopNote.Taker? = nil
   ) {
     self.connection = connection
     self.external = external
+    self.policies = policies
+    self.note = note
     self.hop = hop
     self.sourceSchema = sourceSchema
     destinationSchema = MigrationManager.schemaName(ofHop: hop.index)
@@ -111,7 +126,7 @@ package struct MigrationManager {
       defer { connection.setProgressHandler(nil) }
       var runner = HopRunner(
         connection: connection, hop: hop, program: try compile(), isFinal: isFinal, identity: identity,
-        options: options, observer: observer)
+        options: options, note: note, observer: observer)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {

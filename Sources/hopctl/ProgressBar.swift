@@ -26,7 +26,7 @@ final class ProgressBar {
     case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
     case .verifying: draw(fraction: 1, subject: "verifying", pace: nil, remaining: nil)
     case .replacing: draw(fraction: 1, subject: "replacing", pace: nil, remaining: nil)
-    case .identified, .planned, .hopStarted, .hopFinished, .verified, .alive: return
+    case .identified, .planned, .hopStarted, .hopFinished, .verified, .alive, .note: return
     }
   }
 
