@@ -96,7 +96,8 @@ let package = Package(
     .target(
       name: "MigrationPlanning",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "SQLite", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "PropertyLists", "SQLite",
+        systemPackage,
       ],
       swiftSettings: strict),
     /// Writes the staged store of one hop, in chunks, with checkpoints.

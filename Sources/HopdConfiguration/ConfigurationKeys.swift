@@ -37,7 +37,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.exclude", "[]"),
     ConfigurationKey("watch.recursive", "false"),
     ConfigurationKey("watch.models", nil),
-    ConfigurationKey("watch.mappings", "[]", notYet: "[]"),
+    ConfigurationKey("watch.mappings", "[]"),
     ConfigurationKey("watch.versions", "[]"),
     ConfigurationKey("watch.target", "\"current\""),
     ConfigurationKey("watch.infer", "true"),
@@ -46,8 +46,8 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.chunk_time", "\"250ms\""),
     ConfigurationKey("watch.migration.chunk_rows_max", "50_000"),
     ConfigurationKey("watch.migration.fuse_hops", "false", notYet: "false"),
-    ConfigurationKey("watch.migration.invalid_rows", "\"fail\"", notYet: "\"fail\""),
-    ConfigurationKey("watch.migration.unmapped_entities", "\"fail\"", notYet: "\"fail\""),
+    ConfigurationKey("watch.migration.invalid_rows", "\"fail\""),
+    ConfigurationKey("watch.migration.unmapped_entities", "\"fail\""),
     ConfigurationKey("watch.migration.history", "\"clear\""),
     ConfigurationKey("watch.migration.verify", "\"quick\""),
     ConfigurationKey("watch.migration.replace", "\"rename\"", notYet: "\"rename\""),
@@ -60,7 +60,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.backup.keep", "1"),
     ConfigurationKey("watch.backup.keep_for", "\"30d\""),
     ConfigurationKey("watch.backup.directory", "\"\""),
-    ConfigurationKey("policies", nil, notYet: "an empty table"),
+    ConfigurationKey("policies", nil),
   ]
 
   /// Names that may follow directly below `prefix` (empty for the top).

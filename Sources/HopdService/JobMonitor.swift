@@ -43,7 +43,7 @@ package final class JobMonitor: Sendable {
         state.progress = progress
       case .verifying: state.activity = "verifying"
       case .replacing: state.activity = "replacing"
-      case .recovered, .resumed, .hopFinished, .verified, .alive: break
+      case .recovered, .resumed, .hopFinished, .verified, .alive, .note: break
       }
     }
   }

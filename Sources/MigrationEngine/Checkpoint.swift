@@ -52,14 +52,26 @@ struct CheckpointTable {
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(Self.name) }
 
-  /// Makes the table with its only row.
-  func create(_ identity: Checkpoint.Identity, hop: Int) throws(SQLiteError) {
+  /// Makes the table with its only row; `moment` is what `now()` means in the hop, over all runs.
+  func create(_ identity: Checkpoint.Identity, hop: Int, moment: Double) throws(SQLiteError) {
     try connection.execute(
       "CREATE TABLE \(qualified) (plan TEXT, source TEXT, boot TEXT, hop INTEGER, step INTEGER, key INTEGER,"
-        + " rows INTEGER, chunks INTEGER, seconds REAL, complete INTEGER)")
+        + " rows INTEGER, chunks INTEGER, seconds REAL, complete INTEGER, moment REAL)")
     try connection.run(
-      "INSERT INTO \(qualified) VALUES (?, ?, ?, ?, 0, NULL, 0, 0, 0, 0)",
-      [.text(identity.plan), .text(identity.source), .text(identity.boot), .integer(Int64(hop))])
+      "INSERT INTO \(qualified) VALUES (?, ?, ?, ?, 0, NULL, 0, 0, 0, 0, ?)",
+      [
+        .text(identity.plan), .text(identity.source), .text(identity.boot), .integer(Int64(hop)), .real(moment),
+      ])
+  }
+
+  /// The moment of the hop that was begun; nil where none was.
+  func moment() throws(SQLiteError) -> Double? {
+    let exists = try connection.integer(
+      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name = ?", [.text(Self.name)])
+    guard exists == 1, case .real(let moment)? = try connection.value("SELECT moment FROM \(qualified)") else {
+      return nil
+    }
+    return moment
   }
 
   /// The checkpoint, or nil where the staged store is empty.

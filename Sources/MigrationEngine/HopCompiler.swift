@@ -55,6 +55,19 @@ package struct HopCompiler {
     for join in hop.destinationSchema.joinTables {
       steps += try joinSteps(into: join).map(HopProgram.Step.copy)
     }
+    steps += Self.closingSteps(
+      hop: hop, destinationSchema: destinationSchema, updates: updates, withIndexes: withIndexes)
+    return HopProgram(
+      source: sourceSchema, destination: destinationSchema, preconditions: preconditions, steps: steps)
+  }
+
+  /// What stands at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
+  /// its indexes and triggers.
+  static func closingSteps(
+    hop: Hop, destinationSchema: String, updates: [HopProgram.StatementStep], withIndexes: Bool
+  ) -> [HopProgram.Step] {
+    var steps: [HopProgram.Step] = []
+    var updates = updates
     // Counts last: they need the references that updates bring.
     updates += hop.computed.compactMap { derivation in
       derivation.fillStatement(in: destinationSchema).map {
@@ -76,8 +89,7 @@ package struct HopCompiler {
         .trigger(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
       }
     }
-    return HopProgram(
-      source: sourceSchema, destination: destinationSchema, preconditions: preconditions, steps: steps)
+    return steps
   }
 
   // MARK: Entity tables
@@ -200,12 +212,10 @@ package struct HopCompiler {
       }
       var expression = "s." + SQLiteIdentifier.quoted(column)
       let before = hop.source.allAttributes(of: lane.source)[source]
-      if before?.hasExternalForm == true, value.type == .binary, !value.hasExternalForm {
-        expression = ExternalDataForm.plainExpression(ofExternal: expression)
-        isRewritten = true
-      } else if before?.type == .binary, before?.hasExternalForm == false, value.hasExternalForm {
-        expression = ExternalDataForm.inlineExpression(ofPlain: expression)
-        isRewritten = true
+      if let before {
+        let column = expression
+        expression = Self.carried(column, from: before, to: value)
+        isRewritten = isRewritten || expression != column
       }
       // Optional → required with a default: existing nils take the default (migration-semantics §3.2).
       if let standard, !value.isOptional, before?.isOptional == true {
@@ -225,6 +235,18 @@ package struct HopCompiler {
     }
     // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
     return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+  }
+
+  /// A column's value in the form that it has under its new definition: the content with or without the byte of external
+  /// storage.
+  static func carried(_ column: String, from before: Attribute, to value: Attribute) -> String {
+    if before.hasExternalForm, value.type == .binary, !value.hasExternalForm {
+      return ExternalDataForm.plainExpression(ofExternal: column)
+    }
+    if before.type == .binary, !before.hasExternalForm, value.hasExternalForm {
+      return ExternalDataForm.inlineExpression(ofPlain: column)
+    }
+    return column
   }
 
   /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger for

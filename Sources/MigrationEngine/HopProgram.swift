@@ -8,8 +8,13 @@ package struct HopProgram: Sendable, Hashable {
   package let destination: String
   /// Statements that must answer no row before anything is written; each with what a row would mean.
   package let preconditions: [Precondition]
+  /// Statements that make hopd's own tables in the staged store, with the store's tables; all are gone when it is sealed.
+  package var scratch: [String] = []
   /// In order; checkpoints speak of positions in this list.
   package let steps: [Step]
+
+  /// Does a policy take part? Then the hop cannot go on in its middle: a policy program may keep what it saw.
+  package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
   /// A check of the source.
   package struct Precondition: Sendable, Hashable {
@@ -27,6 +32,12 @@ package struct HopProgram: Sendable, Hashable {
     case copy(CopyStep)
     /// One statement over rows already copied.
     case update(StatementStep)
+    /// Several statements per range of a key, all in the range's transaction.
+    case chunks(ChunkStep)
+    /// A pass of a migration policy over one entity mapping.
+    case policy(PolicyStep)
+    /// The destination model's rules over all rows.
+    case validate
     /// One index.
     case index(StatementStep)
     /// One trigger of a derived attribute.
@@ -36,6 +47,9 @@ package struct HopProgram: Sendable, Hashable {
     package var subject: String {
       switch self {
       case .copy(let step): step.subject
+      case .chunks(let step): step.subject
+      case .policy(let step): step.subject
+      case .validate: "validation"
       case .update(let step), .index(let step), .trigger(let step): step.subject
       }
     }
@@ -55,5 +69,88 @@ package struct HopProgram: Sendable, Hashable {
   package struct StatementStep: Sendable, Hashable {
     package let subject: String
     package let sql: String
+  }
+
+  /// Statements that run together for one range of a key after the other.
+  package struct ChunkStep: Sendable, Hashable {
+    /// Entity, relationship or mapping, for progress.
+    package let subject: String
+    /// `SELECT min(key) … WHERE key >= ?1`: where the next chunk begins.
+    package let nextKey: String
+    /// In order.
+    package let actions: [Action]
+
+    /// Makes a step.
+    package init(subject: String, nextKey: String, actions: [Action]) {
+      self.subject = subject
+      self.nextKey = nextKey
+      self.actions = actions
+    }
+  }
+
+  /// One statement of a chunk.
+  package struct Action: Sendable, Hashable {
+    /// What a row of the statement's answer means.
+    package struct Refusal: Sendable, Hashable {
+      /// A sentence; `%1`, `%2` and `%3` stand for the columns of the row, which are keys and never users' values.
+      package let message: String
+      package let entity: String
+      package let property: String?
+      package let hint: String
+
+      /// Makes a refusal.
+      package init(message: String, entity: String, property: String?, hint: String) {
+        self.message = message
+        self.entity = entity
+        self.property = property
+        self.hint = hint
+      }
+    }
+
+    /// Parameters 1 and 2 are the bounds of the range, both inclusive, where `isRanged`.
+    package let sql: String
+    package let isRanged: Bool
+    /// Do its changes count as rows written?
+    package let isCounted: Bool
+    /// For a query that must answer no row.
+    package let refusal: Refusal?
+
+    /// Makes an action.
+    package init(_ sql: String, isRanged: Bool = false, isCounted: Bool = false, refusal: Refusal? = nil) {
+      self.sql = sql
+      self.isRanged = isRanged
+      self.isCounted = isCounted
+      self.refusal = refusal
+    }
+  }
+
+  /// What a policy does at one place of the program; `PolicyStepRunner` knows how.
+  package struct PolicyStep: Sendable, Hashable {
+    /// The hooks of one place.
+    package enum Pass: Sendable, Hashable {
+      /// beginEntityMapping, createDestinationInstances of every source object in order, endInstanceCreation. Attributes
+      /// of default objects and rows of `HOPD_ASSOCIATION` are written here.
+      case createInstances
+      /// createRelationships of every object that the mapping made, after the mapping's own relationships were set (but
+      /// for those that call a method of the policy, which are set here first), and endRelationshipCreation.
+      case createRelationships
+      /// performCustomValidation.
+      case performCustomValidation
+      /// endEntityMapping.
+      case end
+    }
+
+    /// Index in `MappedHop.entityMappings`.
+    package let mapping: Int
+    /// Its name, for progress.
+    package let subject: String
+    package let pass: Pass
+
+    /// Makes a step.
+    package init(mapping: Int, subject: String, pass: Pass) {
+      self.mapping = mapping
+      self.subject = subject
+      self.pass = pass
+    }
   }
 }

@@ -8,6 +8,26 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
+extension HopProgram.Action.Refusal {
+  /// The error that a row of keys means.
+  func error(keys: [Int64], hop: String) -> HopdError {
+    var text = message
+    for (index, key) in keys.enumerated() {
+      while let range = text.firstRange(of: "%\(index + 1)") { text.replaceSubrange(range, with: String(key)) }
+    }
+    return HopdError(
+      .relationshipNotUnique, text, at: Place(hop: hop, entity: entity, property: property), hint: hint)
+  }
+}
+
+/// What the runner is told of a hop with mapping models.
+struct MappedRun {
+  let layout: AssociationLayout
+  let scratch: MappedScratch
+  let moment: Double
+  let policies: (any PolicyStepRunner)?
+}
+
 struct HopRunner {
   let connection: Connection
   let hop: Hop
@@ -15,7 +35,11 @@ struct HopRunner {
   let isFinal: Bool
   let identity: Checkpoint.Identity
   let options: EngineOptions
+  /// Takes notes for a debug journal; nil where nobody reads them.
+  let note: HopNote.Taker?
   let observer: MigrationManager.Observer
+  /// What a hop with mapping models needs beside its program.
+  let mapped: MappedRun?
 
   private(set) var subject = "preparing"
   private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
@@ -23,14 +47,17 @@ struct HopRunner {
 
   init(
     connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, observer: @escaping MigrationManager.Observer
+    options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil,
+    observer: @escaping MigrationManager.Observer
   ) {
+    self.mapped = mapped
     self.connection = connection
     self.hop = hop
     self.program = program
     self.isFinal = isFinal
     self.identity = identity
     self.options = options
+    self.note = note
     self.observer = observer
   }
 
@@ -39,7 +66,11 @@ struct HopRunner {
   private var source: StoreReader { StoreReader(connection: connection, schema: program.source) }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
-    let found = try table.read(identity, hop: hop.index)
+    var found = try table.read(identity, hop: hop.index)
+    if program.hasPolicies, let begun = found, !begun.isComplete {
+      try mapped?.scratch.clear(connection, schema: program.destination)
+      found = nil
+    }
     if let found {
       checkpoint = found
       // A journal left by a kill was rolled back when the file was attached; from here on it is kept.
@@ -53,21 +84,30 @@ struct HopRunner {
         throw HopdError(
           .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
       }
+      try mapped?.scratch.prepareRun(connection)
       let update = try table.prepareUpdate()
       while checkpoint.step < program.steps.count {
         let step = program.steps[checkpoint.step]
         subject = step.subject
         switch step {
         case .copy(let copy): try run(copy, update: update)
+        case .chunks(let chunks): try run(chunks, update: update)
+        case .policy(let policy): try run(policy, update: update)
+        case .validate: try validate(update: update)
         case .update(let statement), .index(let statement), .trigger(let statement): try run(statement, update: update)
         }
       }
       subject = "bookkeeping"
       try finish(update: update)
     }
-    return StagedStore(
+    var result = StagedStore(
       path: staged, hop: hop.index, rows: checkpoint.rows, chunks: checkpoint.chunks, seconds: checkpoint.seconds,
       wasResumed: found != nil)
+    if let mapped {
+      result.tallies = try mapped.scratch.tallies(connection, schema: program.destination)
+      result.rowsByEntity = try mapped.scratch.rowsByEntity(connection, schema: program.destination)
+    }
+    return result
   }
 
   private func keepJournal() throws(SQLiteError) {
@@ -95,17 +135,59 @@ struct HopRunner {
     try keepJournal()
     try connection.transaction {
       try writer.createTables(hop.destinationSchema)
-      try table.create(identity, hop: hop.index)
+      try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0)
+      for statement in program.scratch { try connection.run(statement) }
     }
   }
 
   // MARK: Copying
 
   private mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
-    let next = try connection.prepare(copy.nextKey)
     let insert = try connection.prepare(copy.insert)
+    try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
+      try insert.run([.integer(low), .integer(end)])
+      return (connection.changes, connection.changes)
+    }
+  }
+
+  private mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
+    let title = hop.title
+    var statements: [(statement: Statement, action: HopProgram.Action)] = []
+    for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
+    try runRanges(
+      nextKey: chunks.nextKey, statements: chunks.actions.map(\.sql), update: update
+    ) { connection, low, end in
+      var rows: Int64 = 0
+      var touched: Int64 = 0
+      for (statement, action) in statements {
+        try statement.bind(action.isRanged ? [.integer(low), .integer(end)] : [])
+        if let refusal = action.refusal {
+          if try statement.step() {
+            let keys = (0..<statement.columnCount).map { statement.integer(at: $0) }
+            statement.reset()
+            throw refusal.error(keys: keys, hop: title)
+          }
+          statement.reset()
+        } else {
+          try statement.run(action.isRanged ? [.integer(low), .integer(end)] : [])
+          touched = max(touched, connection.changes)
+          if action.isCounted { rows &+= connection.changes }
+        }
+      }
+      return (rows, touched)
+    }
+  }
+
+  /// Runs `body` for one range of keys after the other, each in a transaction with its checkpoint. It answers
+  /// the rows written, and the rows touched by which chunks are measured.
+  private mutating func runRanges(
+    nextKey: String, statements: [String], update: Statement,
+    _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
+  ) throws {
+    let next = try connection.prepare(nextKey)
     var sizer = ChunkSizer(target: options.chunkTime, maximumRows: options.chunkRowsMax)
     watchLongStatements()
+    note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
     while true {
       let start = ContinuousClock.now
       // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
@@ -119,9 +201,9 @@ struct HopRunner {
       let (high, overflow) = first.addingReportingOverflow(sizer.span - 1)
       let end = overflow ? Int64.max : high
       var done = checkpoint
+      var touched: Int64 = 0
       try connection.transaction {
-        try insert.run([.integer(low), .integer(end)])
-        lastChunkRows = connection.changes
+        (lastChunkRows, touched) = try body(connection, low, end)
         done.key = end
         done.rows &+= lastChunkRows
         done.chunks += 1
@@ -129,7 +211,14 @@ struct HopRunner {
         try update.run(CheckpointTable.values(done))
       }
       checkpoint = done
-      sizer.record(rows: lastChunkRows, duration: ContinuousClock.now - start)
+      let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
+      if let note {
+        for sql in statements {
+          note(.statement(sql: sql, seconds: seconds, rows: statements.count == 1 ? lastChunkRows : nil))
+        }
+      }
+      note?(.decision("keys \(low)…\(end) of \(subject) are done; the next chunk begins after them"))
+      sizer.record(rows: touched, duration: ContinuousClock.now - start)
       try report(rows: lastChunkRows)
     }
     try advance(update: update, seconds: 0)
@@ -149,6 +238,62 @@ struct HopRunner {
       done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
       try update.run(CheckpointTable.values(done))
     }
+    checkpoint = done
+    note?(.statement(sql: statement.sql, seconds: ChunkSizer.seconds(ContinuousClock.now - start), rows: nil))
+    try report(rows: 0)
+  }
+
+  // MARK: Validation and policies
+
+  /// Pass 3 over the whole destination, in one transaction.
+  private mutating func validate(update: Statement) throws {
+    let start = ContinuousClock.now
+    watchLongStatements()
+    let validation = MappedHopValidation(
+      connection: connection, layout: hop.destinationSchema, schema: program.destination, rules: options.invalidRows,
+      hop: hop.title)
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try connection.transaction {
+      let invalid = try validation.run()
+      try mapped?.scratch.keep(invalid, connection, schema: program.destination)
+      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      try update.run(CheckpointTable.values(done))
+    }
+    checkpoint = done
+    try report(rows: 0)
+  }
+
+  private mutating func run(_ step: HopProgram.PolicyStep, update: Statement) throws {
+    guard let mapped, let policies = mapped.policies else {
+      throw HopdError(
+        .internalError, "no policies were given for a hop that needs one", at: Place(hop: hop.title, entity: subject))
+    }
+    let start = ContinuousClock.now
+    watchLongStatements()
+    var written: Int64 = 0
+    let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
+    let context = PolicyStepContext(
+      connection: connection, hop: hop, sourceSchema: program.source, destinationSchema: program.destination,
+      layout: mapped.layout, moment: mapped.moment, options: options
+    ) { rows in
+      written &+= rows
+      let progress = HopProgress(
+        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks)
+      guard observer(progress) else {
+        throw HopdError(
+          .interrupted, "stopped on request", at: Place(hop: title, entity: subject),
+          hint: "the next start begins the hop again: a policy may keep what it saw")
+      }
+    }
+    var done = checkpoint
+    try policies.run(step, context: context)
+    done.step += 1
+    done.key = nil
+    done.rows &+= written
+    done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+    try update.run(CheckpointTable.values(done))
     checkpoint = done
     try report(rows: 0)
   }
@@ -172,6 +317,7 @@ struct HopRunner {
     var done = checkpoint
     done.isComplete = true
     try connection.transaction {
+      try mapped?.scratch.keepResults(connection, schema: program.destination)
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache)
       try update.run(CheckpointTable.values(done))
@@ -189,9 +335,8 @@ struct HopRunner {
         try connection.integer(
           "SELECT max(\"Z_PK\") FROM \(SQLiteIdentifier.quoted(program.destination)).\(SQLiteIdentifier.quoted(table.name))"
         ) ?? 0
-      for entity in table.entities {
-        guard let name = hop.mapping.mapping(toDestination: entity)?.sourceEntity,
-          let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
+      for name in sourceEntities(of: table) {
+        guard let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
           let number = hop.sourceSchema.number(of: root)
         else { continue }
         mark = max(mark, entries[number] ?? 0)
@@ -199,6 +344,12 @@ struct HopRunner {
       marks[table.rootEntity] = mark
     }
     return marks
+  }
+
+  /// Source entities whose objects end in a table.
+  private func sourceEntities(of table: EntityTable) -> [String] {
+    if let mapped { return mapped.layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
+    return table.entities.compactMap { hop.mapping.mapping(toDestination: $0)?.sourceEntity }
   }
 
   // MARK: Progress and stopping

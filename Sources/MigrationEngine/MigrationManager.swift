@@ -2,8 +2,10 @@
 // the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
 
 import Diagnostics
+import Glibc
 import ManagedObjectModel
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -21,12 +23,22 @@ package struct EngineOptions: Sendable, Hashable {
   package var chunkRowsMax: Int64
   /// Most memory for pages, in bytes.
   package var memoryLimit: Int64
+  /// What becomes of rows that break the rules of the destination.
+  package var invalidRows: InvalidRowsRules
+  /// Are all expressions of mapping models evaluated object by object, also those that SQL could do? Slower, and the
+  /// same result: the tests' other way.
+  package var evaluatesOnInstances: Bool
 
   /// Makes options.
-  package init(chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20) {
+  package init(
+    chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
+    invalidRows: InvalidRowsRules = InvalidRowsRules(), evaluatesOnInstances: Bool = false
+  ) {
+    self.evaluatesOnInstances = evaluatesOnInstances
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
     self.memoryLimit = memoryLimit
+    self.invalidRows = invalidRows
   }
 
   /// Largest file that may become a value of a column.
@@ -64,6 +76,29 @@ package struct StagedStore: Sendable, Hashable {
   package let seconds: Double
   /// Did this run continue an earlier one?
   package let wasResumed: Bool
+  /// What became of rows that make no object of their own, over all runs.
+  package var tallies = HopTallies()
+  /// Source objects that a mapping took together; hops with mapping models only.
+  package var merged: [MergedRows] = []
+  /// Rows per destination entity; hops with mapping models only, as for others the plan knows them.
+  package var rowsByEntity: [String: Int64] = [:]
+}
+
+/// What a mapping that drops duplicates did.
+package struct MergedRows: Sendable, Hashable {
+  /// Name of the entity mapping.
+  package let mapping: String
+  /// Values of the keys that several source objects share.
+  package let groups: Int64
+  /// Source objects that were taken into another one.
+  package let dropped: Int64
+
+  /// Makes a note.
+  package init(mapping: String, groups: Int64, dropped: Int64) {
+    self.mapping = mapping
+    self.groups = groups
+    self.dropped = dropped
+  }
 }
 
 /// Migrates one hop.
@@ -76,19 +111,25 @@ package struct MigrationManager {
   private let options: EngineOptions
   private let identity: Checkpoint.Identity
   private let external: ExternalDataDirectory?
+  private let policies: (any PolicyProvider)?
+  private let note: HopNote.Taker?
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
   package typealias Observer = (HopProgress) -> Bool
 
   /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`. Values that
-  /// leave external storage are read from `external`.
+  /// leave external storage are read from `external`, policies are opened with `policies`, and what is worth a line of a
+  /// debug journal goes to `note`.
   package init(
     connection: Connection, hop: Hop, sourceSchema: String, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, external: ExternalDataDirectory? = nil
+    options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
+    note: HopNote.Taker? = nil
   ) {
     self.connection = connection
     self.external = external
+    self.policies = policies
+    self.note = note
     self.hop = hop
     self.sourceSchema = sourceSchema
     destinationSchema = MigrationManager.schemaName(ofHop: hop.index)
@@ -109,9 +150,11 @@ package struct MigrationManager {
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
+      let (program, mapped) = try compile()
+      defer { mapped?.policies?.close() }
       var runner = HopRunner(
-        connection: connection, hop: hop, program: try compile(), isFinal: isFinal, identity: identity,
-        options: options, observer: observer)
+        connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
+        options: options, note: note, mapped: mapped, observer: observer)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {
@@ -120,9 +163,47 @@ package struct MigrationManager {
     }
   }
 
-  private func compile() throws(HopdError) -> HopProgram {
-    try HopCompiler.compile(
-      hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: isFinal)
+  private func compile() throws -> (HopProgram, MappedRun?) {
+    guard hop.mapped != nil else {
+      let program = try HopCompiler.compile(
+        hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: isFinal)
+      return (program, nil)
+    }
+    let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
+    let moment = begun ?? Self.now()
+    let layout = try AssociationLayout(hop: hop, spans: try sourceSpans())
+    let compiler = MappedHopCompiler(
+      hop: hop, layout: layout, sourceSchema: sourceSchema, destinationSchema: destinationSchema, moment: moment,
+      withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances)
+    let program = try compiler.compile()
+    let policies = program.hasPolicies ? policies.flatMap { PolicySteps.runner(provider: $0, note: note) } : nil
+    return (
+      program, MappedRun(layout: layout, scratch: compiler.scratch, moment: moment, policies: policies)
+    )
+  }
+
+  /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
+  private static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
+  }
+
+  /// The keys that the tables of the source have, and may have had: an object that was deleted keeps its key.
+  private func sourceSpans() throws -> [String: AssociationLayout.KeySpan] {
+    guard !sourceSchema.isEmpty else { return [:] }
+    let reader = StoreReader(connection: connection, schema: sourceSchema)
+    let marks = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
+    var spans: [String: AssociationLayout.KeySpan] = [:]
+    for table in hop.sourceSchema.tables {
+      let ends = try connection.rows("SELECT min(\"Z_PK\"), max(\"Z_PK\") FROM \(reader.qualified(table.name))") {
+        ($0.integer(at: 0), $0.integer(at: 1))
+      }
+      let mark = hop.sourceSchema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
+      spans[table.name] = AssociationLayout.KeySpan(
+        low: ends.first?.0 ?? 1, high: max(ends.first?.1 ?? 0, mark))
+    }
+    return spans
   }
 
   /// The function by which references become the content of their files, one value at a time.
@@ -169,7 +250,7 @@ package struct MigrationManager {
   package func seal() throws {
     do {
       try connection.transaction {
-        try CheckpointTable(connection: connection, schema: destinationSchema).drop()
+        try MappedScratch.drop(connection, schema: destinationSchema)
       }
       try detach()
     } catch let error as SQLiteError {

@@ -2,6 +2,7 @@
 // lines, progress bars and watchdog beats.
 
 import Diagnostics
+import MigrationEngine
 import MigrationPlanning
 import StoreVerification
 import SystemPackage
@@ -25,6 +26,8 @@ package enum MigrationEvent: Sendable {
   case hopStarted(index: Int, hops: Int, from: String, to: String)
   /// A chunk was committed, or a long statement is alive (with no rows).
   case progress(MigrationProgress)
+  /// A line for a debug journal, or a line that a policy wrote.
+  case note(HopNote)
   /// A hop is complete.
   case hopFinished(HopReport)
   /// The result is being checked.

@@ -1,6 +1,7 @@
 // What came of a migration. Encoded as CLI.md documents `hopctl migrate --json`.
 
 import Diagnostics
+import MigrationEngine
 import MigrationPlanning
 import StoreVerification
 import SystemPackage
@@ -19,12 +20,16 @@ package enum MigrationResult: String, Sendable, Hashable, Codable {
 package struct HopReport: Sendable, Hashable {
   package let source: String
   package let destination: String
-  /// "inferred"; mapping models come later.
+  /// "inferred" or "mapping".
   package let kind: String
   package let rowsRead: Int64
   package let rowsWritten: Int64
   package let chunks: Int64
   package let seconds: Double
+  /// Names of the mapping models, in the order of execution.
+  package var mappings: [String] = []
+  /// What became of rows that make no object of their own.
+  package var tallies = HopTallies()
 }
 
 /// A finished run.

@@ -4,6 +4,7 @@
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import StoreReplacement
 import StoreVerification
@@ -38,6 +39,12 @@ package struct MigrationRequest: Sendable {
   package var verification: VerificationDepth
   package var journalMode: ResultJournalMode
   package var engine: EngineOptions
+  /// What becomes of the rows of entities that go on while no mapping takes them.
+  package var unmappedEntities: UnmappedEntitiesRule = .fail
+  /// Opens the policies that mapping models name; nil where no class is bound.
+  package var policies: (any PolicyProvider)? = nil
+  /// Does somebody read statements and decisions (`MigrationEvent.note`)?
+  package var takesNotes = false
   /// Where intent records and locks live; it must exist and be writable.
   package var stateDirectory: FilePath
   /// Short lower-case hex text that names this job; an interrupted job's own name wins when it is resumed.
@@ -64,5 +71,12 @@ package struct MigrationRequest: Sendable {
     self.engine = engine
     self.stateDirectory = stateDirectory
     self.job = job
+  }
+
+  /// The rules of the plan.
+  package var rules: PlanningRules {
+    PlanningRules(
+      infer: infer, naming: naming, history: history, memoryLimit: engine.memoryLimit,
+      invalidRows: engine.invalidRows, unmappedEntities: unmappedEntities)
   }
 }

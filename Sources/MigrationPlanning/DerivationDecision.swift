@@ -44,6 +44,8 @@ struct DerivationDecision {
   /// Only the last version's derivations count, and those that a later version goes on with as plain values.
   private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
     if version == journey.end { return true }
+    // Expressions may read it.
+    if derivation.isCount, journey.isMapped(to: version + 1) { return true }
     guard let entity = schemas[version].model.entity(named: derivation.entity) else { return false }
     return schemas[version].model.subtree(of: entity).contains { member in
       guard let mapping = journey.mappings[version].mapping(fromSource: member.name),
@@ -117,6 +119,7 @@ struct DerivationDecision {
   /// Why values and triggers of the store would not do for the attribute at that version; nil where they do.
   private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {
     let source = journey.sourceSchema
+    if (1...max(1, version)).contains(where: journey.isMapped) { return "a mapping model makes the objects anew" }
     guard
       let stored = source.derivations.first(where: {
         $0.entity == derivation.entity && $0.attribute == derivation.attribute

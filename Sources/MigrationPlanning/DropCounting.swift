@@ -55,7 +55,7 @@ struct DropCounting {
           "the property is dropped with \(drop.nonNull) value\(drop.nonNull == 1 ? "" : "s") "
             + "(column \(drop.table).\(drop.column))",
           at: Place(hop: title(drop.hop), entity: drop.entity, property: drop.property),
-          hint: "if it was renamed, set its renaming identifier in \(journey.models[drop.hop + 1].name)"))
+          hint: hint(drop.hop, "no expression of \(journey.mappingModels[drop.hop].joined(separator: ", ")) reads it")))
     }
   }
 
@@ -67,7 +67,7 @@ struct DropCounting {
       HopdError(
         .dataDropped, "the entity is dropped with \(count) row\(count == 1 ? "" : "s")",
         at: Place(hop: title(hop), entity: entity),
-        hint: "if it was renamed, set its renaming identifier in \(journey.models[hop + 1].name)"))
+        hint: hint(hop, "\(journey.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it")))
   }
 
   private mutating func noteAttributes(
@@ -143,6 +143,13 @@ struct DropCounting {
   private func declarer(of property: String, in entity: String, hop: Int) -> String {
     let model = journey.models[hop]
     return model.entity(named: entity).flatMap { model.declaringEntity(of: property, in: $0)?.name } ?? entity
+  }
+
+  /// What to do against a drop; `reason` is why a mapping model drops it.
+  private func hint(_ hop: Int, _ reason: String) -> String {
+    journey.isMapped(to: hop + 1)
+      ? "\(reason); add one if the data are to stay"
+      : "if it was renamed, set its renaming identifier in \(journey.models[hop + 1].name)"
   }
 
   private func title(_ hop: Int) -> String { "\(journey.models[hop].name) → \(journey.models[hop + 1].name)" }

@@ -37,7 +37,7 @@ struct ExpectationCounting {
   }
 
   /// Z_MAX of the source roots whose rows each final root takes, and never less than the highest key in use.
-  private func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
+  func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
     let maxima = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
     var marks: [String: Int64] = [:]

@@ -30,11 +30,37 @@ struct Journey {
   /// The store's version, then the version after each hop.
   let models: [ManagedObjectModel]
   let mappings: [InferredMapping]
+  /// Names of the mapping models of each hop; empty for an inferred one.
+  let mappingModels: [[String]]
 
   init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge]) {
     self.sourceSchema = sourceSchema
     models = [sourceSchema.model] + edges.map(\.destination.model)
     mappings = edges.map(\.mapping)
+    mappingModels = edges.map { $0.mapped?.mappings.map(\.name) ?? [] }
+  }
+
+  /// The journey over hops of a plan that follow each other, from the layout that the first of them reads.
+  init(sourceSchema: StoreSchema, hops: [Hop]) {
+    self.sourceSchema = sourceSchema
+    models = [sourceSchema.model] + hops.map(\.destination)
+    mappings = hops.map(\.mapping)
+    mappingModels = hops.map { $0.mapped?.mappings.map(\.name) ?? [] }
+  }
+
+  private init(_ whole: Journey, hops: Int) {
+    sourceSchema = whole.sourceSchema
+    models = Array(whole.models.prefix(hops + 1))
+    mappings = Array(whole.mappings.prefix(hops))
+    mappingModels = Array(whole.mappingModels.prefix(hops))
+  }
+
+  /// The first hops of the journey.
+  func prefix(_ hops: Int) -> Journey { Journey(self, hops: hops) }
+
+  /// Does a mapping model make the objects of version `version` anew?
+  func isMapped(to version: Int) -> Bool {
+    mappingModels.indices.contains(version - 1) && !mappingModels[version - 1].isEmpty
   }
 
   /// Index of the last version.

@@ -1,6 +1,6 @@
-// The graph of versions and the way through it. Pure: two models go in at each edge, a mapping or the reasons against
-// it come out. Versions are nodes by their hashes, consecutive versions are joined by inference, and nothing is ever
-// skipped because one pair fails (migration-semantics §8).
+// The graph of versions and the way through it. Pure: two models go in at each edge, mapping models or an inferred mapping
+// or the reasons against both come out. Versions are nodes by their hashes; consecutive versions are joined by mapping models
+// or by inference, and a version is skipped only over a mapping model that was made for that (migration-semantics §8).
 
 import Diagnostics
 import ManagedObjectModel
@@ -16,42 +16,49 @@ package struct MigrationGraph: Sendable {
     package let mapping: InferredMapping
     /// The mapping models of the edge; nil for an inferred one.
     package var mapped: MappedHop? = nil
+    /// Remarks on the mapping models.
+    package var warnings: [HopdError] = []
   }
 
   private let versions: [CatalogedVersion]
   private let infer: Bool
+  private let mappings: any MappingSource
 
-  /// A graph of the versions of one model, in their order; without `infer` it has no edges yet.
-  package init(versions: [CatalogedVersion], infer: Bool) {
+  /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference where
+  /// that is allowed.
+  package init(versions: [CatalogedVersion], infer: Bool, mappings: any MappingSource = NoMappings()) {
     self.versions = versions.sorted { $0.position < $1.position }
     self.infer = infer
+    self.mappings = mappings
   }
 
   /// The hops from one version to another, in order; none where both have the same hashes.
   ///
-  /// Throws `store-newer` for a way back, `inference-off`, or `no-route` with every missing edge and every reason.
+  /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the target, by
+  /// a mapping model over several versions, the shortest first. Backwards only mapping models lead. Throws `store-newer` for
+  /// a way back that has none, `inference-off`, or `no-route` with every missing edge and every reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
-    guard start.position < target.position else { throw StoreIdentifier.newer(start, target) }
-    let stops = stops(from: start, to: target)
+    let isBackward = start.position > target.position
+    if isBackward, mappings.isEmpty { throw StoreIdentifier.newer(start, target) }
+    var search = RouteSearch(
+      stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
+      infer: infer && !isBackward, mappings: mappings.isEmpty ? nil : mappings.hops(among: versions))
+    if let edges = try search.edges(from: 0) { return edges }
+    let missing = search.missing(isBackward: isBackward)
+    if isBackward {
+      var error = StoreIdentifier.newer(start, target)
+      error.reasons += missing
+      throw error
+    }
     guard infer else {
       throw HopdError(
         .inferenceOff,
         "the way from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
-        hint: "switch inference on (`infer = true`)")
+        hint: "switch inference on (`infer = true`), or give a mapping model for each hop",
+        reasons: mappings.isEmpty ? [] : missing)
     }
-    var edges: [Edge] = []
-    var missing: [HopdError] = []
-    for (source, destination) in zip(stops, stops.dropFirst()) {
-      do throws(HopdError) {
-        let mapping = try MappingInference.infer(from: source.model, to: destination.model)
-        edges.append(Edge(source: source, destination: destination, mapping: mapping))
-      } catch {
-        missing.append(error)
-      }
-    }
-    guard missing.isEmpty else { throw NoRouteExplanation(start: start, target: target, missing: missing).error }
-    return edges
+    throw NoRouteExplanation(start: start, target: target, missing: missing).error
   }
 
   /// The versions on the way, both ends included. A version whose hashes come again before the target is left for the
@@ -69,6 +76,99 @@ package struct MigrationGraph: Sendable {
       if visited.insert(stop.versionHashes).inserted { stops.append(stop) }
     }
     return stops
+  }
+
+  /// The versions on the way back, both ends included, each once.
+  private func backwardStops(from start: CatalogedVersion, to target: CatalogedVersion) -> [CatalogedVersion] {
+    var visited: Set<[String: VersionHash]> = [start.versionHashes, target.versionHashes]
+    let between = versions.reversed().filter {
+      $0.position < start.position && $0.position > target.position && visited.insert($0.versionHashes).inserted
+    }
+    return [start] + between + [target]
+  }
+}
+
+/// The search of one route over versions in the order of the way. Every edge leads on, so there are no circles.
+private struct RouteSearch {
+  let stops: [CatalogedVersion]
+  let infer: Bool
+  /// What mapping models serve; nil without any.
+  let mappings: (any HopMappings)?
+  /// Stops from which the target is not reached.
+  private var dead: Set<Int> = []
+  /// Spans of the edges that were met from stops that are reached.
+  private var spans: [(Int, Int)] = []
+  /// Why consecutive stops are not joined by inference.
+  private var refusals: [Int: HopdError] = [:]
+
+  init(stops: [CatalogedVersion], infer: Bool, mappings: (any HopMappings)?) {
+    self.stops = stops
+    self.infer = infer
+    self.mappings = mappings
+  }
+
+  /// The hops from a stop to the last one; nil where none lead there.
+  mutating func edges(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
+    if index == stops.count - 1 { return [] }
+    if dead.contains(index) { return nil }
+    let next = index + 1
+    if let edge = try mapped(index, next) ?? inferred(index), let rest = try edges(from: next) { return [edge] + rest }
+    if mappings != nil {
+      for further in stops.indices.dropFirst(index + 2) {
+        if let edge = try mapped(index, further), let rest = try edges(from: further) { return [edge] + rest }
+      }
+    }
+    dead.insert(index)
+    return nil
+  }
+
+  private mutating func mapped(_ from: Int, _ to: Int) throws(HopdError) -> MigrationGraph.Edge? {
+    let (source, destination) = (stops[from], stops[to])
+    guard let (hop, warnings) = try mappings?.hop(from: source, to: destination) else { return nil }
+    spans.append((from, to))
+    return MigrationGraph.Edge(
+      source: source, destination: destination,
+      mapping: hop.nameTrail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
+  }
+
+  private mutating func inferred(_ from: Int) -> MigrationGraph.Edge? {
+    guard infer else { return nil }
+    do {
+      let (source, destination) = (stops[from], stops[from + 1])
+      let mapping = try MappingInference.infer(from: source.model, to: destination.model)
+      spans.append((from, from + 1))
+      return MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
+    } catch {
+      refusals[from] = error
+      return nil
+    }
+  }
+
+  /// The consecutive pairs that nothing spans, each with all reasons.
+  mutating func missing(isBackward: Bool) -> [HopdError] {
+    var missing: [HopdError] = []
+    for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
+      let (source, destination) = (stops[index], stops[index + 1])
+      // Beyond a missing edge nothing was asked yet.
+      if (try? mapped(index, index + 1)) ?? nil != nil { continue }
+      if infer, refusals[index] == nil, inferred(index) != nil { continue }
+      let hop = "\(source.model.name) → \(destination.model.name)"
+      let near = mappings?.nearMisses(from: source, to: destination) ?? []
+      guard infer else {
+        missing.append(
+          HopdError(
+            .noRoute, "no mapping model fits this hop", at: Place(hop: hop),
+            hint: isBackward
+              ? "only a mapping model leads back: name one for this hop with --mappings"
+              : "name one with --mappings", reasons: near))
+        continue
+      }
+      guard var refusal = refusals[index] else { continue }
+      if mappings != nil { refusal.message = "no mapping model fits this hop, and \(refusal.message)" }
+      refusal.reasons = near + refusal.reasons
+      missing.append(refusal)
+    }
+    return missing
   }
 }
 
@@ -89,7 +189,8 @@ package struct NoRouteExplanation: Sendable {
       "no way leads from \(start.model.name) to \(target.model.name): "
         + (edges.count == 1 ? "the hop \(list) cannot be inferred" : "the hops \(list) cannot be inferred"),
       at: Place(file: start.path),
-      hint: "change the model so that each of these hops can be inferred, for example with a version in between; "
-        + "`hopctl plan STORE --models … --to VERSION` plans as far as an earlier version", reasons: missing)
+      hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
+        + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as far as "
+        + "an earlier version", reasons: missing)
   }
 }

@@ -27,6 +27,12 @@ package struct MigrationPlan: Sendable {
   /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
   package let fingerprint: String
 
+  /// Does a hop follow mapping models?
+  ///
+  /// Then the rows of the hops behind the first such hop are inspected on the way, and `expectation` is that of
+  /// `MigrationPlanner.expectation(of:input:)`.
+  package var isMixed: Bool { hops.contains(where: \.isMapped) }
+
   /// Makes a plan.
   package init(
     store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
@@ -81,6 +87,9 @@ package struct Hop: Sendable {
     self.entities = entities
     self.computed = computed
   }
+
+  /// Does it follow mapping models?
+  package var isMapped: Bool { mapped != nil }
 
   /// "Model 2 → Model 3".
   package var title: String { "\(source.name) → \(destination.name)" }
@@ -149,7 +158,8 @@ package struct MigrationEstimate: Sendable, Hashable {
 
 /// What the finished store must hold, counted in the source under its lock; the verifier compares.
 package struct StoreExpectation: Sendable, Hashable {
-  /// Rows per destination entity (concrete entity, not its subentities). Entities without rows included.
+  /// Rows per destination entity (concrete entity, not its subentities), entities without rows included; absent where a
+  /// mapping model makes objects of which no exact number is known ahead.
   package let rowsByEntity: [String: Int64]
   /// Rows in the source of entities that the journey drops, by source entity name.
   package let droppedRowsByEntity: [String: Int64]
@@ -165,8 +175,9 @@ package struct StoreExpectation: Sendable, Hashable {
   package let valuesByColumn: [String: [String: Int64]]
   /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
   package let nullOrderKeys: Int64
-  /// What binary columns with external storage, before or after, must hold per destination table and column.
-  package let externalData: [String: [String: ExternalDataExpectation]]
+  /// What binary columns with external storage, before or after, must hold per destination table and column; nil where a
+  /// mapping model decides what they hold.
+  package let externalData: [String: [String: ExternalDataExpectation]]?
   /// Store UUID, which stays.
   package let storeUUID: String
 
@@ -174,7 +185,7 @@ package struct StoreExpectation: Sendable, Hashable {
   package init(
     rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
     highWaterMarks: [String: Int64], danglingReferences: Int64, valuesByColumn: [String: [String: Int64]] = [:],
-    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]] = [:], storeUUID: String
+    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]]? = [:], storeUUID: String
   ) {
     self.rowsByEntity = rowsByEntity
     self.droppedRowsByEntity = droppedRowsByEntity
@@ -185,5 +196,12 @@ package struct StoreExpectation: Sendable, Hashable {
     self.nullOrderKeys = nullOrderKeys
     self.externalData = externalData
     self.storeUUID = storeUUID
+  }
+
+  /// Nothing but what the store keeps whatever happens: for a plan whose numbers are only known on the way.
+  static func unknown(droppedRows: [String: Int64], storeUUID: String) -> StoreExpectation {
+    StoreExpectation(
+      rowsByEntity: [:], droppedRowsByEntity: droppedRows, rowsByJoinTable: [:], highWaterMarks: [:],
+      danglingReferences: 0, externalData: nil, storeUUID: storeUUID)
   }
 }

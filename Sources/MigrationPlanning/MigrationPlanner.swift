@@ -56,7 +56,7 @@ package enum MigrationPlanner {
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let graph = MigrationGraph(versions: store.line.versions, infer: rules.infer)
+    let graph = MigrationGraph(versions: store.line.versions, infer: rules.infer, mappings: catalog.mappings)
     let edges = try graph.route(from: store.version, to: target)
     let framework = store.metadata.frameworkVersion
     let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
@@ -70,7 +70,8 @@ package enum MigrationPlanner {
     // Layout and tables first: rows can only be asked when the tables are what they should be.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
     var findings = Findings()
-    var warnings = catalog.warnings.filter { warning in
+    var warnings = edges.flatMap(\.warnings)
+    warnings += catalog.warnings.filter { warning in
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
     if store.version.isFromStoreItself {
@@ -98,7 +99,11 @@ package enum MigrationPlanner {
     let schemas = layout?.schemas ?? [sourceSchema]
     try findings.throwIfAny(at: place)
 
-    var rows = RowInspection(journey: journey, reader: reader)
+    // Rows are judged as far as inference leads; what mapping models make of them is judged where it lies (segments).
+    let leading = edges.prefix { $0.mapped == nil }.count
+    let isMixed = leading < edges.count
+    let lead = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading)))
+    var rows = RowInspection(journey: lead, reader: reader)
     try rows.countRows()
     if !edges.isEmpty {
       rows.checkAbstractEntities()
@@ -108,21 +113,32 @@ package enum MigrationPlanner {
       try rows.findings.throwIfAny(at: place)
     }
 
-    let drops = try DropCounting(journey: journey, reader: reader, rows: rows.rows)
     let dangling = try DanglingReferences.find(schema: sourceSchema, reader: reader)
     let finalSchema = schemas.last ?? sourceSchema
     let external = try ExternalDataInspection(
-      journey: journey, reader: reader, location: store.location, rows: rows.rows, finalSchema: finalSchema,
-      memoryLimit: rules.memoryLimit)
+      journey: lead, reader: reader, location: store.location, rows: rows.rows,
+      finalSchema: schemas.indices.contains(leading) ? schemas[leading] : finalSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
-    let expectation = try ExpectationCounting(
-      journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
-      externalData: external.expectations
-    ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     let hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
+    // The first hop with mapping models can be asked already what it leaves behind: names go on up to there.
+    if isMixed {
+      let mapped = MappedHopInspection(
+        hop: hops[leading], rows: lead.rows(rows.rows, at: leading), rule: rules.unmappedEntities)
+      try mapped.findings.throwIfAny(at: place)
+      warnings += mapped.warnings
+    }
+    let counted = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
+    let drops = try DropCounting(journey: counted, reader: reader, rows: rows.rows)
+    let expectation =
+      isMixed
+      ? StoreExpectation.unknown(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
+      : try ExpectationCounting(
+        journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
+        externalData: external.expectations
+      ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     warnings += inspection.warnings + drops.warnings
-    warnings += try ClearedReferences(journey: journey, reader: reader, rows: rows.rows).warnings()
-    warnings += try layout?.derivations?.replacedValues(reader: reader, rows: rows.rows) ?? []
+    warnings += try ClearedReferences(journey: lead, reader: reader, rows: rows.rows).warnings()
+    if !isMixed { warnings += try layout?.derivations?.replacedValues(reader: reader, rows: rows.rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(
@@ -130,7 +146,7 @@ package enum MigrationPlanner {
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
       fingerprint: PlanFingerprint.of(
-        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid))
+        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid, rules: rules))
   }
 
   private static func hops(
@@ -141,11 +157,12 @@ package enum MigrationPlanner {
       let (edge, (source, destination)) = part
       return Hop(
         index: index, source: source.model, destination: destination.model, sourceSchema: source,
-        destinationSchema: destination, mapping: edge.mapping,
-        entities: edge.mapping.entityMappings.map { mapping in
-          let stored = mapping.sourceEntity.flatMap { journey.sourceEntity(of: $0, at: index) }
-          return EntityCost(mapping: mapping.name, rows: stored.flatMap { rows[$0] } ?? 0)
-        }, computed: computed.indices.contains(index) ? computed[index] : [])
+        destinationSchema: destination, mapping: edge.mapping, mapped: edge.mapped,
+        entities: (edge.mapped?.entityMappings.map { ($0.name, $0.source) }
+          ?? edge.mapping.entityMappings.map { ($0.name, $0.sourceEntity) }).map { name, source in
+            let stored = source.flatMap { journey.sourceEntity(of: $0, at: index) }
+            return EntityCost(mapping: name, rows: stored.flatMap { rows[$0] } ?? 0)
+          }, computed: computed.indices.contains(index) ? computed[index] : [])
     }
   }
 
@@ -177,7 +194,9 @@ package enum MigrationPlanner {
   private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
     let rows = hops.flatMap { hop in
       // Rows of a dropped entity are not read.
-      zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
+      hop.mapped != nil
+        ? hop.entities.map(\.rows)
+        : zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
     }.reduce(Int64(0)) { $0 &+ $1 }
     let bytes = size(of: location.database) &+ size(of: location.writeAheadLog)
     let factor = hops.isEmpty ? 0 : hops.count == 1 ? 1.1 : 2.2

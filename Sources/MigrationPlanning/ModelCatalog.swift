@@ -24,6 +24,8 @@ package struct ModelCatalog: Sendable {
   package let versions: [CatalogedVersion]
   /// Models of a folder that could not be read, and remarks of the reader.
   package let warnings: [HopdError]
+  /// The mapping models that lead between the versions.
+  package var mappings: any MappingSource = NoMappings()
 
   /// A catalog of models that were read already.
   package init(bundles: [ModelBundle], warnings: [HopdError] = []) {

@@ -4,12 +4,16 @@
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
+import PropertyLists
 import SQLite
 
 /// Names a chain of hops.
 enum PlanFingerprint {
-  static func of(hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, storeUUID: String) -> String {
-    var lines = ["plan 1", storeUUID, source.model.name, target.model.name]
+  static func of(
+    hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, storeUUID: String, rules: PlanningRules
+  ) -> String {
+    var lines = ["plan 2", storeUUID, source.model.name, target.model.name]
+    lines.append("invalid rows \(rules.invalidRows.text), unmapped entities \(rules.unmappedEntities.rawValue)")
     lines += hashLines(source)
     lines += hashLines(target)
     for hop in hops {
@@ -23,6 +27,8 @@ enum PlanFingerprint {
         lines += schema.rTrees.map(\.createStatement) + schema.triggers.map(\.text)
       }
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
+      // Everything in them decides about rows; the text is only compared with what this program wrote.
+      lines += hop.mapped?.mappings.flatMap(explicitLines) ?? []
       lines += hop.computed.compactMap { $0.fillStatement(in: "") }
       // Defaults are no part of hashes or tables, and end up in rows.
       lines += hop.destination.entities.flatMap { entity in
@@ -46,6 +52,31 @@ enum PlanFingerprint {
         let source = pairs.source.map { "\($0.entity).\($0.relationship) \($0.isInverted)" } ?? "-"
         return "\(pairs.destination) << \(source)"
       }
+  }
+
+  private static func explicitLines(_ mapping: ExplicitMapping) -> [String] {
+    ["mapping \(mapping.name)"] + mapping.entityMappings.map(explicitLine)
+  }
+
+  private static func explicitLine(_ mapping: ExplicitEntityMapping) -> String {
+    // A dictionary has no order of its own.
+    let userInfo = mapping.userInfo.sorted { $0.key < $1.key }.map { "\($0.key): \(orderedText($0.value))" }
+    let parts: [String] = [
+      mapping.name, "\(mapping.type.rawValue)", mapping.source ?? "-", mapping.destination ?? "-",
+      mapping.policy ?? "-", "\(userInfo)", "\(mapping.filter as Any)", "\(mapping.attributes)",
+      "\(mapping.relationships)", "\(mapping.grouping)",
+    ]
+    return "entity mapping " + parts.joined(separator: " | ")
+  }
+
+  private static func orderedText(_ value: PropertyListValue) -> String {
+    switch value {
+    case .dictionary(let entries):
+      "{" + entries.sorted { $0.key < $1.key }.map { "\($0.key): \(orderedText($0.value))" }.joined(separator: ", ")
+        + "}"
+    case .array(let elements): "[" + elements.map(orderedText).joined(separator: ", ") + "]"
+    default: "\(value)"
+    }
   }
 
   /// FNV-1a, 64 bits.

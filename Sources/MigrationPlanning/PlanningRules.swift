@@ -13,15 +13,39 @@ package struct PlanningRules: Sendable, Hashable {
   package var history: HistoryRule
   /// Bytes that the chunks of a job may use; it bounds the files that may become values of columns.
   package var memoryLimit: Int64
+  /// What becomes of rows that break the rules of the version they come to.
+  package var invalidRows: InvalidRowsRules
+  /// What becomes of the rows of entities that go on while no mapping takes them.
+  package var unmappedEntities: UnmappedEntitiesRule
 
   /// Makes rules; the defaults are those of the configuration.
   package init(
     infer: Bool = true, naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear,
-    memoryLimit: Int64 = 64 << 20
+    memoryLimit: Int64 = 64 << 20, invalidRows: InvalidRowsRules = InvalidRowsRules(),
+    unmappedEntities: UnmappedEntitiesRule = .fail
   ) {
     self.infer = infer
     self.naming = naming
     self.history = history
     self.memoryLimit = memoryLimit
+    self.invalidRows = invalidRows
+    self.unmappedEntities = unmappedEntities
   }
+}
+
+extension InvalidRowsRules {
+  /// The rules as text, always the same for the same rules.
+  var text: String {
+    ([standard.rawValue] + byEntity.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value.rawValue)" })
+      .joined(separator: " ")
+  }
+}
+
+/// What becomes of the rows of an entity that both versions of a hop have and that no entity mapping takes: Core Data leaves
+/// them behind without a word (migration-semantics §1.3).
+package enum UnmappedEntitiesRule: String, Sendable, Hashable, CaseIterable {
+  /// The migration is refused.
+  case fail
+  /// They are dropped, and the report says how many.
+  case drop
 }

@@ -10,9 +10,9 @@ import SystemPackage
 package enum StoreState: String, Sendable, Hashable, CaseIterable {
   /// A store of the wanted version.
   case current
-  /// A store of an earlier version.
+  /// A store of an earlier version, or of a later one from which mapping models lead back.
   case behind
-  /// A store of a version after the wanted one.
+  /// A store of a version after the wanted one, without a way back.
   case newer
   /// A store of no version given.
   case unknown

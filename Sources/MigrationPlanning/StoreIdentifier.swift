@@ -68,12 +68,23 @@ package enum StoreIdentifier {
         explanation: explanation.located(place))
     }
     let (version, wanted) = (found.version, found.target)
-    let state: StoreState =
+    var state: StoreState =
       version.isSameVersion(as: wanted) ? .current : version.position > wanted.position ? .newer : .behind
+    var explanation: HopdError?
+    if state == .newer {
+      do throws(HopdError) {
+        // A mapping model that leads back is one more edge; nothing else is.
+        _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
+          .route(from: version, to: wanted)
+        state = .behind
+      } catch {
+        explanation = error.located(place)
+      }
+    }
     return StoreAssessment(
       location: location, state: state, metadata: metadata, version: version, target: wanted,
       entities: countsRows ? try rows(reader, tables, version, metadata) : [], sideFiles: sideFiles(of: location),
-      explanation: state == .newer ? newer(version, wanted).located(place) : nil, line: found.line)
+      explanation: explanation, line: found.line)
   }
 
   /// What the copy of the model that the store itself holds makes of it; nil where it holds none.
@@ -95,7 +106,8 @@ package enum StoreIdentifier {
       .storeNewer,
       "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
         + "backwards",
-      hint: "is the model up to date? Otherwise give a later version as the one to reach")
+      hint: "is the model up to date? Otherwise give a later version as the one to reach, or mapping models that lead "
+        + "back")
   }
 
   private static func state(of error: HopdError) -> StoreState? {

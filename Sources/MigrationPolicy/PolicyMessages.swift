@@ -236,7 +236,7 @@ package protocol PolicyConversation: AnyObject {
 }
 
 /// Opens conversations: one per entity mapping that names a policy.
-package protocol PolicyProvider {
+package protocol PolicyProvider: Sendable {
   /// Is the class bound to a program? With or without its module.
   func isBound(_ policy: String) -> Bool
   /// Starts the policy. Throws where the program cannot be started.

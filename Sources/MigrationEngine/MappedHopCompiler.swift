@@ -1,0 +1,283 @@
+// From mapping models to SQL: the three passes of Core Data's migration as statements over ranges of source keys. What needs a
+// policy is left to a step of its own; everything else is the same for a million objects as for one.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// How an entity mapping is run.
+package enum MappedExecution: Sendable, Hashable {
+  /// By SQL statements alone.
+  case sql
+  /// By SQL statements that call an evaluator for some expressions: which, and why.
+  case instances(reasons: [String])
+  /// By a policy.
+  case policy(String)
+
+  /// "sql", "instances" or "policy".
+  package var word: String {
+    switch self {
+    case .sql: "sql"
+    case .instances: "instances"
+    case .policy: "policy"
+    }
+  }
+}
+
+/// Compiles a hop with mapping models.
+package struct MappedHopCompiler {
+  let hop: Hop
+  let layout: AssociationLayout
+  let sourceSchema: String
+  let destinationSchema: String
+  let moment: Double
+  let withIndexes: Bool
+  let evaluatesOnInstances: Bool
+  let expressions: MappedExpressions
+  let associations: AssociationSQL
+
+  /// Prepares to compile `hop`; `layout` must speak of its source as it is, and `moment` is what `now()` means.
+  package init(
+    hop: Hop, layout: AssociationLayout, sourceSchema: String, destinationSchema: String, moment: Double,
+    withIndexes: Bool, evaluatesOnInstances: Bool = false
+  ) {
+    self.hop = hop
+    self.layout = layout
+    self.sourceSchema = sourceSchema
+    self.destinationSchema = destinationSchema
+    self.moment = moment
+    self.withIndexes = withIndexes
+    self.evaluatesOnInstances = evaluatesOnInstances
+    expressions = MappedExpressions(hop: hop, sourceSchema: sourceSchema, moment: moment)
+    associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
+  }
+
+  /// How each entity mapping of a hop is run, by its name; throws what cannot be run at all.
+  package static func executions(hop: Hop) throws(HopdError) -> [String: MappedExecution] {
+    let layout = try AssociationLayout(hop: hop, spans: [:])
+    let compiler = MappedHopCompiler(
+      hop: hop, layout: layout, sourceSchema: "source", destinationSchema: "destination", moment: 0, withIndexes: false)
+    _ = try compiler.compile()
+    var result: [String: MappedExecution] = [:]
+    for mapping in hop.mapped?.entityMappings ?? [] {
+      result[mapping.name] = mapping.policy.map(MappedExecution.policy) ?? .sql
+    }
+    return result
+  }
+
+  var scratch: MappedScratch {
+    MappedScratch(
+      deduplicated: layout.lanes.filter { $0.kind == .deduplicated }.map {
+        MappedScratch.Named(index: $0.index, name: $0.mapping.name)
+      },
+      tables: hop.destinationSchema.tables.map(\.name),
+      entityByNumber: Dictionary(hop.destinationSchema.numbers.map { ($0.value, $0.key) }) { first, _ in first })
+  }
+
+  /// The hop's program.
+  package func compile() throws(HopdError) -> HopProgram {
+    let setters = try RelationshipSetters(compiler: self)
+    var steps: [HopProgram.Step] = []
+    for lane in layout.lanes {
+      if let step = try groupStep(lane) { steps.append(.chunks(step)) }
+    }
+    for lane in layout.lanes {
+      if let step = try expandStep(lane) { steps.append(.chunks(step)) }
+    }
+    steps += try creationSteps(setters)
+    steps += try setters.steps()
+    steps += policySteps(.performCustomValidation)
+    steps.append(.validate)
+    steps += policySteps(.end)
+    steps += HopCompiler.closingSteps(
+      hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
+    return HopProgram(
+      source: sourceSchema, destination: destinationSchema, preconditions: [], scratch: associations.scratchTables,
+      steps: steps)
+  }
+
+  func qualified(_ table: String) -> String {
+    SQLiteIdentifier.quoted(destinationSchema) + "." + SQLiteIdentifier.quoted(table)
+  }
+
+  func policySteps(_ pass: HopProgram.PolicyStep.Pass) -> [HopProgram.Step] {
+    (hop.mapped?.entityMappings ?? []).indices.compactMap { policyStep($0, pass) }
+  }
+
+  func policyStep(_ index: Int, _ pass: HopProgram.PolicyStep.Pass) -> HopProgram.Step? {
+    guard let mapping = hop.mapped?.entityMappings[index], mapping.policy != nil else { return nil }
+    return .policy(HopProgram.PolicyStep(mapping: index, subject: mapping.name, pass: pass))
+  }
+
+  // MARK: Groups
+
+  /// Which source object speaks for each value of the keys.
+  private func groupStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
+    let keys: [ExpressionNode]
+    let keep: KeepRule
+    switch lane.mapping.grouping {
+    case .distinctBy(let nodes, let rule) where lane.kind == .grouped: (keys, keep) = (nodes, rule)
+    case .deduplicate(let nodes, let rule) where lane.kind == .deduplicated: (keys, keep) = (nodes, rule)
+    default: return nil
+    }
+    let row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    let names = keys.indices.map { "\"k\($0)\"" }
+    var columns: [String] = []
+    for (index, node) in keys.enumerated() {
+      columns.append("\(try expressions.key(node, row: row, lane: lane)) AS k\(index)")
+    }
+    var latest = "NULL"
+    let update: String
+    switch keep {
+    case .lowest: update = "\"members\" = \"members\" + 1"
+    case .highest: update = "\"members\" = \"members\" + 1, \"representative\" = excluded.\"representative\""
+    case .latest(let node):
+      latest = try expressions.key(node, row: row, lane: lane)
+      let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
+      update =
+        "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
+        + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
+    }
+    var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)"]
+    if let filter = lane.mapping.filter {
+      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
+    }
+    let source = expressions.qualified(lane.sourceTable)
+    // Rows come by their keys, so that the first and the last of a group are the lowest and the highest.
+    let sql =
+      "INSERT INTO \(qualified(AssociationLayout.groupTable(lane.index)))"
+      + " (\(names.joined(separator: ", ")), \"representative\", \"members\", \"latest\")"
+      + " SELECT \(names.joined(separator: ", ")), \"key\", 1, \"latest\" FROM (SELECT \(columns.joined(separator: ", ")),"
+      + " s.\"Z_PK\" AS \"key\", \(latest) AS \"latest\" FROM \(source) AS s"
+      + " WHERE s.\"Z_PK\" BETWEEN ?1 AND ?2 AND \(conditions.joined(separator: " AND ")))"
+      + " WHERE \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) ORDER BY \"key\""
+      + " ON CONFLICT (\(names.joined(separator: ", "))) DO UPDATE SET \(update)"
+    return HopProgram.ChunkStep(
+      subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+      actions: [HopProgram.Action(sql, isRanged: true)])
+  }
+
+  /// The pairs of source objects and members, with the keys of their objects above all ranges.
+  private func expandStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
+    guard case .expand(let node, _) = lane.mapping.grouping, case .expanded(let member) = lane.kind else { return nil }
+    let row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    let reached = try expressions.objects(node, row: row, prefix: "e", lane: lane, property: nil)
+    var conditions = ["s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(lane.sourceNumber)"]
+    if let filter = lane.mapping.filter {
+      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
+    }
+    conditions += reached.conditions
+    let numbers = hop.sourceSchema.numbersOfSubtree(of: member).map(String.init).joined(separator: ", ")
+    conditions.append("\(reached.alias).\"Z_ENT\" IN (\(numbers))")
+    let own = qualified(AssociationLayout.expandedTable(lane.index))
+    // Below lie the ranges of all offsets and what earlier mappings of the table have counted.
+    let earlier = layout.lanes.filter {
+      guard case .expanded = $0.kind else { return false }
+      return $0.destinationTable == lane.destinationTable && $0.index <= lane.index
+    }
+    let bases =
+      [String(layout.reservedKeys[lane.destinationTable] ?? 0), "0"]
+      + earlier.map {
+        "coalesce((SELECT max(\"destination\") FROM \(qualified(AssociationLayout.expandedTable($0.index)))), 0)"
+      }
+    let source = expressions.qualified(lane.sourceTable)
+    let tables = ["\(source) AS s"] + reached.tables
+    let sql =
+      "INSERT INTO \(own) (\"destination\", \"source\", \"member\")"
+      + " SELECT max(\(bases.joined(separator: ", "))) + row_number() OVER (ORDER BY \"source\", \"position\", \"member\"),"
+      + " \"source\", \"member\" FROM (SELECT s.\"Z_PK\" AS \"source\", \(reached.alias).\"Z_PK\" AS \"member\","
+      + " min(\(reached.order ?? "NULL")) AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
+      + " WHERE \(conditions.joined(separator: " AND ")) GROUP BY 1, 2)"
+    return HopProgram.ChunkStep(
+      subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+      actions: [HopProgram.Action(sql, isRanged: true)])
+  }
+
+  // MARK: Pass 1
+
+  /// Objects with their attributes, and the to-ones that can be had at once.
+  private func creationSteps(_ setters: RelationshipSetters) throws(HopdError) -> [HopProgram.Step] {
+    var steps: [HopProgram.Step] = []
+    var done: Set<Int> = []
+    for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
+      if mapping.policy != nil {
+        if let step = policyStep(index, .createInstances) { steps.append(step) }
+        continue
+      }
+      guard let lane = layout.lane(at: index), !done.contains(index) else { continue }
+      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys.
+      let together = layout.lanes.filter {
+        $0.kind == lane.kind && $0.offset == lane.offset && $0.destinationTable == lane.destinationTable
+          && $0.sourceTable == lane.sourceTable && ($0.kind == .each || $0.index == lane.index)
+      }
+      var actions: [HopProgram.Action] = []
+      var nextKey = ""
+      for member in together {
+        done.insert(member.index)
+        let rows = try associations.rows(member)
+        nextKey = rows.nextKey
+        actions.append(try creation(member, rows: rows, setters: setters))
+      }
+      steps.append(
+        .chunks(HopProgram.ChunkStep(subject: lane.mapping.name, nextKey: nextKey, actions: actions)))
+    }
+    return steps
+  }
+
+  private func creation(
+    _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows, setters: RelationshipSetters
+  ) throws(HopdError) -> HopProgram.Action {
+    var columns = ["\"Z_PK\"", "\"Z_ENT\"", "\"Z_OPT\""]
+    // A new object was saved once.
+    var values = [rows.key, rows.number, "1"]
+    for (column, value) in try attributeValues(lane, row: rows.row) + setters.inlineValues(lane, row: rows.row) {
+      columns.append(SQLiteIdentifier.quoted(column))
+      values.append(value)
+    }
+    let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions
+    return HopProgram.Action(
+      "INSERT INTO \(qualified(lane.destinationTable)) (\(columns.joined(separator: ", ")))"
+        + " SELECT \(values.joined(separator: ", ")) FROM \(rows.tables.joined(separator: " CROSS JOIN "))"
+        + " WHERE \(conditions.joined(separator: " AND "))",
+      isRanged: true, isCounted: true)
+  }
+
+  /// Columns of the destination entity's attributes with their values, for what is not NULL.
+  ///
+  /// What a policy's method would give has none.
+  func attributeValues(
+    _ lane: AssociationLayout.Lane, row: MappedRow
+  ) throws(HopdError) -> [(column: String, value: String)] {
+    guard let entity = hop.destination.entity(named: lane.destinationEntity) else { return [] }
+    var result: [(column: String, value: String)] = []
+    for (name, attribute) in hop.destination.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
+      guard let column = hop.destinationSchema.column(ofAttribute: name, in: entity.name) else { continue }
+      let declarer = hop.destination.declaringEntity(of: name, in: entity)?.name
+      if hop.computed.contains(where: { $0.entity == declarer && $0.attribute == name }) {
+        result.append((column, "0"))
+        continue
+      }
+      let mapping = lane.mapping.attributes.first { $0.name == name }
+      switch mapping?.value {
+      case .expression(.policyMethod)?, .grouped?, .matching?: continue
+      case .expression(let node)?:
+        let value = try expressions.value(node, row: row, storedAs: attribute, lane: lane)
+        if value != "NULL" { result.append((column, value)) }
+      case nil:
+        guard let standard = attribute.defaultValue else { continue }
+        guard let literal = StoredDefault.literal(of: standard, for: attribute) else {
+          throw HopdError(
+            .defaultUnsupported, "its default is an object that only the app can turn into a stored value",
+            at: Place(hop: hop.title, entity: entity.name, property: name),
+            hint: "give the attribute a value in the mapping model, or make it optional without a default")
+        }
+        result.append((column, literal))
+      }
+    }
+    return result
+  }
+}

@@ -1,0 +1,39 @@
+// Where a policy comes into a hop with mapping models. The runner of programs knows only this protocol: what a policy asks
+// and how it is answered is the business of whoever implements it.
+
+import Diagnostics
+import MappingModel
+import MigrationPlanning
+import MigrationPolicy
+import SQLite
+
+/// What a policy step works with.
+package struct PolicyStepContext {
+  /// The connection that holds source and staged store.
+  package let connection: Connection
+  package let hop: Hop
+  /// Schema names in the connection.
+  package let sourceSchema: String
+  package let destinationSchema: String
+  /// Keys and associations of all mappings.
+  package let layout: AssociationLayout
+  /// `now()` of the hop.
+  package let moment: Double
+  package let options: EngineOptions
+  /// To be called between batches with the rows that were written since the last call; throws `interrupted`.
+  package let report: (Int64) throws -> Void
+}
+
+/// Runs the policy steps of one hop, in order. One is made per run of a hop and closed at its end.
+package protocol PolicyStepRunner: AnyObject {
+  /// Runs one step inside a transaction of its own.
+  func run(_ step: HopProgram.PolicyStep, context: PolicyStepContext) throws
+  /// Ends the policy programs; also after an error.
+  func close()
+}
+
+/// Makes runners of policy steps.
+enum PolicySteps {
+  /// A runner that opens policies with `provider` when the first of their steps comes.
+  static func runner(provider: any PolicyProvider, note: HopNote.Taker?) -> (any PolicyStepRunner)? { nil }
+}

@@ -1,0 +1,125 @@
+// hopd's own tables of a hop with mapping models: groups, expanded pairs and associations inside the staged store, the
+// pairs of one chunk in the connection's temporary database. Nothing of it is left in a sealed store.
+
+import Diagnostics
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// The tables beside the store's.
+struct MappedScratch: Sendable, Hashable {
+  /// Mappings that drop duplicates: index and name.
+  let deduplicated: [Named]
+  /// Tables and names of the destination by number, to count its rows.
+  let tables: [String]
+  let entityByNumber: [Int64: String]
+
+  /// A mapping by index.
+  struct Named: Sendable, Hashable {
+    let index: Int
+    let name: String
+  }
+
+  /// What deduplication dropped, kept for the report until the store is sealed.
+  static let mergedTable = "HOPD_MERGED"
+  /// What validation settled, kept likewise.
+  static let settledTable = "HOPD_SETTLED"
+  /// Pairs of the chunk at work: keys and numbers of both ends, the order of the targets and of the owners.
+  static let pairs = "temp.\"HOPD_PAIRS\""
+
+  /// Tables that live as long as the connection; their content is never needed again.
+  func prepareRun(_ connection: Connection) throws(SQLiteError) {
+    try connection.execute(
+      "CREATE TEMP TABLE IF NOT EXISTS HOPD_PAIRS (owner INTEGER, target INTEGER, owner_entity INTEGER,"
+        + " target_entity INTEGER, position, inverse_position, number INTEGER, PRIMARY KEY (owner, target));"
+        + " CREATE INDEX IF NOT EXISTS temp.HOPD_PAIRS_TARGET ON HOPD_PAIRS (target)")
+  }
+
+  /// Takes everything out of a staged store whose hop begins again.
+  func clear(_ connection: Connection, schema: String) throws(SQLiteError) {
+    let prefix = SQLiteIdentifier.quoted(schema) + "."
+    let names = try connection.rows(
+      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    ) { row in row.text(at: 0) ?? "" }
+    for name in names { try connection.execute("DROP TABLE IF EXISTS \(prefix)\(SQLiteIdentifier.quoted(name))") }
+  }
+
+  /// Notes what deduplication dropped and removes every other table of ours but the checkpoint.
+  func keepResults(_ connection: Connection, schema: String) throws(SQLiteError) {
+    let prefix = SQLiteIdentifier.quoted(schema) + "."
+    try connection.execute("CREATE TABLE \(prefix)\(Self.mergedTable) (mapping TEXT, groups INTEGER, dropped INTEGER)")
+    for mapping in deduplicated {
+      try connection.run(
+        "INSERT INTO \(prefix)\(Self.mergedTable) SELECT ?, count(*), coalesce(sum(members - 1), 0) FROM"
+          + " \(prefix)\(SQLiteIdentifier.quoted(AssociationLayout.groupTable(mapping.index))) WHERE members > 1",
+        [.text(mapping.name)])
+    }
+    try Self.drop(connection, schema: schema) {
+      [Self.mergedTable, Self.settledTable, CheckpointTable.name, QuarantineTables.violationsTable].contains($0)
+        || $0.hasPrefix(QuarantineTables.rowsPrefix)
+    }
+    try connection.execute("DROP TABLE IF EXISTS \(Self.pairs)")
+  }
+
+  /// Removes our tables from a staged store.
+  static func drop(
+    _ connection: Connection, schema: String, keeping: (String) -> Bool = { _ in false }
+  ) throws(SQLiteError) {
+    let prefix = SQLiteIdentifier.quoted(schema) + "."
+    // Core Data's tables begin with Z or A.
+    let names = try connection.rows(
+      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name LIKE 'HOPD\\_%' ESCAPE '\\'"
+    ) { row in row.text(at: 0) ?? "" }
+    for name in names where !keeping(name) {
+      try connection.execute("DROP TABLE \(prefix)\(SQLiteIdentifier.quoted(name))")
+    }
+  }
+
+  /// Notes what validation settled, for the report of this run or a later one.
+  func keep(_ invalid: [InvalidRows], _ connection: Connection, schema: String) throws(SQLiteError) {
+    let table = SQLiteIdentifier.quoted(schema) + "." + Self.settledTable
+    try connection.execute(
+      "CREATE TABLE \(table) (entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)")
+    for rows in invalid {
+      try connection.run(
+        "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+          .text(rows.entity), .text(rows.property), .integer(Int64(rows.code.rawValue)), .text(rows.rule.rawValue),
+          .integer(rows.count), .text(rows.keys.map(String.init).joined(separator: " ")),
+        ])
+    }
+  }
+
+  /// What became of rows that make no object of their own.
+  func tallies(_ connection: Connection, schema: String) throws(SQLiteError) -> HopTallies {
+    let prefix = SQLiteIdentifier.quoted(schema) + "."
+    var tallies = HopTallies()
+    let merged = try connection.rows("SELECT mapping, dropped FROM \(prefix)\(Self.mergedTable) ORDER BY rowid") {
+      row in
+      (row.text(at: 0) ?? "", row.integer(at: 1))
+    }
+    for (mapping, dropped) in merged where dropped > 0 { tallies.merged[mapping] = dropped }
+    tallies.invalidRows = try connection.rows("SELECT * FROM \(prefix)\(Self.settledTable) ORDER BY rowid") { row in
+      InvalidRows(
+        entity: row.text(at: 0) ?? "", property: row.text(at: 1) ?? "",
+        code: ValidationErrorCode(rawValue: Int(clamping: row.integer(at: 2))) ?? .missingValue,
+        rule: InvalidRowsRule(rawValue: row.text(at: 3) ?? "") ?? .fail, count: row.integer(at: 4),
+        keys: (row.text(at: 5) ?? "").split(separator: " ").compactMap { Int64($0) })
+    }
+    return tallies
+  }
+
+  /// Rows of the staged store by entity.
+  func rowsByEntity(_ connection: Connection, schema: String) throws(SQLiteError) -> [String: Int64] {
+    var rows: [String: Int64] = [:]
+    for table in tables {
+      let counts = try connection.rows(
+        "SELECT \"Z_ENT\", count(*) FROM \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) GROUP BY 1"
+      ) { row in (row.integer(at: 0), row.integer(at: 1)) }
+      for (number, count) in counts {
+        if let entity = entityByNumber[number] { rows[entity, default: 0] &+= count }
+      }
+    }
+    return rows
+  }
+}

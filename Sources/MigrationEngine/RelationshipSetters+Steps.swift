@@ -1,0 +1,318 @@
+// Pass 2 as steps: each setter takes its mapping's source rows by ranges, gathers the pairs of a range in a temporary table,
+// and writes them where the destination keeps them.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension RelationshipSetters {
+  private typealias Action = HopProgram.Action
+
+  /// The steps of pass 2, with those of policies behind the setters of their mappings.
+  func steps() throws(HopdError) -> [HopProgram.Step] {
+    var steps: [HopProgram.Step] = []
+    let matching = matchIndexes()
+    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.create)) }
+    // Ends that were written, by whom does not matter: clearing is for what the other end has set.
+    var written = Set(inline.map { setters[$0].end })
+    for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
+      for (position, setter) in setters.enumerated()
+      where setter.lane.index == index && !inline.contains(position) {
+        if setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false {
+          steps += clearing(setter).map(HopProgram.Step.chunks)
+        }
+        if !setter.sources.isEmpty { steps.append(.chunks(try setting(setter))) }
+        written.insert(setter.end)
+      }
+      if mapping.policy != nil, let step = compiler.policyStep(index, .createRelationships) { steps.append(step) }
+    }
+    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.drop)) }
+    steps += orderFilling().map(HopProgram.Step.update)
+    return steps
+  }
+
+  // MARK: Indexes for matching
+
+  /// Indexes on the attributes by which objects are matched, for as long as that takes.
+  private func matchIndexes() -> [(subject: String, create: String, drop: String)] {
+    var seen: Set<String> = []
+    var result: [(subject: String, create: String, drop: String)] = []
+    let schema = SQLiteIdentifier.quoted(compiler.destinationSchema)
+    for setter in setters {
+      for case .matching(let entity, let attribute, _) in setter.sources {
+        guard let table = hop.destinationSchema.table(of: entity),
+          let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
+          seen.insert("\(table.name) \(column)").inserted
+        else { continue }
+        let name = "\(schema).\"HOPD_MATCH_\(result.count)\""
+        result.append(
+          (
+            "\(entity).\(attribute)",
+            "CREATE INDEX \(name) ON \(SQLiteIdentifier.quoted(table.name)) (\(SQLiteIdentifier.quoted(column)))",
+            "DROP INDEX \(name)"
+          ))
+      }
+    }
+    return result
+  }
+
+  // MARK: Clearing
+
+  /// Takes away what the other end has set for the objects of the mapping.
+  private func clearing(_ setter: RelationshipSetter) -> [HopProgram.ChunkStep] {
+    switch setter.storage {
+    case .toOne(let table, let column, let discriminator, let orderKey):
+      var steps = [
+        clear(table, [column, discriminator, orderKey], where: column, owned: "t.\"Z_PK\"", setter: setter)
+      ]
+      if setter.isOneToOne, let other = otherColumns(setter) {
+        steps.append(
+          clear(
+            other.table, [other.key, other.discriminator, other.orderKey], where: other.key,
+            owned: "t.\(SQLiteIdentifier.quoted(other.key))", setter: setter))
+      }
+      return steps
+    case .inverseOfToOne(let table, let column, let orderKey):
+      let discriminator = otherColumns(setter)?.discriminator
+      return [
+        clear(
+          table, [column, discriminator, orderKey], where: column, owned: "t.\(SQLiteIdentifier.quoted(column))",
+          setter: setter)
+      ]
+    case .ownerColumn(let table, let column):
+      return [
+        clear(table, [column], where: column, owned: "t.\(SQLiteIdentifier.quoted(column))", setter: setter)
+      ]
+    case .join(let join, let isOwner):
+      let owner = SQLiteIdentifier.quoted(isOwner ? join.ownerColumn : join.targetColumn)
+      let table = compiler.qualified(join.name)
+      return [
+        HopProgram.ChunkStep(
+          subject: setter.end, nextKey: "SELECT min(rowid) FROM \(table) WHERE rowid >= ?1",
+          actions: [
+            Action(
+              "DELETE FROM \(table) AS t WHERE t.rowid BETWEEN ?1 AND ?2"
+                + " AND \(associations.isOwned("t.\(owner)", by: setter.lane))", isRanged: true)
+          ])
+      ]
+    }
+  }
+
+  private func clear(
+    _ table: String, _ columns: [String?], where column: String, owned: String, setter: RelationshipSetter
+  ) -> HopProgram.ChunkStep {
+    let name = compiler.qualified(table)
+    let assignments = columns.compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }
+    return HopProgram.ChunkStep(
+      subject: setter.end, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
+      actions: [
+        Action(
+          "UPDATE \(name) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
+            + " AND t.\(SQLiteIdentifier.quoted(column)) IS NOT NULL AND \(associations.isOwned(owned, by: setter.lane))",
+          isRanged: true)
+      ])
+  }
+
+  /// The columns of the to-one at the other end.
+  private func otherColumns(
+    _ setter: RelationshipSetter
+  ) -> (table: String, key: String, discriminator: String?, orderKey: String?)? {
+    guard let inverse = setter.inverse,
+      case .toOne(let table, let key, let discriminator, let orderKey) = hop.destinationSchema.storage(
+        ofRelationship: inverse.relationship.name, in: inverse.entity.name)
+    else { return nil }
+    return (table, key, discriminator, orderKey)
+  }
+
+  // MARK: Setting
+
+  private func setting(_ setter: RelationshipSetter) throws(HopdError) -> HopProgram.ChunkStep {
+    let rows = try associations.rows(setter.lane)
+    var actions = [Action("DELETE FROM \(MappedScratch.pairs)")]
+    for (index, source) in setter.sources.enumerated() {
+      let found = try objects(source, of: setter, row: rows.row, prefix: "p\(index)")
+      let tables = rows.tables + found.tables
+      var conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
+      if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
+      if case .lookup(let target, _) = source {
+        // Policies make what they like, and take away what they like.
+        if target.kind == .policy {
+          let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.relationship.destinationEntityName)
+          conditions.append("\(found.number) IN (\(numbers.map(String.init).joined(separator: ", ")))")
+        }
+        if hop.mapped?.policies.isEmpty == false,
+          let table = hop.destinationSchema.table(
+            of: setter.relationship.destinationEntityName)
+        {
+          conditions.append(
+            "EXISTS (SELECT 1 FROM \(compiler.qualified(table.name)) AS z WHERE z.\"Z_PK\" = \(found.key))")
+        }
+      }
+      actions.append(
+        Action(
+          "INSERT OR IGNORE INTO \(MappedScratch.pairs) (owner, target, owner_entity, target_entity, position,"
+            + " inverse_position) SELECT \(rows.key), \(found.key), \(rows.number), \(found.number),"
+            + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM \(tables.joined(separator: " CROSS JOIN "))"
+            + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 5, 2", isRanged: true))
+    }
+    actions += try writing(setter)
+    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+  }
+
+  /// Which of the objects that a policy made have the relationship.
+  private func owners(of setter: RelationshipSetter, number: String) -> String {
+    let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.declaring.name).map(String.init)
+    return "\(number) IN (\(numbers.joined(separator: ", ")))"
+  }
+
+  private func writing(_ setter: RelationshipSetter) throws(HopdError) -> [Action] {
+    switch setter.storage {
+    case .toOne(let table, let column, let discriminator, let orderKey):
+      var actions = [refuseSeveral(setter)]
+      if setter.isOneToOne, let other = otherColumns(setter) {
+        actions += refuseContested(setter, column: other.key, table: other.table)
+        // Whoever had the object before has it no longer.
+        let key = SQLiteIdentifier.quoted(other.key)
+        actions.append(
+          Action(
+            "UPDATE \(compiler.qualified(table)) SET"
+              + " \([column, discriminator].compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }.joined(separator: ", "))"
+              + " WHERE \"Z_PK\" IN (SELECT t.\(key) FROM \(MappedScratch.pairs) AS p CROSS JOIN"
+              + " \(compiler.qualified(other.table)) AS t WHERE t.\"Z_PK\" = p.target AND t.\(key) <> p.owner)"))
+        actions.append(
+          update(other.table, by: "target", [(other.key, "owner"), (other.discriminator, "owner_entity")]))
+      }
+      actions.append(
+        update(
+          table, by: "owner", [(column, "target"), (discriminator, "target_entity"), (orderKey, "inverse_position")]))
+      return actions
+    case .inverseOfToOne(let table, let column, let orderKey):
+      let discriminator = otherColumns(setter)?.discriminator
+      return refuseContested(setter, column: column, table: table) + (orderKey == nil ? [] : [numbering])
+        + [update(table, by: "target", [(column, "owner"), (discriminator, "owner_entity"), (orderKey, "number")])]
+    case .ownerColumn(let table, let column):
+      return refuseContested(setter, column: column, table: table)
+        + [update(table, by: "target", [(column, "owner")])]
+    case .join(let join, let isOwner):
+      let (order, inverseOrder) =
+        isOwner ? (join.orderColumn, join.inverseOrderColumn) : (join.inverseOrderColumn, join.orderColumn)
+      let pairs = [
+        (isOwner ? join.ownerColumn : join.targetColumn, "owner"),
+        (isOwner ? join.targetColumn : join.ownerColumn, "target"),
+      ]
+      let orders = [(order, "number"), (inverseOrder, "inverse_position")].compactMap { column, value in
+        column.map { ($0, value) }
+      }
+      let columns = (pairs + orders).map { SQLiteIdentifier.quoted($0.0) }
+      // A pair that the other end has set keeps its place there.
+      let resolution =
+        order.map { "DO UPDATE SET \(SQLiteIdentifier.quoted($0)) = excluded.\(SQLiteIdentifier.quoted($0))" }
+        ?? "DO NOTHING"
+      return (order == nil ? [] : [numbering]) + [
+        Action(
+          "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
+            + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
+            + " WHERE true ORDER BY owner, target ON CONFLICT"
+            + " (\(SQLiteIdentifier.quoted(join.ownerColumn)), \(SQLiteIdentifier.quoted(join.targetColumn)))"
+            + " \(resolution)", isCounted: true)
+      ]
+    }
+  }
+
+  /// 2048, 3072, 4096 … per owner, as Core Data numbers the first ones [M, store-layout §4.2]; without an order in the source
+  /// by key.
+  private var numbering: Action {
+    Action(
+      "UPDATE \(MappedScratch.pairs) SET number = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
+        + " (PARTITION BY owner ORDER BY position, target) AS k FROM \(MappedScratch.pairs)) AS n"
+        + " WHERE n.r = HOPD_PAIRS.rowid")
+  }
+
+  /// Columns of the rows that are one end of a pair.
+  private func update(_ table: String, by end: String, _ columns: [(column: String?, value: String)]) -> Action {
+    let present = columns.compactMap { column, value in column.map { (SQLiteIdentifier.quoted($0), "p.\(value)") } }
+    let names = present.map(\.0).joined(separator: ", ")
+    let values = present.map(\.1).joined(separator: ", ")
+    let target = present.count == 1 ? names : "(\(names))"
+    return Action(
+      "UPDATE \(compiler.qualified(table)) AS t SET \(target) = (SELECT \(values) FROM \(MappedScratch.pairs) AS p"
+        + " WHERE p.\(end) = t.\"Z_PK\") WHERE t.\"Z_PK\" IN (SELECT \(end) FROM \(MappedScratch.pairs))")
+  }
+
+  // MARK: Conflicts
+
+  /// What becomes of two objects for a to-one is not known (expressions §4.5): nothing is chosen.
+  private func refuseSeveral(_ setter: RelationshipSetter) -> Action {
+    Action(
+      "SELECT owner, min(target), max(target) FROM \(MappedScratch.pairs) GROUP BY owner HAVING count(*) > 1 LIMIT 1",
+      refusal: Action.Refusal(
+        message: "the object with key %1 would get several objects where there is room for one: those with the keys %2"
+          + " and %3", entity: setter.lane.mapping.name, property: setter.relationship.name,
+        hint: "narrow the expression down to one object in the mapping model"))
+  }
+
+  /// An object that two owners of one mapping want, and that has room for one.
+  private func refuseContested(_ setter: RelationshipSetter, column: String, table: String) -> [Action] {
+    let refusal = Action.Refusal(
+      message:
+        "the object with key %1 is wanted by several objects, and has room for one: those with the keys %2 and %3",
+      entity: setter.lane.mapping.name, property: setter.relationship.name,
+      hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
+    let key = "t.\(SQLiteIdentifier.quoted(column))"
+    return [
+      Action(
+        "SELECT target, min(owner), max(owner) FROM \(MappedScratch.pairs) GROUP BY target HAVING count(*) > 1 LIMIT 1",
+        refusal: refusal),
+      Action(
+        "SELECT p.target, \(key), p.owner FROM \(MappedScratch.pairs) AS p CROSS JOIN \(compiler.qualified(table)) AS t"
+          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) LIMIT 1",
+        refusal: refusal),
+    ]
+  }
+
+  // MARK: Order
+
+  /// Gives places to what an ordered relationship got without one, behind what it has.
+  private func orderFilling() -> [HopProgram.StatementStep] {
+    var result: [HopProgram.StatementStep] = []
+    func fill(_ table: String, order: String, partition: String, by key: String) {
+      let name = compiler.qualified(table)
+      let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
+      let step = HopProgram.StatementStep(
+        subject: table,
+        sql:
+          "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER BY k)"
+          + " AS k FROM (SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k,"
+          + " coalesce(max(\(order)) OVER (PARTITION BY \(partition)), 1024) AS last FROM \(name)"
+          + " WHERE \(partition) IS NOT NULL) WHERE f IS NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid"
+      )
+      if !result.contains(step) { result.append(step) }
+    }
+    for (position, setter) in setters.enumerated() {
+      switch setter.storage {
+      case .toOne(let table, let key, _, let order?):
+        if !inline.contains(position) || !hasInverseOrder(setter) {
+          fill(table, order: order, partition: key, by: "Z_PK")
+        }
+      case .join(let join, let isOwner):
+        let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
+        let (owner, target) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+        if let inverseOrder { fill(join.name, order: inverseOrder, partition: target, by: owner) }
+      default: break
+      }
+    }
+    return result
+  }
+
+  private func hasInverseOrder(_ setter: RelationshipSetter) -> Bool {
+    let row = MappedRow(alias: "s", entity: setter.lane.sourceEntity)
+    return setter.sources.allSatisfy { source in
+      guard case .lookup(_, let node) = source else { return false }
+      return expressions.plainObjects(node, row: row, prefix: "o")?.inverseOrder != nil
+    }
+  }
+}

@@ -1,0 +1,366 @@
+// Pass 2 of a hop with mapping models, decided: which relationship of which mapping is set, from which associations, whether it
+// can be written with the rows in pass 1, and whether another one has set the same pairs already.
+//
+// Core Data sets one relationship of one object after the other, and each time the other end follows. Whole mappings at once
+// give the same, because a store keeps the two ends of a relationship in one place (but for one-to-one, where both columns
+// are written): what counts is the order of the setters that write one place.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// Where the objects of a setter come from.
+enum SetterSource {
+  /// The objects that a mapping made for those that an expression reaches.
+  case lookup(AssociationLayout.Lane, ExpressionNode)
+  /// The object that a grouping mapping made for values of its keys.
+  case group(AssociationLayout.Lane, [ExpressionNode])
+  /// Destination objects with a value.
+  case matching(entity: String, attribute: String, ExpressionNode)
+}
+
+/// One relationship mapping that sets something.
+struct RelationshipSetter {
+  let lane: AssociationLayout.Lane
+  let relationship: Relationship
+  /// Destination entity that declares it, and the relationship at the other end.
+  let declaring: Entity
+  let inverse: (entity: Entity, relationship: Relationship)?
+  let storage: RelationshipStorage
+  /// None for the constant nil, which only clears.
+  let sources: [SetterSource]
+
+  /// Names the end of a relationship in the destination.
+  var end: String { "\(declaring.name).\(relationship.name)" }
+  var otherEnd: String? { inverse.map { "\($0.entity.name).\($0.relationship.name)" } }
+  /// Names the relationship with both its ends.
+  var place: String { otherEnd.map { min(end, $0) } ?? end }
+  var isOneToOne: Bool { !relationship.isToMany && inverse?.relationship.isToMany == false }
+}
+
+/// All setters of a hop.
+struct RelationshipSetters {
+  let compiler: MappedHopCompiler
+  /// In order of mappings, then names; what repeats another one is left out.
+  private(set) var setters: [RelationshipSetter] = []
+  /// Positions in `setters` of those that are written in pass 1.
+  private(set) var inline: Set<Int> = []
+
+  var hop: Hop { compiler.hop }
+  var layout: AssociationLayout { compiler.layout }
+  var expressions: MappedExpressions { compiler.expressions }
+  var associations: AssociationSQL { compiler.associations }
+
+  init(compiler: MappedHopCompiler) throws(HopdError) {
+    self.compiler = compiler
+    var all: [RelationshipSetter] = []
+    for lane in compiler.layout.lanes {
+      for mapping in lane.mapping.relationships {
+        if let setter = try setter(lane, mapping) { all.append(setter) }
+      }
+    }
+    setters = withoutRepeats(all)
+    inline = inlinePositions()
+  }
+
+  // MARK: Reading a mapping
+
+  private func setter(
+    _ lane: AssociationLayout.Lane, _ mapping: ExplicitPropertyMapping
+  ) throws(HopdError) -> RelationshipSetter? {
+    guard let value = mapping.value, let entity = hop.destination.entity(named: lane.destinationEntity) else {
+      return nil
+    }
+    guard let relationship = hop.destination.allRelationships(of: entity)[mapping.name],
+      let declaring = hop.destination.declaringEntity(of: mapping.name, in: entity)
+    else {
+      throw HopdError(
+        .mappingUnsupported, "\(lane.destinationEntity) has no relationship of that name",
+        at: Place(hop: hop.title, entity: lane.mapping.name, property: mapping.name))
+    }
+    guard let storage = hop.destinationSchema.storage(ofRelationship: mapping.name, in: entity.name) else { return nil }
+    var sources: [SetterSource] = []
+    switch value {
+    // Only the policy can say what its methods give; it is asked in its own pass.
+    case .expression(.policyMethod): return nil
+    case .expression(.constant(.null)): break
+    case .expression(.destinationInstances(let lookup, let node)):
+      sources = try lookups(lookup, node, lane: lane, relationship: relationship)
+    case .expression:
+      throw expressions.unsupported(
+        "an expression that is no lookup of destination objects", lane: lane, property: relationship.name)
+    case .grouped(let name, let keys):
+      guard let group = layout.lane(named: name), group.kind == .grouped,
+        case .distinctBy(let own, _) = group.mapping.grouping, own.count == keys.count
+      else {
+        throw HopdError(
+          .mappingUnsupported, "the mapping \(name) does not group its sources by \(keys.count) keys",
+          at: Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name))
+      }
+      sources = [.group(group, keys)]
+    case .matching(let target, let attribute, let key):
+      sources = [.matching(entity: target, attribute: attribute, key)]
+    }
+    for source in sources { try check(source, lane: lane, relationship: relationship) }
+    return RelationshipSetter(
+      lane: lane, relationship: relationship, declaring: declaring, inverse: hop.destination.inverse(of: relationship),
+      storage: storage, sources: sources)
+  }
+
+  private func lookups(
+    _ lookup: InstanceLookup, _ node: ExpressionNode, lane: AssociationLayout.Lane, relationship: Relationship
+  ) throws(HopdError) -> [SetterSource] {
+    let place = Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name)
+    switch lookup {
+    case .entityMapping(let name):
+      if let target = layout.lane(named: name) { return [.lookup(target, node)] }
+      // A mapping that makes nothing has no objects; one that is not there is a mistake.
+      if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return [] }
+      throw HopdError(
+        .mappingUnsupported, "no entity mapping has the name \(name)", at: place,
+        hint: "write the name of an entity mapping of this hop")
+    case .sourceRelationship:
+      // Each object is looked for under the mappings of its own entity (expressions §4.4).
+      let reached = try reachedEntity(node, lane: lane, property: relationship.name)
+      var sources: [SetterSource] = []
+      for possible in hop.source.entity(named: reached).map(hop.source.subtree) ?? [] {
+        let found = layout.lanes(from: possible.name).filter { isKind($0.destinationEntity, of: relationship) }
+        // With filters, an object is mostly under one mapping only; that is seen at the object.
+        if found.count > 1, found.contains(where: { $0.mapping.filter == nil }) {
+          throw HopdError(
+            .mappingUnsupported,
+            "objects of \(possible.name) are made by several mappings: \(found.map(\.mapping.name).joined(separator: ", "))",
+            at: place, hint: "name the mapping whose objects are meant, in the mapping model")
+        }
+        sources += found.map { .lookup($0, node) }
+      }
+      return sources
+    }
+  }
+
+  private func reachedEntity(
+    _ node: ExpressionNode, lane: AssociationLayout.Lane, property: String
+  ) throws(HopdError) -> String {
+    var row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    if case .expanded(let member) = lane.kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
+    return try expressions.objects(node, row: row, prefix: "r", lane: lane, property: property).entity
+  }
+
+  private func isKind(_ entity: String, of relationship: Relationship) -> Bool {
+    hop.destination.entity(named: entity).map {
+      hop.destination.lineage(of: $0).contains { $0.name == relationship.destinationEntityName }
+    } ?? false
+  }
+
+  private func check(
+    _ source: SetterSource, lane: AssociationLayout.Lane, relationship: Relationship
+  ) throws(HopdError) {
+    let entity: String
+    switch source {
+    // A policy may make objects of other entities than its mapping names.
+    case .lookup(let target, _) where target.kind == .policy: return
+    case .lookup(let target, _), .group(let target, _): entity = target.destinationEntity
+    case .matching(let name, _, _): entity = name
+    }
+    guard isKind(entity, of: relationship) else {
+      throw HopdError(
+        .mappingUnsupported,
+        "it would get objects of \(entity), and its destination is \(relationship.destinationEntityName)",
+        at: Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name),
+        hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)")
+    }
+  }
+
+  // MARK: Repeats
+
+  /// A source relationship between the objects of two mappings, whichever end it is seen from.
+  private struct Rule: Hashable {
+    let relationship: String
+    let first: Int
+    let second: Int
+  }
+
+  /// The rules that a setter follows; nil where it follows no plain relationship of the source between plain mappings.
+  private func rules(of setter: RelationshipSetter) -> Set<Rule>? {
+    guard setter.lane.isArithmetic else { return nil }
+    var rules: Set<Rule> = []
+    for source in setter.sources {
+      guard case .lookup(let target, let node) = source, target.isArithmetic,
+        let (declaring, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
+        let inverse = hop.source.inverse(of: relationship),
+        let reached = hop.source.entity(named: relationship.destinationEntityName)
+      else { return nil }
+      let (own, other) = (
+        "\(declaring.name).\(relationship.name)", "\(inverse.entity.name).\(inverse.relationship.name)"
+      )
+      guard own != other else { return nil }
+      // Objects that the relationship cannot reach give no pairs.
+      guard hop.source.subtree(of: reached).contains(where: { $0.name == target.sourceEntity }) else { continue }
+      // Nor do those that have not got the inverse.
+      rules.insert(
+        own < other
+          ? Rule(relationship: own, first: setter.lane.index, second: target.index)
+          : Rule(relationship: other, first: target.index, second: setter.lane.index))
+    }
+    return rules
+  }
+
+  /// The setters but for those of an end that follows the very rules of the other end: the pairs are there already.
+  private func withoutRepeats(_ all: [RelationshipSetter]) -> [RelationshipSetter] {
+    var left: Set<String> = []
+    for (_, setters) in Dictionary(grouping: all, by: \.place) {
+      guard let setter = setters.first, let other = setter.otherEnd, setter.end != other else { continue }
+      let ends = [setter.end, other].sorted().map { end in setters.filter { $0.end == end } }
+      guard let first = ends[0].first, let second = ends[1].first, let rules = rules(of: ends[0]),
+        rules == self.rules(of: ends[1])
+      else { continue }
+      // Two columns are both written, unless one end has to be looked up.
+      if first.isOneToOne, ends.joined().allSatisfy(isPlainToOne) { continue }
+      // The end that is a column of its own row costs nothing.
+      left.insert(!second.relationship.isToMany && first.relationship.isToMany ? first.end : second.end)
+    }
+    return all.filter { !left.contains($0.end) }
+  }
+
+  private func rules(of setters: [RelationshipSetter]) -> Set<Rule>? {
+    var all: Set<Rule> = []
+    for setter in setters {
+      guard let rules = rules(of: setter) else { return nil }
+      all.formUnion(rules)
+    }
+    return all
+  }
+
+  // MARK: Pass 1
+
+  /// A to-one whose object is known from the source row alone.
+  private func isPlainToOne(_ setter: RelationshipSetter) -> Bool {
+    guard !setter.relationship.isToMany, setter.lane.kind != .policy else { return false }
+    var row = MappedRow(alias: "s", entity: setter.lane.sourceEntity)
+    if case .expanded(let member) = setter.lane.kind {
+      row.variables = ["each": MappedRow(alias: "m", entity: member)]
+    }
+    var perEntity: Set<String> = []
+    return setter.sources.allSatisfy { source in
+      switch source {
+      case .lookup(let target, let node):
+        switch target.kind {
+        case .policy, .expanded: return false
+        case .each, .grouped, .deduplicated:
+          return expressions.plainObjects(node, row: row, prefix: "i")?.isToOne == true
+            && perEntity.insert(target.sourceEntity).inserted
+        }
+      case .group: return true
+      case .matching: return false
+      }
+    }
+  }
+
+  private func inlinePositions() -> Set<Int> {
+    var result: Set<Int> = []
+    var written: Set<String> = []
+    for (position, setter) in setters.enumerated() {
+      // What a policy of an earlier mapping does in its pass must not be overwritten, nor be overlooked here.
+      let followsOther = setter.otherEnd.map(written.contains) ?? false
+      var isInline = isPlainToOne(setter) && !followsOther
+      if isInline, setter.isOneToOne { isInline = isMirrored(setter) }
+      if isInline { result.insert(position) }
+      written.insert(setter.end)
+    }
+    return result
+  }
+
+  /// Both columns of a one-to-one are written from the two ends of one source relationship.
+  private func isMirrored(_ setter: RelationshipSetter) -> Bool {
+    let both = setters.filter { $0.place == setter.place }
+    guard let other = setter.otherEnd, other != setter.end, both.allSatisfy(isPlainToOne) else { return false }
+    let (own, opposite) = (both.filter { $0.end == setter.end }, both.filter { $0.end == other })
+    guard let rules = rules(of: own) else { return false }
+    return !opposite.isEmpty && rules == self.rules(of: opposite)
+  }
+
+  /// Columns that pass 1 fills for a mapping.
+  func inlineValues(
+    _ lane: AssociationLayout.Lane, row: MappedRow
+  ) throws(HopdError) -> [(column: String, value: String)] {
+    var result: [(column: String, value: String)] = []
+    for position in inline.sorted() where setters[position].lane.index == lane.index {
+      let setter = setters[position]
+      guard case .toOne(_, let column, let discriminator, let orderKey) = setter.storage else { continue }
+      var keys: [String] = []
+      var numbers: [String] = []
+      var orders: [String] = []
+      for (index, source) in setter.sources.enumerated() {
+        let found = try objects(source, of: setter, row: row, prefix: "p\(position)_\(index)")
+        let key = subquery(found.key, found)
+        keys.append(key)
+        numbers.append(subquery(found.number, found))
+        if let order = found.inverseOrder { orders.append(subquery(order, found)) }
+      }
+      func first(_ values: [String]) -> String? {
+        values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first
+      }
+      if let key = first(keys) { result.append((column, key)) }
+      if let discriminator, let number = first(numbers) { result.append((discriminator, number)) }
+      if let orderKey, let order = first(orders) { result.append((orderKey, order)) }
+    }
+    return result
+  }
+
+  private func subquery(_ value: String, _ found: SetterObjects) -> String {
+    let from = found.tables.isEmpty ? "" : " FROM \(found.tables.joined(separator: " CROSS JOIN "))"
+    return "(SELECT \(value)\(from) WHERE \(found.conditions.joined(separator: " AND ")))"
+  }
+
+  // MARK: Fragments
+
+  /// The destination objects of a setter for one source row.
+  struct SetterObjects {
+    var tables: [String]
+    var conditions: [String]
+    let key: String
+    let number: String
+    let order: String?
+    let inverseOrder: String?
+  }
+
+  func objects(
+    _ source: SetterSource, of setter: RelationshipSetter, row: MappedRow, prefix: String
+  ) throws(HopdError) -> SetterObjects {
+    switch source {
+    case .lookup(let target, let node):
+      let reached = try expressions.objects(
+        node, row: row, prefix: prefix, lane: setter.lane, property: setter.relationship.name)
+      let targets = try associations.targets(target, of: reached.alias, prefix: prefix)
+      return SetterObjects(
+        tables: reached.tables + targets.tables, conditions: reached.conditions + targets.conditions, key: targets.key,
+        number: targets.number, order: reached.order, inverseOrder: reached.inverseOrder)
+    case .group(let target, let nodes):
+      var keys: [String] = []
+      for node in nodes { keys.append(try expressions.key(node, row: row, lane: setter.lane)) }
+      let targets = associations.group(target, keys: keys, prefix: prefix)
+      return SetterObjects(
+        tables: targets.tables, conditions: targets.conditions, key: targets.key, number: targets.number, order: nil,
+        inverseOrder: nil)
+    case .matching(let entity, let attribute, let node):
+      guard let table = hop.destinationSchema.table(of: entity),
+        let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity)
+      else {
+        throw expressions.unsupported(
+          "the attribute \(entity).\(attribute)", lane: setter.lane, property: setter.relationship.name)
+      }
+      let alias = SQLiteIdentifier.quoted("\(prefix)d")
+      let numbers = hop.destinationSchema.numbersOfSubtree(of: entity).map(String.init).joined(separator: ", ")
+      let key = try expressions.key(node, row: row, lane: setter.lane)
+      return SetterObjects(
+        tables: ["\(compiler.qualified(table.name)) AS \(alias)"],
+        conditions: [
+          "\(alias).\(SQLiteIdentifier.quoted(column)) = \(key)", "\(alias).\"Z_ENT\" IN (\(numbers))",
+        ], key: "\(alias).\"Z_PK\"", number: "\(alias).\"Z_ENT\"", order: nil, inverseOrder: nil)
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// Hops behind mapping models. Their rows do not exist while the plan is made, so they are inspected where they lie: in the
+// staged store of the hop before. What is found there stops the migration before the hop, as a plan would have done.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+/// What the rows of hops behind mapping models say.
+package struct SegmentInspection: Sendable {
+  /// Columns that the hops drop, with the count of values.
+  package let drops: [DroppedColumn]
+  /// What the operator should know.
+  package let warnings: [HopdError]
+
+  /// Inspects the hops of a plan from `first` up to the next with mapping models, or that one hop, over the staged store that
+  /// they read. Throws a refusal with every reason.
+  package init(plan: MigrationPlan, from first: Int, rules: PlanningRules, input: StoreReader) throws {
+    guard plan.hops.indices.contains(first) else {
+      (drops, warnings) = ([], [])
+      return
+    }
+    let place = Place(store: plan.store.location.database)
+    let hops = MigrationPlanner.segment(of: plan, from: first)
+    let journey = Journey(sourceSchema: hops.first?.sourceSchema ?? plan.hops[first].sourceSchema, hops: hops)
+    var rows = RowInspection(journey: journey.inferredPart, reader: input)
+    try rows.countRows()
+    var warnings: [HopdError] = []
+    if let hop = hops.first, hop.isMapped {
+      let mapped = MappedHopInspection(hop: hop, rows: rows.rows, rule: rules.unmappedEntities)
+      try mapped.findings.throwIfAny(at: place)
+      warnings += mapped.warnings
+    } else {
+      rows.checkAbstractEntities()
+      try rows.checkRequiredValues()
+      try rows.checkUniqueness()
+      try rows.checkDiscriminators()
+    }
+    try rows.findings.throwIfAny(at: place)
+    let counted = try DropCounting(journey: journey, reader: input, rows: rows.rows)
+    warnings += counted.warnings
+    warnings += try ClearedReferences(journey: journey.inferredPart, reader: input, rows: rows.rows).warnings()
+    let external = try ExternalDataInspection(
+      journey: journey.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
+      finalSchema: hops.last?.destinationSchema ?? journey.sourceSchema, memoryLimit: rules.memoryLimit)
+    try external.findings.throwIfAny(at: place)
+    warnings += external.warnings
+    drops = counted.drops.map { $0.later(by: first) }
+    self.warnings = warnings.map { $0.located(place) }
+  }
+}
+
+extension MigrationPlanner {
+  /// Does a segment begin at this hop, whose rows the plan could not see? Inferred hops that follow each other are one
+  /// segment, each hop with mapping models is one by itself.
+  package static func beginsSegment(_ index: Int, of plan: MigrationPlan) -> Bool {
+    guard index > 0, plan.hops.indices.contains(index) else { return false }
+    return plan.hops[index].isMapped || plan.hops[index - 1].isMapped
+  }
+
+  static func segment(of plan: MigrationPlan, from first: Int) -> [Hop] {
+    if plan.hops[first].isMapped { return [plan.hops[first]] }
+    return Array(plan.hops[first...].prefix { !$0.isMapped })
+  }
+
+  /// What the last store of a plan with mapping models must hold, counted in the store that the last hop reads: the source,
+  /// or the staged store of the hop before.
+  package static func expectation(
+    of plan: MigrationPlan, rules: PlanningRules, input: StoreReader
+  ) throws -> StoreExpectation {
+    guard let hop = plan.hops.last else { return plan.expectation }
+    return try expectation(of: hop, plan: plan, rules: rules, input: input)
+  }
+
+  /// What the staged store of one hop must hold, counted in the store that the hop reads.
+  package static func expectation(
+    of hop: Hop, plan: MigrationPlan, rules: PlanningRules, input: StoreReader
+  ) throws -> StoreExpectation {
+    let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
+    var rows = RowInspection(journey: journey, reader: input)
+    try rows.countRows()
+    let dangling = try DanglingReferences.find(schema: hop.sourceSchema, reader: input)
+    let dropped = plan.expectation.droppedRowsByEntity
+    let external = try ExternalDataInspection(
+      journey: journey.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
+      finalSchema: hop.destinationSchema, memoryLimit: rules.memoryLimit)
+    let counting = ExpectationCounting(
+      journey: journey, reader: input, rows: rows.rows, finalSchema: hop.destinationSchema, dangling: dangling,
+      externalData: external.expectations)
+    guard let mapped = hop.mapped else {
+      return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)
+    }
+    return StoreExpectation(
+      rowsByEntity: mapped.exactRows(rows.rows, destination: hop.destination, rules: rules),
+      droppedRowsByEntity: dropped, rowsByJoinTable: [:], highWaterMarks: try counting.highWaterMarks(),
+      danglingReferences: 0,
+      // Where a mapping model gives an object no place in an order, Core Data numbers it when it touches it.
+      nullOrderKeys: .max, externalData: nil, storeUUID: plan.store.metadata.uuid)
+  }
+}
+
+extension MappedHop {
+  /// Rows of the destination by entity, as far as they follow from the rows of the source: entities that one object is made
+  /// for each row of, by mappings without filter. A policy may make anything, and a rule for invalid rows may leave any out.
+  func exactRows(
+    _ rows: [String: Int64], destination: ManagedObjectModel, rules: PlanningRules
+  ) -> [String: Int64] {
+    guard policies.isEmpty else { return [:] }
+    var exact: [String: Int64] = [:]
+    for entity in destination.entities where [.fail, .default].contains(rules.invalidRows.rule(for: entity.name)) {
+      let mappings = entityMappings.filter { $0.destination == entity.name }
+      guard mappings.allSatisfy({ $0.filter == nil && $0.grouping == .each }) else { continue }
+      exact[entity.name] = mappings.reduce(0) { $0 &+ ($1.source.flatMap { rows[$0] } ?? 0) }
+    }
+    return exact
+  }
+}
+
+extension Journey {
+  /// The journey up to its first hop with mapping models.
+  var inferredPart: Journey { prefix(mappingModels.prefix { $0.isEmpty }.count) }
+}
+
+extension DroppedColumn {
+  /// The same column in a chain in which `hops` come before.
+  func later(by hops: Int) -> DroppedColumn {
+    DroppedColumn(hop: hop + hops, entity: entity, property: property, table: table, column: column, nonNull: nonNull)
+  }
+}
