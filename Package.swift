@@ -21,6 +21,7 @@ let package = Package(
   products: [
     .executable(name: "hopd", targets: ["hopd"]),
     .executable(name: "hopctl", targets: ["hopctl"]),
+    .library(name: "MigrationPolicy", targets: ["MigrationPolicy"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
