@@ -78,7 +78,6 @@ extension PolicyWire {
 
 extension JSONWriter {
   fileprivate mutating func operations(_ operations: [PolicyWireOperation]) {
-    var shapes = PolicyShapes()
     raw("\"operations\":[")
     var isFirst = true
     for operation in operations {
@@ -92,23 +91,21 @@ extension JSONWriter {
           byte(",")
           fields(values)
         }
-      case .plain(let operation): self.operation(operation, &shapes)
+      case .plain(let operation): self.operation(operation)
       }
       byte("]")
     }
-    raw("],")
-    self.shapes(shapes)
-    byte("}")
+    raw("]}")
   }
 
-  private mutating func operation(_ operation: PolicyOperation, _ shapes: inout PolicyShapes) {
+  private mutating func operation(_ operation: PolicyOperation) {
     switch operation {
     case .insert(let object):
       raw("\"insert\",")
-      row(object, &shapes)
+      self.object(object)
     case .set(let object):
       raw("\"set\",")
-      row(object, &shapes)
+      self.object(object)
     case .add(let id, let relationship, let ids):
       raw("\"add\",")
       toMany(id, relationship, ids)
@@ -124,6 +121,12 @@ extension JSONWriter {
       byte(",")
       object(destination)
     }
+  }
+
+  private mutating func object(_ object: PolicyObject) {
+    self.object(object.id)
+    byte(",")
+    fields(object.values)
   }
 
   private mutating func toMany(_ id: PolicyObjectID, _ relationship: String, _ ids: [PolicyObjectID]) {
@@ -239,12 +242,10 @@ extension JSONFields {
   private func operations(_ call: PolicyCall?) throws -> [PolicyOperation] {
     var instances: [PolicySourceInstance] = []
     if case .createDestinationInstances(let sent)? = call { instances = sent }
-    var shapes: [PolicyShape] = []
-    if var cursor = try optional("shapes") { shapes = try cursor.shapes() }
     guard var cursor = try optional("operations") else { return [] }
     var operations: [PolicyOperation] = []
     try cursor.array { reader in
-      var operation = PolicyOperationReader(shapes: shapes, instances: instances)
+      var operation = PolicyOperationReader(instances)
       try reader.array { reader in try operation.read(&reader) }
       try operation.finish(reader, &operations)
     }
@@ -257,17 +258,13 @@ private struct PolicyOperationReader {
   let instances: [PolicySourceInstance]
   private var name = ""
   private var position = 0
-  private var row: PolicyRow
   private var ids: [PolicyObjectID] = []
   private var relationship = ""
   private var members: [PolicyObjectID] = []
   private var number = 0
   private var values: [String: PolicyValue] = [:]
 
-  init(shapes: [PolicyShape], instances: [PolicySourceInstance]) {
-    self.instances = instances
-    row = PolicyRow(shapes)
-  }
+  init(_ instances: [PolicySourceInstance]) { self.instances = instances }
 
   mutating func read(_ reader: inout JSONReader) throws {
     defer { position += 1 }
@@ -276,15 +273,15 @@ private struct PolicyOperationReader {
       return
     }
     switch (name, position) {
-    case ("insert", _), ("set", _): try row.read(&reader)
     case ("standard", 1):
       let wanted = try reader.integer()
       guard wanted >= 0, wanted < instances.count else {
         throw reader.fault("the call has no instance with the number \(wanted)")
       }
       number = Int(wanted)
-    case ("standard", 2): values = try reader.values()
-    case ("add", 1), ("remove", 1), ("delete", 1), ("associate", 1), ("associate", 2): ids.append(try reader.objectID())
+    case ("standard", 2), ("insert", 2), ("set", 2): values = try reader.values()
+    case ("insert", 1), ("set", 1), ("add", 1), ("remove", 1), ("delete", 1), ("associate", 1), ("associate", 2):
+      ids.append(try reader.objectID())
     case ("add", 2), ("remove", 2): relationship = try reader.string()
     case ("add", 3), ("remove", 3): members = try reader.objectIDs()
     default: throw reader.fault("an operation that the protocol does not have, or one with too many parts")
@@ -293,8 +290,8 @@ private struct PolicyOperationReader {
 
   func finish(_ reader: JSONReader, _ operations: inout [PolicyOperation]) throws {
     switch (name, position) {
-    case ("insert", _): operations.append(.insert(try row.object(reader)))
-    case ("set", _): operations.append(.set(try row.object(reader)))
+    case ("insert", 3): operations.append(.insert(PolicyObject(id: ids[0], values: values)))
+    case ("set", 3): operations.append(.set(PolicyObject(id: ids[0], values: values)))
     case ("standard", 2...3):
       let instance = instances[number]
       var object = instance.standard

@@ -1,8 +1,9 @@
 // The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in PolicyWire+Messages.swift.
 // Both ends of the pipe use this file, so a Swift policy and the engine cannot disagree about a form.
 //
-// Objects travel as rows: every message that holds objects names its shapes once (side, entity, columns), and a row is
-// [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times.
+// The engine's objects travel as rows: a message that holds objects names their shapes once (side, entity, columns), and a row
+// is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times. What a program
+// says is plainer, because its authors write it in any language: an object is [side, entity, key], values have their names.
 
 /// The protocol between the engine and a policy program.
 package enum PolicyWire {
@@ -274,9 +275,9 @@ struct PolicyShapes {
 }
 
 extension JSONWriter {
-  /// `shape,key,value,…` without brackets, so that an operation can stand in front.
-  mutating func row(_ object: PolicyObject, _ shapes: inout PolicyShapes) {
+  private mutating func row(_ object: PolicyObject, _ shapes: inout PolicyShapes) {
     let number = shapes.number(of: object)
+    byte("[")
     integer(Int64(number))
     byte(",")
     integer(object.id.key)
@@ -284,6 +285,7 @@ extension JSONWriter {
       byte(",")
       value(object.values[column] ?? .null)
     }
+    byte("]")
   }
 
   /// `"rows":[…],"shapes":[…]`: shapes are known only when all rows are written.
@@ -293,15 +295,13 @@ extension JSONWriter {
     var isFirst = true
     for object in objects {
       comma(&isFirst)
-      byte("[")
       row(object, &shapes)
-      byte("]")
     }
     raw("],")
     self.shapes(shapes)
   }
 
-  mutating func shapes(_ shapes: PolicyShapes) {
+  private mutating func shapes(_ shapes: PolicyShapes) {
     raw("\"shapes\":[")
     var isFirst = true
     for shape in shapes.shapes {
@@ -351,7 +351,7 @@ extension JSONReader {
     return shapes
   }
 
-  /// The rest of an array behind `skipping` elements that were read: `shape, key, value, …`.
+  /// Rows of `shape, key, value, …`.
   mutating func objects(_ shapes: [PolicyShape]) throws -> [PolicyObject] {
     var objects: [PolicyObject] = []
     try array { reader in
