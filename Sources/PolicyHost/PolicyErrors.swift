@@ -5,7 +5,7 @@ import Diagnostics
 
 extension HopdError.Code {
   /// A hook failed, or the program died in it (Core Data's 134170).
-  package static let policyFailed = HopdError.Code("policy-failed", exit: .dataError)
+  package static let policyProgramFailed = HopdError.Code("policy-failed", exit: .dataError)
   /// The program took more time or sent more than it may.
   package static let policyLimit = HopdError.Code("policy-limit", exit: .dataError)
   /// The program says what the protocol does not have.

@@ -29,7 +29,7 @@ final class ProgramConversation: PolicyConversation {
       throw fail(
         .policyProtocol, "speaks version \(version) of the protocol, hopd version \(PolicyWire.version)",
         hint: "install the policy library that came with this hopd")
-    case .reply(.failed(let reason)): throw fail(.policyFailed, "refused to begin: \(reason)")
+    case .reply(.failed(let reason)): throw fail(.policyProgramFailed, "refused to begin: \(reason)")
     default: throw fail(.policyProtocol, "answered the introduction with something else than its hello")
     }
   }
@@ -62,7 +62,7 @@ final class ProgramConversation: PolicyConversation {
     switch (call, reply) {
     case (_, .failed(let reason)):
       throw fail(
-        .policyFailed, "failed in \(call.hook): \(reason)",
+        .policyProgramFailed, "failed in \(call.hook): \(reason)",
         hint: "the store is unchanged; correct the policy or the data")
     case (.method(let selector, let arguments), .results(let results)):
       guard results.count == arguments.count else {
@@ -137,20 +137,20 @@ final class ProgramConversation: PolicyConversation {
 
   private func ended(in hook: String) -> HopdError {
     let byItself = exchange.process.hasEnded(within: .seconds(1))
-    guard byItself else { return fail(.policyFailed, "closed its standard output in \(hook)") }
+    guard byItself else { return fail(.policyProgramFailed, "closed its standard output in \(hook)") }
     switch exchange.process.finish(waiting: .zero) {
     case .exit(127), .exit(126):
-      return fail(.policyFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
-    case .exit(let code): return fail(.policyFailed, "ended in \(hook) with exit status \(code)")
+      return fail(.policyProgramFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
+    case .exit(let code): return fail(.policyProgramFailed, "ended in \(hook) with exit status \(code)")
     case .signal(SIGKILL):
       return fail(
-        .policyFailed, "was killed in \(hook)", hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
+        .policyProgramFailed, "was killed in \(hook)", hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
       )
     case .signal(let signal):
       return fail(
-        .policyFailed, "crashed in \(hook) with signal \(signal)\(Self.names[signal].map { " (\($0))" } ?? "")",
+        .policyProgramFailed, "crashed in \(hook) with signal \(signal)\(Self.names[signal].map { " (\($0))" } ?? "")",
         hint: "a policy that has used up its \(exchange.limits.memory >> 20) MiB of memory may end so, too")
-    case .unknown: return fail(.policyFailed, "ended in \(hook)")
+    case .unknown: return fail(.policyProgramFailed, "ended in \(hook)")
     }
   }
 
@@ -165,7 +165,7 @@ final class ProgramConversation: PolicyConversation {
   private func fail(_ code: HopdError.Code, _ what: String, hint: String? = nil) -> HopdError {
     if !isOver {
       isOver = true
-      exchange.process.finish(waiting: .milliseconds(code == .policyFailed ? 300 : 0))
+      exchange.process.finish(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
       exchange.drain()
     }
     var error = HopdError(

@@ -85,7 +85,9 @@ class _Session:
         raise PolicyError("the input ends within a message")
 
     def write(self, message):
-        body = dumps(message)
+        self.send(dumps(message))
+
+    def send(self, body):
         frame = memoryview(struct.pack(">I", len(body)) + body)
         while frame:
             frame = frame[os.write(self.output, frame) :]
@@ -125,13 +127,13 @@ class _Session:
             if message is None:
                 return
             try:
-                reply = _call(policy, manager, message)
+                reply = dumps(_call(policy, manager, message))
             except Exception as error:
                 manager._abandon_call()
                 if not isinstance(error, PolicyError):
                     traceback.print_exc()
-                reply = {"reply": "failed", "reason": _text(error)}
-            self.write(reply)
+                reply = dumps({"reply": "failed", "reason": _text(error)})
+            self.send(reply)
 
 
 def _text(error):
