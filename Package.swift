@@ -21,6 +21,7 @@ let package = Package(
   products: [
     .executable(name: "hopd", targets: ["hopd"]),
     .executable(name: "hopctl", targets: ["hopctl"]),
+    .library(name: "MigrationPolicy", targets: ["MigrationPolicy"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -187,6 +188,13 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // MARK: Examples: policy programs, which the tests run
+
+    /// A policy of a real app in Swift; its twin in Python lies beside it.
+    .executableTarget(
+      name: "BookToBookPolicy", dependencies: ["MigrationPolicy"], path: "Examples/Policies/Swift/BookToBookPolicy",
+      swiftSettings: strict),
+
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
     .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
@@ -217,7 +225,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "MigrationPolicyTests", dependencies: ["MigrationPolicy"], swiftSettings: strict),
     .testTarget(
-      name: "PolicyHostTests", dependencies: ["Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
+      name: "PolicyHostTests",
+      dependencies: ["BookToBookPolicy", "Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
       swiftSettings: strict),
     .testTarget(
       name: "PersistentStoreTests",
