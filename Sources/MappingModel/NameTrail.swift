@@ -1,0 +1,137 @@
+// A mapped hop as far as it is a matter of names: which entity, attribute and relationship of the destination plainly
+// continues which one of the source. Decisions on the layout of the new store (names of tables, triggers) ask for no more,
+// and the way that an inferred mapping answers them already serves both kinds of hops.
+
+import Expressions
+import ManagedObjectModel
+
+extension MappedHop {
+  /// The hop's plain continuations in the shape of an inferred mapping.
+  ///
+  /// Per destination entity the first mapping that makes one object per object: attributes that are `$source.x`, and
+  /// relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values have no source here.
+  /// Rows are never moved by it.
+  package func nameTrail(source: ManagedObjectModel, destination: ManagedObjectModel) -> InferredMapping {
+    let trail = NameTrail(hop: self, source: source, destination: destination)
+    return InferredMapping(
+      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: trail.entityMappings())
+  }
+}
+
+private struct NameTrail {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  /// The mapping that speaks for a destination entity.
+  private var mappings: [String: ExplicitEntityMapping] = [:]
+  /// The source entity that a destination entity continues, abstract ones included.
+  private var origins: [String: String] = [:]
+
+  init(hop: MappedHop, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+    for mapping in hop.entityMappings {
+      guard case .each = mapping.grouping, let name = mapping.destination, mappings[name] == nil,
+        let origin = mapping.source, source.entity(named: origin) != nil
+      else { continue }
+      mappings[name] = mapping
+      origins[name] = origin
+    }
+    for entity in destination.entities where entity.isAbstract && origins[entity.name] == nil {
+      guard let (mapping, origin) = origin(ofAbstract: entity) else { continue }
+      mappings[entity.name] = mapping
+      origins[entity.name] = origin
+    }
+  }
+
+  /// An abstract entity has no objects and no mapping: the first mapped entity below it tells what it continues, by the
+  /// ancestor of that entity's source that has its name or its renaming identifier.
+  private func origin(ofAbstract entity: Entity) -> (ExplicitEntityMapping, String)? {
+    for below in destination.subtree(of: entity) {
+      guard let mapping = mappings[below.name], let name = mapping.source, let origin = source.entity(named: name)
+      else { continue }
+      let ancestors = source.lineage(of: origin)
+      let match =
+        ancestors.first { $0.renamingIdentifier == entity.renamingIdentifier }
+        ?? ancestors.first { $0.name == entity.name }
+      if let match { return (mapping, match.name) }
+    }
+    return nil
+  }
+
+  func entityMappings() -> [EntityMapping] {
+    let ordered = destination.rootEntities.flatMap { destination.subtree(of: $0) }
+    let taken = Set(origins.values)
+    return ordered.map(entityMapping)
+      + source.rootEntities.flatMap { source.subtree(of: $0) }.filter { !taken.contains($0.name) }.map { entity in
+        EntityMapping(
+          name: entity.name, kind: .remove, sourceEntity: entity.name, destinationEntity: nil,
+          droppedAttributes: source.storedAttributes(of: entity).map(\.name),
+          droppedRelationships: source.storedRelationships(of: entity).map(\.name))
+      }
+  }
+
+  private func entityMapping(to entity: Entity) -> EntityMapping {
+    let mapping = mappings[entity.name]
+    guard let mapping, let name = origins[entity.name], let origin = source.entity(named: name) else {
+      return EntityMapping(
+        name: entity.name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
+        attributes: destination.storedAttributes(of: entity).map {
+          AttributeMapping(destination: $0.name, source: nil)
+        },
+        relationships: destination.storedRelationships(of: entity).map {
+          RelationshipMapping(destination: $0.name, source: nil)
+        })
+    }
+    let known = Set(source.storedAttributes(of: origin).map(\.name))
+    let attributes = destination.storedAttributes(of: entity).map { attribute in
+      AttributeMapping(
+        destination: attribute.name,
+        source: Self.plainKey(mapping.attributes.first { $0.name == attribute.name }?.value).flatMap {
+          known.contains($0) ? $0 : nil
+        })
+    }
+    let relationships = destination.storedRelationships(of: entity).map { relationship in
+      RelationshipMapping(
+        destination: relationship.name, source: pairs(of: relationship, mapping, from: origin) ?? inverted(relationship)
+      )
+    }
+    let keptAttributes = Set(attributes.compactMap(\.source))
+    let keptPairs = Set(relationships.compactMap(\.source?.relationship))
+    return EntityMapping(
+      name: mapping.name, kind: mapping.type == .copy ? .copy : .transform, sourceEntity: name,
+      destinationEntity: entity.name, attributes: attributes, relationships: relationships,
+      droppedAttributes: known.subtracting(keptAttributes).sorted(),
+      droppedRelationships: source.storedRelationships(of: origin).map(\.name).filter { !keptPairs.contains($0) })
+  }
+
+  private func pairs(
+    of relationship: Relationship, _ mapping: ExplicitEntityMapping, from origin: Entity
+  ) -> RelationshipMapping.SourcePairs? {
+    guard case .expression(let node)? = mapping.relationships.first(where: { $0.name == relationship.name })?.value,
+      case .destinationInstances(_, let objects) = node, let name = Self.plainKey(.expression(objects)),
+      source.allRelationships(of: origin)[name] != nil
+    else { return nil }
+    return RelationshipMapping.SourcePairs(entity: origin.name, relationship: name, isInverted: false)
+  }
+
+  /// The pairs of a relationship that only its inverse sets.
+  private func inverted(_ relationship: Relationship) -> RelationshipMapping.SourcePairs? {
+    guard let inverse = destination.inverse(of: relationship) else { return nil }
+    for owner in destination.subtree(of: inverse.entity) {
+      guard let mapping = mappings[owner.name], let origin = origins[owner.name].flatMap({ source.entity(named: $0) }),
+        let found = pairs(of: inverse.relationship, mapping, from: origin)
+      else { continue }
+      return RelationshipMapping.SourcePairs(
+        entity: found.entity, relationship: found.relationship, isInverted: true)
+    }
+    return nil
+  }
+
+  /// `x` of `$source.x`.
+  private static func plainKey(_ value: PropertyValue?) -> String? {
+    guard case .expression(.keyPath(.variable("source"), let steps))? = value, steps.count == 1,
+      case .key(let name)? = steps.first
+    else { return nil }
+    return name
+  }
+}
