@@ -4,37 +4,14 @@
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
+import MappingModel
 import SystemPackage
 
 /// Finds mapping models.
 enum MappingFiles {
-  /// Mapping models at or below `path`, sorted; unreadable folders are passed over.
+  /// Mapping models at or below `path`, sorted.
   static func find(at path: FilePath) throws -> [FilePath] {
-    let files = LinuxFileSystem()
-    let start = try files.canonical(path)
-    if isMapping(start.lastComponent) { return [start] }
-    var found: [FilePath] = []
-    search(start, depth: 0, files, &found)
-    return found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
-  }
-
-  private static func search(_ folder: FilePath, depth: Int, _ files: LinuxFileSystem, _ found: inout [FilePath]) {
-    guard depth < 16, found.count < 1000, let names = try? files.names(in: folder) else { return }
-    for name in names {
-      let path = folder.appending(name)
-      if isMapping(name) {
-        found.append(path)
-      } else if !["xcdatamodeld", "xcdatamodel", "momd"].contains(name.extension), !name.string.hasPrefix("."),
-        (try? files.status(path))?.kind == .directory
-      {
-        search(path, depth: depth + 1, files, &found)
-      }
-    }
-  }
-
-  private static func isMapping(_ name: FilePath.Component?) -> Bool {
-    guard let name else { return false }
-    return name.extension == "xcmappingmodel" || name.extension == "cdm" || name.string.hasSuffix(".hopmap.toml")
+    try MappingFileSearch.find(at: try LinuxFileSystem().canonical(path))
   }
 
   /// The refusal of mapping models that were asked for.
