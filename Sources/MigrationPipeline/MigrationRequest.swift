@@ -4,6 +4,7 @@
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import StoreReplacement
 import StoreVerification

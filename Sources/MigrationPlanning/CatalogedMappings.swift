@@ -50,7 +50,8 @@ package struct CatalogedMappings: MappingSource {
     ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])? {
       guard let first = index(of: source), let second = index(of: destination) else { return nil }
       let pair = MappingHops.Pair(source: first, destination: second)
-      if let served = try named.hop(pair) ?? found.hop(pair) { return (served.hop, served.warnings) }
+      if let served = try named.hop(pair) { return (served.hop, served.warnings) }
+      if let served = try found.hop(pair) { return (served.hop, served.warnings) }
       // One of them may be meant for this very hop: nothing is inferred while nobody can tell.
       guard let unknown = unreadable.first else { return nil }
       var error = unknown
