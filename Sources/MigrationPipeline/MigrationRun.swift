@@ -25,6 +25,9 @@ final class MigrationRun {
   let stop: StopSignal
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
+  /// The policies of this run, and what they write.
+  let policies: (any PolicyProvider)?
+  let policyLines = PolicyLines()
 
   var stage = MigrationStage.identify
   var facts: StoreFacts?
@@ -49,6 +52,7 @@ final class MigrationRun {
     self.stop = stop
     self.observer = observer
     job = request.job
+    policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1) })
   }
 
   func failure(_ error: any Error) -> MigrationFailure {
@@ -116,9 +120,13 @@ final class MigrationRun {
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
-    if needsPolicies { try MigrationRun.requirePolicies(plan, request.policies) }
+    if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // What no statement can do is refused here, before anything is written.
-    for hop in plan.hops where !hop.isMapped {
+    for hop in plan.hops {
+      guard !hop.isMapped else {
+        _ = try MappedHopCompiler.executions(hop: hop)
+        continue
+      }
       _ = try HopCompiler.compile(
         hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
     }
@@ -135,7 +143,15 @@ final class MigrationRun {
   static func requirePolicies(_ plan: MigrationPlan, _ policies: (any PolicyProvider)?) throws(HopdError) {
     var unbound: [HopdError] = []
     for hop in plan.hops {
-      for policy in hop.mapped?.policies ?? [] where policies?.isBound(policy) != true {
+      for policy in hop.mapped?.policies ?? [] {
+        if let policies, policies.isBound(policy) {
+          do {
+            try policies.check(policy)
+          } catch {
+            unbound.append(HopdError.of(error, at: Place(hop: hop.title)))
+          }
+          continue
+        }
         let mappings = hop.mapped?.entityMappings.filter { $0.policy == policy }.map(\.name) ?? []
         unbound.append(
           HopdError(

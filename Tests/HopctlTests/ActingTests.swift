@@ -111,7 +111,11 @@ struct ActingTests {
     #expect(report.rows?.Animal?.int == 100)
     #expect(
       report.hops?.list.first?.keys
-        == ["source", "destination", "kind", "rowsRead", "rowsWritten", "chunks", "seconds"])
+        == [
+          "source", "destination", "kind", "mappings", "rowsRead", "rowsWritten", "chunks", "seconds", "merged",
+          "leftOut",
+          "invalidRows",
+        ])
     #expect(report.verified?.checks?.list.allSatisfy { $0.passed == .boolean(true) } == true)
     let backup = try #require(report.backup?.text)
     #expect(access(backup, R_OK) == 0)

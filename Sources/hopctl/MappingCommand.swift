@@ -1,0 +1,7 @@
+import ArgumentParser
+
+/// `hopctl mapping …`: what mapping models say.
+struct MappingCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "mapping", abstract: "Shows mapping models.", subcommands: [MappingShowCommand.self])
+}
