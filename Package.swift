@@ -21,6 +21,7 @@ let package = Package(
   products: [
     .executable(name: "hopd", targets: ["hopd"]),
     .executable(name: "hopctl", targets: ["hopctl"]),
+    .library(name: "MigrationPolicy", targets: ["MigrationPolicy"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -55,6 +56,11 @@ let package = Package(
     .target(name: "DurableFiles", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
     .target(name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], swiftSettings: strict),
+    /// TOML that people write by hand: values that know their line and column.
+    .target(
+      name: "TOMLDocuments",
+      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
+      swiftSettings: strict),
 
     // MARK: 2 - Core Data formats
 
@@ -84,7 +90,7 @@ let package = Package(
     .target(
       name: "MappingModel",
       dependencies: [
-        "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", systemPackage,
+        "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
@@ -154,7 +160,7 @@ let package = Package(
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(
       name: "HopdConfiguration",
-      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
+      dependencies: ["Diagnostics", "TOMLDocuments", systemPackage],
       swiftSettings: strict),
 
     // MARK: 5 - Programs
@@ -187,6 +193,13 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // MARK: Examples: policy programs, which the tests run
+
+    /// A policy of a real app in Swift; its twin in Python lies beside it.
+    .executableTarget(
+      name: "BookToBookPolicy", dependencies: ["MigrationPolicy"], path: "Examples/Policies/Swift/BookToBookPolicy",
+      swiftSettings: strict),
+
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
     .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
@@ -197,6 +210,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
+    .testTarget(
+      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "TOMLDocuments", systemPackage], swiftSettings: strict),
     .testTarget(
       name: "ManagedObjectModelTests",
       dependencies: [
@@ -217,7 +232,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "MigrationPolicyTests", dependencies: ["MigrationPolicy"], swiftSettings: strict),
     .testTarget(
-      name: "PolicyHostTests", dependencies: ["Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
+      name: "PolicyHostTests",
+      dependencies: ["BookToBookPolicy", "Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
       swiftSettings: strict),
     .testTarget(
       name: "PersistentStoreTests",
@@ -267,7 +283,7 @@ let package = Package(
     .testTarget(
       name: "HopdConfigurationTests",
       dependencies: [
-        "Diagnostics", "HopdConfiguration", systemPackage,
+        "Diagnostics", "HopdConfiguration", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

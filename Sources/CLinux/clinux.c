@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -127,3 +129,36 @@ const char *clinux_error_name(int code) {
 }
 
 int clinux_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+int clinux_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length) {
+  sigset_t pipe_signal, before, pending;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  // A SIGPIPE that was pending already is somebody else's and stays.
+  sigemptyset(&pending);
+  sigpending(&pending);
+  int was_pending = sigismember(&pending, SIGPIPE);
+  int error = pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  if (error) {
+    errno = error;
+    return -1;
+  }
+  ssize_t written = write(descriptor, bytes, length);
+  int code = errno;
+  if (written < 0 && code == EPIPE && !was_pending) {
+    struct timespec now = {0, 0};
+    while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {}
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = code;
+  return written;
+}
+
+int clinux_limit_process(pid_t process, uint64_t data_bytes) {
+  struct rlimit data = {data_bytes, data_bytes};
+  struct rlimit core = {0, 0};
+  if (prlimit(process, RLIMIT_DATA, &data, NULL) < 0) return -1;
+  return prlimit(process, RLIMIT_CORE, &core, NULL);
+}

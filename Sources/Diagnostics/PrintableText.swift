@@ -20,7 +20,7 @@ extension Unicode.Scalar {
 
 extension String {
   /// The text with control characters shown as `\xNN` or `\u{…}`; newlines may stay where they are the text's own.
-  func escapingControls(keepingNewlines: Bool) -> String {
+  package func escapingControls(keepingNewlines: Bool) -> String {
     if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
     var result = ""
     for scalar in unicodeScalars {

@@ -9,6 +9,8 @@ package struct Configuration: Sendable, Hashable {
   package var daemon: Daemon
   /// The watched directories in the order of their first appearance.
   package var watches: [Watch]
+  /// `[policies]`: programs that stand in for migration policy classes, by class name.
+  package var policies: [Policy] = []
 
   /// Is there anything to do? Without a `[[watch]]` the daemon ends with status 6 (NOTCONFIGURED).
   package var isConfigured: Bool { !watches.isEmpty }
@@ -56,6 +58,8 @@ package struct Configuration: Sendable, Hashable {
     package var recursive: Bool
     /// `models`: models or folders of models, absolute.
     package var models: [FilePath]
+    /// `mappings`: mapping models or folders of them, absolute; folders of `models` are searched too.
+    package var mappings: [FilePath] = []
     /// `versions`: the order that the operator declares; empty for the natural order.
     package var versions: [String]
     /// `target`: the version to migrate to; nil for the model's current one.
@@ -98,12 +102,50 @@ package struct Configuration: Sendable, Hashable {
     case refuse
   }
 
+  /// What becomes of rows that break the rules of the version they come to.
+  package enum InvalidRows: String, CaseIterable, Sendable {
+    /// The migration fails.
+    case fail
+    /// They are left out.
+    case skip
+    /// The model's default takes the place of the value.
+    case `default`
+    /// They are left out and kept in a side file.
+    case quarantine
+  }
+
+  /// What becomes of rows whose entity goes on while no entity mapping takes it.
+  package enum UnmappedEntities: String, CaseIterable, Sendable {
+    /// The migration is refused.
+    case fail
+    /// They are dropped.
+    case drop
+  }
+
+  /// One entry of `[policies]`.
+  package struct Policy: Sendable, Hashable {
+    /// The class, with or without its module.
+    package var name: String
+    /// `command`: the program, absolute, and its arguments.
+    package var command: [String]
+    /// `timeout`: longest time of one call.
+    package var timeout: Duration
+    /// `memory` in bytes.
+    package var memory: Int64
+  }
+
   /// `[watch.migration]`.
   package struct Migration: Sendable, Hashable {
     /// `chunk_time`: the chunk grows or shrinks to this.
     package var chunkTime: Duration
     /// `chunk_rows_max`.
     package var chunkRowsMax: Int
+    /// `invalid_rows`, for entities that it does not name.
+    package var invalidRows: InvalidRows = .fail
+    /// `invalid_rows` by entity of the version that the rows come to.
+    package var invalidRowsByEntity: [String: InvalidRows] = [:]
+    /// `unmapped_entities`.
+    package var unmappedEntities: UnmappedEntities = .fail
     /// `history`.
     package var history: History
     /// `verify`.

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import SystemPackage
+import TOMLDocuments
 
 /// Reads the tree and collects what is wrong or unknown in it.
 struct ConfigurationReader {
@@ -11,7 +12,7 @@ struct ConfigurationReader {
 
   /// A table that is being read: its entries, its path in the key list, its path as shown.
   private struct Scope {
-    var entries: [String: ConfigurationNode]
+    var entries: [String: TOMLNode]
     var path: String
     var shown: String
 
@@ -19,7 +20,7 @@ struct ConfigurationReader {
   }
 
   /// Reads everything; the value is of use only if `errors` is empty afterwards.
-  mutating func read(_ root: ConfigurationNode, watches: [ConfigurationNode]) -> Configuration {
+  mutating func read(_ root: TOMLNode, watches: [TOMLNode]) -> Configuration {
     guard case .table(let entries) = root.value else {
       return Configuration(daemon: daemon(Scope(entries: [:], path: "daemon", shown: "daemon")), watches: [])
     }
@@ -28,8 +29,7 @@ struct ConfigurationReader {
     let daemon = daemon(table(top, "daemon"))
     let control = table(top, "control")
     notYet(control, "socket") { if case .string("") = $0 { true } else { false } }
-    notYet(top, "policies") { if case .table(let all) = $0 { all.isEmpty } else { false } }
-    return Configuration(daemon: daemon, watches: watches.map { watch($0) })
+    return Configuration(daemon: daemon, watches: watches.map { watch($0) }, policies: policies(top))
   }
 
   // MARK: Tables
@@ -42,14 +42,13 @@ struct ConfigurationReader {
       memoryLimit: bytes(scope, "memory_limit", 64 << 20, in: (1 << 20)...(1 << 46)))
   }
 
-  private mutating func watch(_ node: ConfigurationNode) -> Configuration.Watch {
+  private mutating func watch(_ node: TOMLNode) -> Configuration.Watch {
     var name = ""
-    var entries: [String: ConfigurationNode] = [:]
+    var entries: [String: TOMLNode] = [:]
     if case .table(let all) = node.value { entries = all }
     if case .string(let text)? = entries["name"]?.value { name = text }
     let scope = Scope(entries: entries, path: "watch", shown: "watch.\(name.isEmpty ? "?" : name)")
     reportUnknown(scope)
-    notYet(scope, "mappings") { if case .array(let all) = $0 { all.isEmpty } else { false } }
     let target = string(scope, "target", "current")
     if target.isEmpty { wrong(scope, "target", "is empty", "write \"current\" or the name of a version") }
     return Configuration.Watch(
@@ -59,6 +58,7 @@ struct ConfigurationReader {
       exclude: patterns(scope, "exclude", []),
       recursive: boolean(scope, "recursive", false),
       models: models(scope, node),
+      mappings: strings(scope, "mappings", []).map { absolute($0, scope, "mappings") },
       versions: strings(scope, "versions", []),
       target: target == "current" ? nil : target,
       infer: boolean(scope, "infer", true),
@@ -70,13 +70,15 @@ struct ConfigurationReader {
 
   private mutating func migration(_ scope: Scope) -> Configuration.Migration {
     notYet(scope, "fuse_hops") { if case .boolean(false) = $0 { true } else { false } }
-    notYet(scope, "invalid_rows") { if case .string("fail") = $0 { true } else { false } }
-    notYet(scope, "unmapped_entities") { if case .string("fail") = $0 { true } else { false } }
     notYet(scope, "replace") { if case .string("rename") = $0 { true } else { false } }
     let retry = table(scope, "retry")
+    let invalidRows = invalidRows(scope)
     return Configuration.Migration(
       chunkTime: duration(scope, "chunk_time", .milliseconds(250), in: .milliseconds(1) ... .seconds(60)),
       chunkRowsMax: integer(scope, "chunk_rows_max", 50_000, in: 1...10_000_000),
+      invalidRows: invalidRows.standard,
+      invalidRowsByEntity: invalidRows.byEntity,
+      unmappedEntities: choice(scope, "unmapped_entities", .fail),
       history: choice(scope, "history", .clear),
       verify: choice(scope, "verify", .quick),
       journalMode: choice(scope, "journal_mode", .keep),
@@ -95,6 +97,56 @@ struct ConfigurationReader {
       directory: optionalPath(scope, "directory"))
   }
 
+  /// One rule for all entities, or a table of entities in which "*" stands for those that it does not name.
+  private mutating func invalidRows(
+    _ scope: Scope
+  ) -> (standard: Configuration.InvalidRows, byEntity: [String: Configuration.InvalidRows]) {
+    guard case .table(let entries)? = scope.entries["invalid_rows"]?.value else {
+      return (choice(scope, "invalid_rows", .fail), [:])
+    }
+    let inner = Scope(
+      entries: entries, path: "\(scope.path).invalid_rows", shown: scope.shown("invalid_rows"))
+    var rules: [String: Configuration.InvalidRows] = [:]
+    for entity in entries.keys.sorted() { rules[entity] = choice(inner, entity, .fail) }
+    let standard = rules.removeValue(forKey: "*") ?? .fail
+    return (standard, rules)
+  }
+
+  /// `[policies]`: one table or command per class.
+  private mutating func policies(_ top: Scope) -> [Configuration.Policy] {
+    guard let node = top.entries["policies"] else { return [] }
+    guard case .table(let entries) = node.value else {
+      wrong(top, "policies", "must be a table, not \(node.kind)", "write a [policies] section")
+      return []
+    }
+    let scope = Scope(entries: entries, path: "policies", shown: "policies")
+    return entries.sorted { $0.key < $1.key }.map { name, node in
+      guard case .table(let values) = node.value else {
+        wrong(
+          scope, name, "must be a table, not \(node.kind)",
+          "write \"\(name)\" = { command = [\"/usr/lib/hopd/policies/\(name.lowercased())\"] }")
+        return Configuration.Policy(name: name, command: [], timeout: .seconds(30), memory: 0)
+      }
+      let inner = Scope(entries: values, path: "policies.\(name)", shown: "policies.\(name)")
+      for (key, node) in values.sorted(by: { $0.key < $1.key })
+      where !["command", "timeout", "memory"].contains(key) {
+        warnings.append(HopdError(.unknownKey, "unknown key, ignored", at: node.place(key: inner.shown(key))))
+      }
+      let command = strings(inner, "command", [])
+      if command.isEmpty || !FilePath(command[0]).isAbsolute {
+        let place = (values["command"] ?? node).place(key: inner.shown("command"))
+        errors.append(
+          HopdError(
+            .configurationInvalid, "`command` must begin with the absolute path of a program", at: place,
+            hint: "write command = [\"/usr/lib/hopd/policies/NAME\"]"))
+      }
+      return Configuration.Policy(
+        name: name, command: command,
+        timeout: duration(inner, "timeout", .seconds(30), in: .milliseconds(100) ... .seconds(86_400)),
+        memory: bytes(inner, "memory", 256 << 20, in: (1 << 20)...(1 << 46)))
+    }
+  }
+
   private mutating func joinTables(_ scope: Scope) -> [String] {
     let names = strings(scope, "join_tables", [])
     for name in names
@@ -106,7 +158,7 @@ struct ConfigurationReader {
     return names
   }
 
-  private mutating func models(_ scope: Scope, _ node: ConfigurationNode) -> [FilePath] {
+  private mutating func models(_ scope: Scope, _ node: TOMLNode) -> [FilePath] {
     guard let models = scope.entries["models"] else {
       return [missing(scope, "models", node, "models = [\"/srv/models/Library.momd\"]", "/")]
     }
@@ -256,7 +308,7 @@ struct ConfigurationReader {
   // MARK: What is wrong
 
   private mutating func missing(
-    _ scope: Scope, _ key: String, _ node: ConfigurationNode, _ example: String, _ standard: FilePath
+    _ scope: Scope, _ key: String, _ node: TOMLNode, _ example: String, _ standard: FilePath
   ) -> FilePath {
     errors.append(
       HopdError(
@@ -265,14 +317,14 @@ struct ConfigurationReader {
   }
 
   private mutating func wrong(
-    _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: ConfigurationNode? = nil
+    _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: TOMLNode? = nil
   ) {
     let place = (node ?? scope.entries[key])?.place(key: scope.shown(key)) ?? Place(key: scope.shown(key))
     errors.append(HopdError(.configurationInvalid, "`\(key)` \(message)", at: place, hint: hint))
   }
 
   private mutating func notYet(
-    _ scope: Scope, _ key: String, isToday: (ConfigurationNode.Value) -> Bool
+    _ scope: Scope, _ key: String, isToday: (TOMLNode.Value) -> Bool
   ) {
     guard let node = scope.entries[key], !isToday(node.value) else { return }
     let path = scope.path.isEmpty ? key : "\(scope.path).\(key)"
@@ -295,6 +347,6 @@ struct ConfigurationReader {
   }
 
   private static func defaultText(_ scope: Scope, _ key: String) -> String {
-    ConfigurationKey.all.first { $0.path == "\(scope.path).\(key)" }?.defaultText ?? "\"10s\""
+    ConfigurationKey.all.first { $0.path == "\(scope.path).\(key)" }?.defaultText ?? "\"30s\""
   }
 }

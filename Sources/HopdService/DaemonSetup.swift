@@ -1,4 +1,4 @@
-// What a run of the daemon stands on: a valid configuration with every model it names loaded. It is read as a whole or
+// What a run of the daemon stands on: a valid configuration with every model and mapping model it names loaded. It is read as a whole or
 // not at all, at the start and at each reload; running jobs keep the one they began with.
 
 import Diagnostics
@@ -8,7 +8,9 @@ import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
+import PolicyHost
 import StoreReplacement
 import StoreVerification
 import StoreWatching
@@ -41,6 +43,8 @@ package struct DaemonSetup: Sendable {
   private let catalogs: [String: ModelCatalog]
   /// What is known of the names of self many-to-many tables, by watch.
   private let namings: [String: JoinTableNaming]
+  /// The programs of policies; nil where none is bound.
+  private let policies: (any PolicyProvider)?
 
   /// Reads the models of each watch; throws the first thing that is wrong.
   package init(_ loaded: LoadedConfiguration) throws(HopdError) {
@@ -50,11 +54,16 @@ package struct DaemonSetup: Sendable {
     var catalogs: [String: ModelCatalog] = [:]
     var namings: [String: JoinTableNaming] = [:]
     for watch in loaded.configuration.watches {
-      let catalog: ModelCatalog
+      var catalog: ModelCatalog
       do {
         catalog = try ModelCatalog.load(watch.models, declaredOrder: watch.versions)
       } catch {
         throw error.located(Place(key: "watch.\(watch.name).models"))
+      }
+      do {
+        try catalog.loadMappings(watch.mappings, beside: watch.models)
+      } catch {
+        throw error.located(Place(key: "watch.\(watch.name).mappings"))
       }
       if let target = watch.target, !catalog.canName(target) {
         let names = catalog.versions.map(\.model.name).joined(separator: ", ")
@@ -69,6 +78,7 @@ package struct DaemonSetup: Sendable {
     self.warnings = warnings
     self.catalogs = catalogs
     self.namings = namings
+    policies = try Self.programs(loaded.configuration.policies)
   }
 
   /// The names that the watch gives, and those in its reference store. It is read with the models, so that a reload
@@ -123,7 +133,7 @@ package struct DaemonSetup: Sendable {
     guard let watch = configuration.watch(named: store.watch), let catalog = catalogs[store.watch],
       let backup = backupRule(ofWatch: store.watch)
     else { return nil }
-    return MigrationRequest(
+    var request = MigrationRequest(
       location: StoreLocation(database: store.path), catalog: catalog,
       target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
       naming: namings[store.watch] ?? JoinTableNaming(),
@@ -132,9 +142,19 @@ package struct DaemonSetup: Sendable {
       journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
       engine: EngineOptions(
         chunkTime: watch.migration.chunkTime, chunkRowsMax: Int64(clamping: watch.migration.chunkRowsMax),
-        memoryLimit: configuration.daemon.memoryLimit / Int64(max(1, configuration.daemon.jobs))),
+        memoryLimit: configuration.daemon.memoryLimit / Int64(max(1, configuration.daemon.jobs)),
+        invalidRows: InvalidRowsRules(
+          standard: InvalidRowsRule(rawValue: watch.migration.invalidRows.rawValue) ?? .fail,
+          byEntity: watch.migration.invalidRowsByEntity.mapValues { InvalidRowsRule(rawValue: $0.rawValue) ?? .fail })),
       stateDirectory: stateDirectory, job: job)
+    request.unmappedEntities = UnmappedEntitiesRule(rawValue: watch.migration.unmappedEntities.rawValue) ?? .fail
+    request.policies = policies
+    request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
+    return request
   }
+
+  /// The programs that the configuration names.
+  private static func programs(_ policies: [Configuration.Policy]) throws(HopdError) -> (any PolicyProvider)? { nil }
 
   /// May a file of this name be a store? Hidden files, side files and files of our own may not.
   package static func ignores(_ name: String) -> Bool {

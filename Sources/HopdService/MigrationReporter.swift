@@ -4,7 +4,10 @@
 
 import Diagnostics
 import Logging
+import MigrationEngine
 import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
 import SystemPackage
 import SystemdSupport
 
@@ -79,6 +82,7 @@ package struct MigrationReporter: Sendable {
     package mutating func handle(_ event: MigrationEvent) {
       // A sign of life says nothing: whether the run resumes is still to come.
       if case .alive = event { return }
+      if case .note(let note) = event { return told(note) }
       if case .resumed(let hop, let hops) = event { start(resumedAt: hop, of: hops) }
       end()
       switch event {
@@ -92,8 +96,42 @@ package struct MigrationReporter: Sendable {
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
       case .verified(let checks): reporter.logger.debug("\(reporter.name): \(checks) checks passed")
-      case .resumed, .progress, .verifying, .replacing, .alive: break
+      case .resumed, .progress, .verifying, .replacing, .alive, .note: break
       }
+    }
+
+    /// Lines of a debug journal, and what policies write.
+    private func told(_ note: HopNote) {
+      switch note {
+      case .statement(let sql, let seconds, let rows):
+        reporter.logger.debug(
+          "\(reporter.name): \(MigrationReporter.microseconds(seconds)) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)")
+      case .decision(let sentence): reporter.logger.trace("\(reporter.name): \(sentence)")
+      case .policyOutput(let policy, let line):
+        reporter.logger.event(
+          .policyOutput, "\(reporter.name): policy \(policy): \(line.escapingControls(keepingNewlines: false))",
+          fields: reporter.fields([
+            .storeUUID: facts?.uuid, .policy: policy, .hop: String(hop &+ 1), .hops: String(hops),
+          ]))
+      }
+    }
+
+    /// Rows that broke the rules of the destination: each kind is an entry, because each is data that somebody may miss.
+    private func told(_ rows: InvalidRows, in report: HopReport) {
+      let what =
+        switch rows.rule {
+        case .fail, .skip: "left out"
+        case .default: "given the default"
+        case .quarantine: "left out and kept in quarantine"
+        }
+      reporter.logger.event(
+        .invalidRows,
+        "\(reporter.name): hop \(report.source) → \(report.destination): \(rows.count) rows of \(rows.entity) break the rule "
+          + "of \(rows.property) (Core Data \(rows.code.rawValue)) and were \(what)",
+        fields: reporter.fields([
+          .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
+          .hops: String(hops), .entity: rows.entity, .count: String(rows.count), .result: rows.rule.rawValue,
+        ]))
     }
 
     /// Tells what is still owed when the run is over.
@@ -124,6 +162,7 @@ package struct MigrationReporter: Sendable {
     }
 
     private func finished(_ report: HopReport) {
+      for rows in report.tallies.invalidRows { told(rows, in: report) }
       reporter.logger.event(
         .hopFinished,
         "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.source) → \(report.destination), "

@@ -146,18 +146,7 @@ enum CompiledProperties {
   /// A decimal as text with its scale: mantissa 0 and exponent −1 are "0.0".
   private static func decimal(_ value: ArchivedValue) throws(HopdError) -> String? {
     guard let object = value.object else { return number(value).map { ValidationBound.text($0) } }
-    guard object.isKind(of: "NSDecimalNumber") || object.isKind(of: "NSDecimalNumberPlaceholder"),
-      case .data(let mantissa) = try object.value("NS.mantissa"), mantissa.count <= 16
-    else { return nil }
-    let isLittleEndian = try object.integer("NS.mantissa.bo") != 2
-    // The mantissa is kept in units of 16 bits.
-    var units: [UInt16] = []
-    for start in stride(from: 0, to: mantissa.count - 1, by: 2) {
-      let (first, second) = (UInt16(mantissa[start]), UInt16(mantissa[start + 1]))
-      units.append(isLittleEndian ? second << 8 | first : first << 8 | second)
-    }
-    return DecimalText.text(
-      mantissa: units, exponent: try object.integer("NS.exponent") ?? 0, isNegative: try object.boolean("NS.negative"))
+    return try object.decimalText()
   }
 
   // MARK: Validation

@@ -1,14 +1,19 @@
 // The hops of a plan, one after the other over one connection: each reads the staged store of the one before, which is
-// deleted as soon as the next is complete. Continues where an interrupted run of the same plan stopped.
+// deleted as soon as the next is complete. Continues where an interrupted run of the same plan stopped. In a chain with mapping
+// models the hops behind them are inspected here, where their rows are, and the store that the last hop reads is kept until
+// the result is in place: what the result must hold is counted in it.
 
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
+import MappingModel
 import MigrationEngine
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import SQLite
 import StoreReplacement
+import StoreVerification
 import SystemPackage
 
 struct HopChain {
@@ -19,15 +24,24 @@ struct HopChain {
   let sourceSchema: String
   let identity: Checkpoint.Identity
   let options: EngineOptions
+  let rules: PlanningRules
+  let policies: (any PolicyProvider)?
+  /// Does somebody read statements and decisions?
+  let takesNotes: Bool
   let files: any DurableFileSystem
   let stop: StopSignal
   let observer: (MigrationEvent) -> Void
+  /// Run no hop from this one on; nil runs all.
+  var end: Int? = nil
 
   /// What came of the chain.
   struct Outcome {
     let staged: FilePath
     let hops: [HopReport]
     let wasResumed: Bool
+    /// What the inspection of the hops behind mapping models found.
+    var drops: [DroppedColumn] = []
+    var warnings: [HopdError] = []
   }
 
   /// Runs every hop that is not done yet; what cannot be continued is thrown away and starts over.
@@ -62,6 +76,7 @@ struct HopChain {
   }
 
   private func run(from first: Int) throws -> Outcome {
+    var outcome = Outcome(staged: staged, hops: [], wasResumed: false)
     var reports: [HopReport] = []
     var wasResumed = false
     var source = sourceSchema
@@ -80,14 +95,19 @@ struct HopChain {
         source = ""
       }
     }
-    for index in first..<plan.hops.count {
+    for index in first..<max(first, end ?? plan.hops.count) {
       let hop = plan.hops[index]
+      if !source.isEmpty, MigrationPlanner.beginsSegment(index, of: plan) {
+        try inspect(from: index, source: source, into: &outcome)
+      }
       observer(
         .hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
       let manager = MigrationManager(
         connection: connection, hop: hop, sourceSchema: source, isFinal: index == plan.hops.count - 1,
-        identity: identity, options: options, external: external)
+        identity: identity, options: options, external: external, policies: policies,
+        note: note)
       var path = area.path(hop: index)
+      try removeIfItMustStartOver(index)
       if try files.status(path) == nil {
         guard !source.isEmpty else { throw HopdError(.stagingStale, "the store of the hop before is gone") }
         path = try area.create(hop: index)
@@ -102,21 +122,131 @@ struct HopChain {
       wasResumed = wasResumed || staged.wasResumed
       done &+= staged.rows
       let report = HopReport(
-        source: hop.source.name, destination: hop.destination.name, kind: "inferred",
+        source: hop.source.name, destination: hop.destination.name, kind: hop.isMapped ? "mapping" : "inferred",
         rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: staged.rows, chunks: staged.chunks,
-        seconds: staged.seconds)
+        seconds: staged.seconds, mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: staged.tallies)
       reports.append(report)
       observer(.hopFinished(report))
-      if index > 0 { try removeStore(ofHop: index - 1) }
+      if !isLast(index), !source.isEmpty { try checkCounts(of: hop, source: source) }
+      if index > 0 {
+        if plan.isMixed, isLast(index) {
+          if !source.isEmpty { try closeStore(ofHop: index - 1) }
+        } else {
+          try removeStore(ofHop: index - 1)
+        }
+      }
       source = MigrationManager.schemaName(ofHop: index)
-      if index == plan.hops.count - 1 { try manager.seal() }
+      if isLast(index) { try manager.seal() }
     }
-    return Outcome(staged: area.path(hop: plan.hops.count - 1), hops: reports, wasResumed: wasResumed)
+    return Outcome(
+      staged: outcome.staged, hops: reports, wasResumed: wasResumed, drops: outcome.drops, warnings: outcome.warnings)
+  }
+
+  private func isLast(_ index: Int) -> Bool { index == plan.hops.count - 1 }
+
+  /// Where the hops' notes go; statements and decisions only where somebody reads them.
+  private var note: HopNote.Taker {
+    let (observer, takesNotes) = (observer, takesNotes)
+    return { note in
+      if case .policyOutput = note { observer(.note(note)) } else if takesNotes { observer(.note(note)) }
+    }
+  }
+
+  // MARK: Chains with mapping models
+
+  private func inspect(from index: Int, source: String, into outcome: inout Outcome) throws {
+    let found = try SegmentInspection(
+      plan: plan, from: index, rules: rules, input: StoreReader(connection: connection, schema: source))
+    outcome.drops += found.drops
+    outcome.warnings += found.warnings
+  }
+
+  /// A policy program may keep what it saw, so a hop with policies that was interrupted begins again.
+  private func removeIfItMustStartOver(_ index: Int) throws {
+    guard plan.hops[index].mapped?.policies.isEmpty == false else { return }
+    let path = area.path(hop: index)
+    guard try files.status(path) != nil else { return }
+    let schema = MigrationManager.schemaName(ofHop: index)
+    let isComplete: Bool
+    do {
+      try connection.attach(path, as: schema)
+      isComplete =
+        (try? MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)) != nil
+      try connection.detach(schema)
+    } catch {
+      throw HopdError(.stagingStale, "the staged store cannot be opened", at: Place(file: path), cause: error)
+    }
+    if !isComplete { try area.remove(path) }
+  }
+
+  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once.
+  private func checkCounts(of hop: Hop, source: String) throws {
+    guard plan.isMixed else { return }
+    let expectation = try MigrationPlanner.expectation(
+      of: hop, plan: plan, rules: rules, input: StoreReader(connection: connection, schema: source))
+    let found = try rows(
+      of: StoreReader(connection: connection, schema: MigrationManager.schemaName(ofHop: hop.index)),
+      schema: hop.destinationSchema)
+    let wrong = expectation.rowsByEntity.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
+    guard wrong.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the store of a hop does not have the rows that it must have",
+        at: Place(store: plan.store.location.database, hop: hop.title),
+        hint: "the store is untouched; please report this with the output of `hopctl plan`",
+        reasons: wrong.map {
+          HopdError(
+            .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows in place of \($0.value)",
+            at: Place(entity: $0.key))
+        })
+    }
+  }
+
+  /// Rows per entity.
+  func rows(of reader: StoreReader, schema: StoreSchema) throws -> [String: Int64] {
+    var rows: [String: Int64] = [:]
+    for table in schema.tables {
+      let counts = try reader.rowCounts(of: table.name)
+      for entity in table.entities { rows[entity] = schema.number(of: entity).flatMap { counts[$0] } ?? 0 }
+    }
+    return rows
+  }
+
+  /// What the last store must hold: in a chain with mapping models counted in the store that the last hop has read. Throws
+  /// `staging-stale` where that is gone.
+  func expectation() throws -> StoreExpectation {
+    guard plan.isMixed else { return plan.expectation }
+    let input = plan.hops.count - 2
+    guard input >= 0 else {
+      return try MigrationPlanner.expectation(
+        of: plan, rules: rules, input: StoreReader(connection: connection, schema: sourceSchema))
+    }
+    let path = area.path(hop: input)
+    guard try files.status(path) != nil else {
+      throw HopdError(
+        .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+    }
+    let schema = MigrationManager.schemaName(ofHop: input)
+    try connection.attach(path, as: schema)
+    try MigrationManager.requireComplete(hop: input, identity: identity, connection: connection)
+    let expectation = try MigrationPlanner.expectation(
+      of: plan, rules: rules, input: StoreReader(connection: connection, schema: schema))
+    try closeStore(ofHop: input)
+    return expectation
+  }
+
+  /// Removes the store that the last hop has read; the result is in place.
+  func removeInput() throws {
+    if plan.isMixed, plan.hops.count > 1 { try area.remove(area.path(hop: plan.hops.count - 2)) }
   }
 
   private func removeStore(ofHop index: Int) throws {
     let path = area.path(hop: index)
     guard try files.status(path) != nil else { return }
+    try closeStore(ofHop: index)
+    try area.remove(path)
+  }
+
+  private func closeStore(ofHop index: Int) throws(HopdError) {
     let schema = MigrationManager.schemaName(ofHop: index)
     do {
       try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
@@ -124,7 +254,6 @@ struct HopChain {
     } catch {
       throw HopdError(.internalError, "the store of a finished hop cannot be closed", cause: error)
     }
-    try area.remove(path)
   }
 
   private func detachAll() throws {

@@ -16,6 +16,8 @@ import SystemPackage
 extension HopdError.Code {
   /// The output of `--output` is there already.
   package static let outputExists = HopdError.Code("output-exists", exit: .cannotCreate)
+  /// A mapping model names a policy that no program stands in for.
+  package static let policyNotBound = HopdError.Code("policy-not-bound", exit: .configuration)
 }
 
 /// Migrates one store at a time.

@@ -72,4 +72,11 @@ package struct MigrationRequest: Sendable {
     self.stateDirectory = stateDirectory
     self.job = job
   }
+
+  /// The rules of the plan.
+  package var rules: PlanningRules {
+    PlanningRules(
+      infer: infer, naming: naming, history: history, memoryLimit: engine.memoryLimit,
+      invalidRows: engine.invalidRows, unmappedEntities: unmappedEntities)
+  }
 }

@@ -57,23 +57,43 @@ extension MigrationRun {
       return report(.current)
     }
     let plan = try plan(store, reader: reader)
-    let external = plan.expectation.externalData.values.flatMap(\.values).reduce(Int64(0)) {
-      $0.addingReportingOverflow($1.foundBytes).partialValue
-    }
-    try area.requireSpace(plan.estimate.diskNeeded.addingReportingOverflow(max(0, external)).partialValue)
+    let external = try externalFiles(of: plan, reader: reader)
+    try area.requireSpace(plan.estimate.diskNeeded.addingReportingOverflow(max(0, external.bytes)).partialValue)
     stage = .migrate
-    let outcome = try HopChain(
+    let chain = HopChain(
       plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: plan.fingerprint, source: job, boot: try files.bootIdentifier()),
-      options: request.engine, files: files, stop: stop, observer: observer
-    ).run()
-    let verified = try verify(outcome.staged, plan: plan)
+      options: request.engine, rules: request.rules, policies: request.policies, takesNotes: request.takesNotes,
+      files: files, stop: stop, observer: observer)
+    let outcome = try chain.run()
+    let verified = try verify(outcome.staged, chain: chain)
+    try chain.removeInput()
     stage = .replace
     observer(.replacing)
     try publish(outcome.staged, as: destination, isLogged: isLogged) {
-      try copyReferencedFiles(of: outcome.staged, plan: plan, to: destination)
+      try copyReferencedFiles(of: outcome.staged, plan: plan, missing: external.missing, to: destination)
     }
-    return report(.migrated, plan: plan, hops: outcome.hops, verified: verified, wasResumed: outcome.wasResumed)
+    return report(.migrated, plan: plan, outcome: outcome, verified: verified)
+  }
+
+  /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan, or
+  /// for a plan with mapping models those of the store as it is.
+  private func externalFiles(of plan: MigrationPlan, reader: StoreReader) throws -> (bytes: Int64, missing: Int64) {
+    if let expected = plan.expectation.externalData {
+      return expected.values.flatMap(\.values).reduce((0, 0)) { sum, column in
+        (sum.0.addingReportingOverflow(column.foundBytes).partialValue, sum.1 &+ column.missing)
+      }
+    }
+    guard let schema = plan.hops.first?.sourceSchema else { return (0, 0) }
+    let directory = ExternalDataDirectory(of: request.location)
+    var total: (bytes: Int64, missing: Int64) = (0, 0)
+    for column in ExternalDataColumn.all(in: schema) {
+      for count in try ExternalDataCensus.count(column, reader: reader, directory: directory).values {
+        total.bytes = total.bytes.addingReportingOverflow(count.foundBytes).partialValue
+        total.missing &+= count.missing
+      }
+    }
+    return total
   }
 
   /// Gives the finished file its name: external data first, then the database, so that a store with a name is complete.
@@ -110,7 +130,9 @@ extension MigrationRun {
   /// The files that the migrated store refers to, each once, under the directory name that follows the copy's own name.
   ///
   /// Real copies (the file system may share their blocks), never links: the copy is there to be taken elsewhere.
-  private func copyReferencedFiles(of staged: FilePath, plan: MigrationPlan, to destination: StoreLocation) throws {
+  private func copyReferencedFiles(
+    of staged: FilePath, plan: MigrationPlan, missing known: Int64, to destination: StoreLocation
+  ) throws {
     guard let schema = plan.hops.last?.destinationSchema else { return }
     let columns = ExternalDataColumn.all(in: schema)
     guard !columns.isEmpty else { return }
@@ -121,7 +143,7 @@ extension MigrationRun {
     ).externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
     // What is missing was told by the plan; anything more went away while nothing held the source's files.
-    var missing = plan.expectation.externalData.values.flatMap(\.values).reduce(Int64(0)) { $0 &+ $1.missing }
+    var missing = known
     for column in columns {
       try ExternalDataCensus.forEachReference(column, reader: reader) { name in
         try checkStop()

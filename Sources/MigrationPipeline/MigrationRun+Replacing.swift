@@ -103,7 +103,8 @@ extension MigrationRun {
     let chain = HopChain(
       plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-      options: request.engine, files: files, stop: stop, observer: observer)
+      options: request.engine, rules: request.rules, policies: request.policies, takesNotes: request.takesNotes,
+      files: files, stop: stop, observer: observer)
     let (outcome, verified) = try build(chain, intent: &intent, workshop: workshop)
 
     stage = .replace
@@ -114,9 +115,10 @@ extension MigrationRun {
         now: Int64(time(nil)))
 
     stage = .report
+    // What cannot be removed now is removed with the intent's leftovers at the next start.
+    try? chain.removeInput()
     let report = report(
-      .migrated, plan: plan, hops: outcome.hops, verified: verified, backup: replaced.backup,
-      warnings: replaced.warnings, wasResumed: outcome.wasResumed)
+      .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
     try? workshop.intents.remove(held.location)
     return report
   }
@@ -133,7 +135,7 @@ extension MigrationRun {
         intent.sealed = sealed
         try workshop.intents.write(intent)
         let outcome = HopChain.Outcome(staged: chain.staged, hops: [], wasResumed: true)
-        return (outcome, try verify(outcome.staged, plan: chain.plan))
+        return (outcome, try verify(outcome.staged, chain: chain))
       }
       return try finish(chain.run, chain, &intent, workshop)
     } catch {
@@ -154,7 +156,7 @@ extension MigrationRun {
     let outcome = try run()
     intent.sealed = try files.status(outcome.staged).map(SourceFingerprint.Stamp.init)
     try workshop.intents.write(intent)
-    return (outcome, try verify(outcome.staged, plan: chain.plan))
+    return (outcome, try verify(outcome.staged, chain: chain))
   }
 
   /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.

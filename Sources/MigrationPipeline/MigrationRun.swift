@@ -4,8 +4,10 @@ import CLinux
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
+import MappingModel
 import MigrationEngine
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import SQLite
 import StoreReplacement
@@ -31,6 +33,8 @@ final class MigrationRun {
   var job: String
   /// Its record.
   var interrupted: ReplacementIntent?
+  /// Rows of the result by entity, where the plan does not know them.
+  var rows: [String: Int64]?
   /// Did this run make the external data directory of a copy?
   var hasMadeExternalData = false
 
@@ -104,16 +108,15 @@ final class MigrationRun {
     }
   }
 
-  func plan(_ store: IdentifiedStore, reader: StoreReader) throws -> MigrationPlan {
+  /// The plan, with everything refused that cannot be done; a trial run needs no policies.
+  func plan(_ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true) throws -> MigrationPlan {
     stage = .plan
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
-      store: store, catalog: request.catalog, target: request.target,
-      rules: PlanningRules(
-        infer: request.infer, naming: request.naming, history: request.history,
-        memoryLimit: request.engine.memoryLimit), reader: reader)
+      store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
+    if needsPolicies { try MigrationRun.requirePolicies(plan, request.policies) }
     // What no statement can do is refused here, before anything is written.
-    for hop in plan.hops {
+    for hop in plan.hops where !hop.isMapped {
       _ = try HopCompiler.compile(
         hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
     }
@@ -126,11 +129,36 @@ final class MigrationRun {
     return plan
   }
 
-  func verify(_ staged: FilePath, plan: MigrationPlan) throws -> VerifiedStore {
+  /// Throws with every policy that the plan needs and that no program stands in for.
+  static func requirePolicies(_ plan: MigrationPlan, _ policies: (any PolicyProvider)?) throws(HopdError) {
+    var unbound: [HopdError] = []
+    for hop in plan.hops {
+      for policy in hop.mapped?.policies ?? [] where policies?.isBound(policy) != true {
+        let mappings = hop.mapped?.entityMappings.filter { $0.policy == policy }.map(\.name) ?? []
+        unbound.append(
+          HopdError(
+            .policyNotBound, "no program stands in for the policy \(policy) (of \(mappings.joined(separator: ", ")))",
+            at: Place(hop: hop.title),
+            hint: "give one with --policy \(policy)=COMMAND, or in [policies] of the configuration"))
+      }
+    }
+    guard let first = unbound.first else { return }
+    if unbound.count == 1 { throw first }
+    throw HopdError(
+      .policyNotBound, "no program stands in for \(unbound.count) policies that the mapping models name",
+      hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
+  }
+
+  func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
     stage = .verify
     observer(.verifying)
+    let expectation = try chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
-    let verified = try verifier.verify(staged: staged, plan: plan)
+    let verified = try verifier.verify(staged: staged, plan: chain.plan, expectation: expectation)
+    if chain.plan.isMixed, let schema = chain.plan.hops.last?.destinationSchema {
+      rows = try chain.rows(
+        of: StoreReader(connection: try Connection(path: staged, access: .readOnly)), schema: schema)
+    }
     observer(.verified(checks: verified.checks.count))
     return verified
   }
@@ -138,16 +166,19 @@ final class MigrationRun {
   // MARK: Report
 
   func report(
-    _ result: MigrationResult, plan: MigrationPlan? = nil, hops: [HopReport] = [], verified: VerifiedStore? = nil,
-    backup: FilePath? = nil, warnings: [HopdError] = [], wasResumed: Bool = false
+    _ result: MigrationResult, plan: MigrationPlan? = nil, outcome: HopChain.Outcome? = nil,
+    verified: VerifiedStore? = nil,
+    backup: FilePath? = nil, warnings: [HopdError] = []
   ) -> MigrationReport {
     let version = facts?.version ?? ""
     return MigrationReport(
       job: job, store: request.output ?? request.location.database, storeUUID: facts?.uuid ?? "", result: result,
       from: plan?.store.version.model.name ?? version, to: plan?.target.model.name ?? targetName ?? version,
-      hops: hops, rows: plan?.expectation.rowsByEntity ?? [:], dropped: plan?.drops ?? [],
+      hops: outcome?.hops ?? [], rows: rows ?? plan?.expectation.rowsByEntity ?? [:],
+      dropped: (plan?.drops ?? []) + (outcome?.drops ?? []),
       clearedHistory: plan?.clearedHistory ?? [],
-      warnings: (plan?.warnings ?? []) + warnings, backup: backup, seconds: seconds,
-      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: wasResumed)
+      warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup, seconds: seconds,
+      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false
+    )
   }
 }

@@ -175,8 +175,9 @@ package struct StoreExpectation: Sendable, Hashable {
   package let valuesByColumn: [String: [String: Int64]]
   /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
   package let nullOrderKeys: Int64
-  /// What binary columns with external storage, before or after, must hold per destination table and column.
-  package let externalData: [String: [String: ExternalDataExpectation]]
+  /// What binary columns with external storage, before or after, must hold per destination table and column; nil where a
+  /// mapping model decides what they hold.
+  package let externalData: [String: [String: ExternalDataExpectation]]?
   /// Store UUID, which stays.
   package let storeUUID: String
 
@@ -184,7 +185,7 @@ package struct StoreExpectation: Sendable, Hashable {
   package init(
     rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
     highWaterMarks: [String: Int64], danglingReferences: Int64, valuesByColumn: [String: [String: Int64]] = [:],
-    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]] = [:], storeUUID: String
+    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]]? = [:], storeUUID: String
   ) {
     self.rowsByEntity = rowsByEntity
     self.droppedRowsByEntity = droppedRowsByEntity
@@ -201,6 +202,6 @@ package struct StoreExpectation: Sendable, Hashable {
   static func unknown(droppedRows: [String: Int64], storeUUID: String) -> StoreExpectation {
     StoreExpectation(
       rowsByEntity: [:], droppedRowsByEntity: droppedRows, rowsByJoinTable: [:], highWaterMarks: [:],
-      danglingReferences: 0, storeUUID: storeUUID)
+      danglingReferences: 0, externalData: nil, storeUUID: storeUUID)
   }
 }

@@ -96,7 +96,7 @@ extension MigrationPlanner {
       droppedRowsByEntity: dropped, rowsByJoinTable: [:], highWaterMarks: try counting.highWaterMarks(),
       danglingReferences: 0,
       // Where a mapping model gives an object no place in an order, Core Data numbers it when it touches it.
-      nullOrderKeys: .max, storeUUID: plan.store.metadata.uuid)
+      nullOrderKeys: .max, externalData: nil, storeUUID: plan.store.metadata.uuid)
   }
 }
 

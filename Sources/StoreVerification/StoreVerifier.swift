@@ -36,15 +36,18 @@ package struct StoreVerifier {
     self.keepAlive = keepAlive
   }
 
-  /// Verifies the staged store of a plan's last hop.
+  /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not know
+  /// (`MigrationPlan.isMixed`).
   ///
   /// Throws `verification-failed` with every failed check as a reason.
-  package func verify(staged: FilePath, plan: MigrationPlan) throws -> VerifiedStore {
+  package func verify(
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil
+  ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
     let checks = try check(
-      database: staged, schema: hop.destinationSchema, expectation: plan.expectation,
+      database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location))
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {

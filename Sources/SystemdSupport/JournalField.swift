@@ -21,6 +21,8 @@ package enum JournalField: String, CaseIterable, Sendable {
   case hops = "HOPD_HOPS"
   /// Entity the entry speaks of.
   case entity = "HOPD_ENTITY"
+  /// Class name of the migration policy.
+  case policy = "HOPD_POLICY"
   /// Rows written.
   case rows = "HOPD_ROWS"
   /// Bytes written.

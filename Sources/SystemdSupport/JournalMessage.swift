@@ -47,6 +47,10 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case watchLimitReached = "8f01a0d48bfe49cc860e82b799147596"
   /// The kernel's event queue ran over; everything is scanned again.
   case eventsLost = "c21899be065041519f71916f14366fa0"
+  /// A migration policy wrote a line.
+  case policyOutput = "5236561bcf2c4d3c819d0fae79096f85"
+  /// Rows broke the rules of their new version, and the rule for them was followed.
+  case invalidRows = "50b5f340b1674a1ba4c9025081252bab"
   /// The configuration is accepted, but something in it is not known.
   case configurationWarning = "cce15cdcd50f4425844b4f1cdf24b639"
 
@@ -54,12 +58,12 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   package var level: Logger.Level {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
-    case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning: .warning
+    case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows: .warning
     case .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered, .migrationInterrupted,
       .watchRestored:
       .notice
     case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,
-      .backupPruned:
+      .backupPruned, .policyOutput:
       .info
     case .storeCurrent: .debug
     }

@@ -76,7 +76,7 @@ struct CreateCommand: HopctlCommand {
         hint: "name another one, or move that one away")
     }
     let hidden = StoreLocation(
-      database: location.directory.appending(".\(location.fileName).hop-\(MigrateCommand.jobName()).tmp"))
+      database: location.directory.appending(".\(location.fileName).hop-\(RequestOptions.jobName()).tmp"))
     defer {
       for path in [hidden.database] + hidden.sideFiles { _ = try? files.unlinkIfPresent(path) }
     }

@@ -20,7 +20,7 @@ struct IdentifyCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location)
+    let loaded = try models.load(for: location, withMappings: true)
     output.warn(loaded.warnings)
     let target = (to ?? loaded.watch?.target).map { TargetVersion.named($0) } ?? .current
     let found = try StoreIdentifier.identify(location, catalog: loaded.catalog, target: target)

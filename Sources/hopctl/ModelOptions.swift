@@ -1,5 +1,5 @@
-// Where models come from: named with --models, or taken from a watch of the daemon's configuration, which then also
-// gives the rules of that watch.
+// Where models and mapping models come from: named with --models and --mappings, or taken from a watch of the daemon's
+// configuration, which then also gives the rules of that watch and the programs of policies.
 
 import ArgumentParser
 import Diagnostics
@@ -19,8 +19,10 @@ struct ModelOptions: ParsableArguments {
   var models: [String] = []
 
   @Option(
-    name: .customLong("mappings"), help: "A mapping model or a folder of them (not supported yet).", completion: .file()
-  )
+    name: .customLong("mappings"),
+    help:
+      "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated. Folders given to --models are searched too.",
+    completion: .file())
   var mappings: [String] = []
 
   @Option(
@@ -32,6 +34,7 @@ struct ModelOptions: ParsableArguments {
 
   func validate() throws {
     if config != nil, !models.isEmpty { throw ValidationError("Give either --models or --config, not both.") }
+    if config != nil, !mappings.isEmpty { throw ValidationError("Give either --mappings or --config, not both.") }
     if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
   }
 
@@ -42,25 +45,27 @@ struct ModelOptions: ParsableArguments {
     let watch: Configuration.Watch?
     /// Memory for pages that the configuration allows.
     let memoryLimit: Int64?
-    /// Remarks: of the model reader, and mapping models that are not read.
+    /// Programs of policies that the configuration names.
+    var policies: [Configuration.Policy] = []
+    /// Remarks of the configuration and of the readers.
     let warnings: [HopdError]
   }
 
-  /// Reads everything.
-  func load(for store: StoreLocation?) throws -> Loaded {
-    try refuseMappings()
+  /// Reads everything; mapping models only for commands that plan.
+  func load(for store: StoreLocation?, withMappings: Bool = false) throws -> Loaded {
     guard let config else {
       let paths = models.map { FilePath($0) }
-      let catalog = try ModelCatalog.load(paths)
-      return Loaded(
-        catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings + remarks(on: paths))
+      var catalog = try ModelCatalog.load(paths)
+      if withMappings { try catalog.loadMappings(mappings.map { FilePath($0) }, beside: paths) }
+      return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
     let loaded = try ConfigurationLoader.load(file: try LinuxFileSystem().canonical(FilePath(config)))
     let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
-    let catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
+    var catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
+    if withMappings { try catalog.loadMappings(chosen.mappings, beside: chosen.models) }
     return Loaded(
       catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
-      warnings: loaded.warnings + catalog.warnings + remarks(on: chosen.models))
+      policies: loaded.configuration.policies, warnings: loaded.warnings + catalog.warnings)
   }
 
   private func watch(
@@ -82,23 +87,6 @@ struct ModelOptions: ParsableArguments {
     throw HopdError(
       .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch", at: place,
       hint: configuration.isConfigured ? "name it with --watch: \(names)" : "add a [[watch]] or use --models")
-  }
-
-  /// A mapping model must win over inference, so it cannot be passed over where it was asked for.
-  private func refuseMappings() throws {
-    guard !mappings.isEmpty else { return }
-    let paths = mappings.map { FilePath($0) }
-    var found: [FilePath] = []
-    for path in paths { found += try MappingFiles.find(at: path) }
-    // A folder without any changes nothing.
-    if !found.isEmpty { throw MappingFiles.refusal(found, named: paths) }
-  }
-
-  private func remarks(on paths: [FilePath]) -> [HopdError] {
-    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
-    let found = paths.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
-      .flatMap { (try? MappingFiles.find(at: $0)) ?? [] }
-    return found.isEmpty ? [] : [MappingFiles.remark(found)]
   }
 }
 

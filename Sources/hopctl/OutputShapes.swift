@@ -2,6 +2,7 @@
 
 import Diagnostics
 import FoundationEssentials
+import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
@@ -147,22 +148,35 @@ struct PlanShape: Encodable {
   var history: [HistoryShape]?
   let estimate: Estimate
   let warnings: [ErrorShape]
+  /// What a trial of the chain has found that would stop the migration.
+  var error: ErrorShape?
 
   struct Hop: Encodable {
     let source: String
     let destination: String
     let kind: String
+    /// Names of the mapping models, in the order in which they run.
     let mappings: [String]
-    let policies: [String]
+    let policies: [Policy]
     let entities: [Entity]
+  }
+
+  /// A migration policy class, and whether a program stands in for it.
+  struct Policy: Encodable {
+    let name: String
+    let bound: Bool
   }
 
   struct Entity: Encodable {
     @OrNull var source: String?
     @OrNull var destination: String?
     let type: String
+    /// Name of the entity mapping; null for an inferred one.
+    @OrNull var mapping: String?
     let rows: Int64
     let execution: String
+    /// Why it is not done in SQL.
+    let reasons: [String]
     let drops: [Drop]
   }
 
@@ -209,10 +223,35 @@ struct MigrateShape: Encodable {
     let source: String
     let destination: String
     let kind: String
+    let mappings: [String]
     let rowsRead: Int64
     let rowsWritten: Int64
     let chunks: Int64
     let seconds: Double
+    /// Source rows by entity mapping that share another's object, or have none.
+    let merged: [String: Int64]
+    let leftOut: [String: Int64]
+    let invalidRows: [InvalidRows]
+  }
+
+  /// Rows that broke one rule of the destination, and what was done with them.
+  struct InvalidRows: Encodable {
+    let entity: String
+    let property: String
+    let code: Int
+    let rule: String
+    let rows: Int64
+    /// The first of their primary keys.
+    let keys: [Int64]
+
+    init(_ rows: MigrationEngine.InvalidRows) {
+      entity = rows.entity
+      property = rows.property
+      code = Int(rows.code.rawValue)
+      rule = rows.rule.rawValue
+      self.rows = rows.count
+      keys = rows.keys
+    }
   }
 
   /// A column, or for a table of persistent history all of its rows: then property and column are null.

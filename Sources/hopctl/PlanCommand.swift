@@ -3,7 +3,9 @@ import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
 import MappingModel
+import MigrationPipeline
 import MigrationPlanning
+import MigrationPolicy
 import PersistentStore
 import SystemPackage
 
@@ -15,21 +17,31 @@ struct PlanCommand: HopctlCommand {
 
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
-  @OptionGroup var target: TargetOptions
+  @OptionGroup var options: RequestOptions
 
   @Flag(help: "Exit with 10 where there is work to do.")
   var check = false
+
+  @Flag(
+    name: .customLong("no-scan"),
+    help: ArgumentHelp(
+      "Leave out the trial of a chain with mapping models.",
+      discussion: """
+        Such a chain is run up to its first policy into a scratch folder, because only then its rows can be looked at.
+        """))
+  var noScan = false
+  @OptionGroup var scratch: ScratchOptions
 
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location)
+    let loaded = try models.load(for: location, withMappings: true)
     // What the catalog says of this model is among the plan's own warnings.
     let remarks = loaded.warnings.filter { $0.code != .modelRemark }
     output.warn(remarks)
-    let naming = try target.naming(loaded)
-    let wanted = target.target(loaded.watch)
+    let request = try options.request(location, loaded, stateDirectory: "")
+    let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location, catalog: loaded.catalog, target: wanted)
@@ -37,15 +49,14 @@ struct PlanCommand: HopctlCommand {
         found,
         try PlanCommand.needsPlan(found).map {
           try MigrationPlanner.plan(
-            store: $0, catalog: loaded.catalog, target: wanted,
-            rules: PlanningRules(
-              infer: loaded.watch?.infer ?? true, naming: naming, history: target.history(loaded.watch),
-              memoryLimit: loaded.memoryLimit ?? 64 << 20), reader: reader)
+            store: $0, catalog: loaded.catalog, target: wanted, rules: request.rules, reader: reader)
         }
       )
     }
     if let plan {
-      try show(plan, location: location, remarks: remarks)
+      let trial = try scan(plan, request)
+      try show(plan, trial, request: request, remarks: remarks)
+      if let failure = trial.failure { throw Finished(status: failure.error.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
@@ -70,20 +81,58 @@ struct PlanCommand: HopctlCommand {
     }
   }
 
+  // MARK: Trying
+
+  /// What a trial of the chain adds to the plan.
+  private struct Trial {
+    var drops: [DroppedColumn] = []
+    var warnings: [HopdError] = []
+    var failure: MigrationFailure?
+  }
+
+  /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be looked at.
+  private func scan(_ plan: MigrationPlan, _ request: MigrationRequest) throws -> Trial {
+    guard plan.isMixed, !noScan else { return Trial() }
+    let bar = ProgressBar(output, notes: options.verbose.level)
+    defer { bar.end() }
+    do {
+      let found = try MigrationPipeline().scan(
+        request, scratch: scratch.directory, stop: StopOnSignals.start()
+      ) { bar.show($0) }
+      return Trial(drops: found.drops, warnings: found.warnings)
+    } catch {
+      // What would refuse the migration is part of the answer; what only hinders the trial is not.
+      guard error.error.code.exit == .dataError else { throw error }
+      return Trial(failure: error)
+    }
+  }
+
   // MARK: Showing
 
-  private func show(_ plan: MigrationPlan, location: StoreLocation, remarks: [HopdError]) throws {
+  private func show(
+    _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, remarks: [HopdError]
+  ) throws {
+    let drops = plan.drops + trial.drops
+    let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, policies: request.policies) }
     let from = plan.store.version.title
     try output.line(
       "\(store.text): \(from) → \(plan.target.model.name), "
         + Wording.count(Int64(plan.hops.count), "hop", "hops"))
-    for hop in plan.hops {
-      try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (inferred)")
-      let rows = zip(hop.mapping.entityMappings, hop.entities).map { mapping, cost in
-        ["\(PlanCommand.subject(mapping))", mapping.kind.rawValue, Wording.count(cost.rows, "row", "rows")]
+    for (hop, shape) in zip(plan.hops, hops) {
+      let way = shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))"
+      try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way))")
+      let rows = shape.entities.map { entity in
+        ["\(entity.subject)", entity.type, Wording.count(entity.rows, "row", "rows")]
+          + (hop.isMapped ? [entity.execution] : [])
       }
       for line in Wording.table(rows, right: [2]) { try output.line(line) }
-      for drop in plan.drops where drop.hop == hop.index {
+      for entity in shape.entities where !entity.reasons.isEmpty {
+        try output.line("  \(entity.subject): \(entity.reasons.joined(separator: "; "))")
+      }
+      for policy in shape.policies {
+        try output.line("  policy \(policy.name): \(policy.bound ? "bound" : "no program; give one with --policy")")
+      }
+      for drop in drops where drop.hop == hop.index {
         try output.line(
           "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(Wording.count(drop.nonNull, "value", "values"))")
       }
@@ -91,46 +140,80 @@ struct PlanCommand: HopctlCommand {
     for table in plan.clearedHistory where table.rows > 0 {
       try output.line("clears \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
     }
-    for warning in plan.warnings { try output.line("warning: \(warning)") }
+    for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)") }
     let estimate = plan.estimate
     try output.line(
       "estimate: \(Wording.count(estimate.rows, "row", "rows")), \(Wording.bytes(estimate.bytes)) to read, "
         + "\(Wording.bytes(estimate.diskNeeded)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
         + Wording.duration(estimate.seconds))
-    try output.object(shape(plan, location: location, warnings: remarks + plan.warnings))
+    if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure.error)") }
+    try output.object(
+      PlanShape(
+        store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
+        configuration: OrNull(wrappedValue: plan.store.version.configuration),
+        modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)), hops: hops,
+        history: plan.clearedHistory.isEmpty
+          ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
+        estimate: PlanShape.Estimate(
+          rows: estimate.rows, bytes: estimate.bytes, diskNeeded: estimate.diskNeeded, memory: estimate.memory,
+          seconds: estimate.seconds),
+        warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
+        error: (trial.failure?.error).map(ErrorShape.init)))
   }
+}
 
-  private static func subject(_ mapping: EntityMapping) -> String {
-    switch (mapping.sourceEntity, mapping.destinationEntity) {
+extension PlanShape.Hop {
+  /// A hop of a plan; `drops` are those of the whole plan.
+  init(_ hop: Hop, plan: MigrationPlan, drops: [DroppedColumn], policies: (any PolicyProvider)?) throws(HopdError) {
+    func dropped(_ entity: String?) -> [PlanShape.Drop] {
+      drops.filter { $0.hop == hop.index && $0.entity == entity }.map {
+        PlanShape.Drop(column: $0.column, property: $0.property, nonNull: $0.nonNull)
+      }
+    }
+    (source, destination) = (hop.source.name, hop.destination.name)
+    guard let mapped = hop.mapped else {
+      kind = "inferred"
+      (mappings, self.policies) = ([], [])
+      entities = zip(hop.mapping.entityMappings, hop.entities).map { mapping, cost in
+        PlanShape.Entity(
+          source: OrNull(wrappedValue: mapping.sourceEntity),
+          destination: OrNull(wrappedValue: mapping.destinationEntity), type: mapping.kind.rawValue,
+          mapping: OrNull(wrappedValue: nil), rows: cost.rows, execution: "sql", reasons: [],
+          drops: dropped(mapping.sourceEntity))
+      }
+      return
+    }
+    kind = "mapping"
+    mappings = mapped.mappings.map(\.name)
+    self.policies = mapped.policies.map { PlanShape.Policy(name: $0, bound: policies?.isBound($0) ?? false) }
+    let executions = try MigrationPipeline.executions(of: hop)
+    var told: Set<String> = []
+    entities =
+      zip(mapped.entityMappings, zip(hop.entities, executions)).map { mapping, known in
+        PlanShape.Entity(
+          source: OrNull(wrappedValue: mapping.source), destination: OrNull(wrappedValue: mapping.destination),
+          type: mapping.type.word, mapping: OrNull(wrappedValue: mapping.name), rows: known.0.rows,
+          execution: known.1.kind, reasons: known.1.reasons,
+          drops: mapping.source.map { told.insert($0).inserted } == true ? dropped(mapping.source) : [])
+      }
+      // Entities that no mapping takes, where the plan knows how many rows they have.
+      + hop.mapping.entityMappings.filter { $0.kind == .remove }.compactMap { entity in
+        guard let name = entity.sourceEntity, let rows = plan.expectation.droppedRowsByEntity[name] else { return nil }
+        return PlanShape.Entity(
+          source: OrNull(wrappedValue: name), destination: OrNull(wrappedValue: nil), type: "remove",
+          mapping: OrNull(wrappedValue: nil), rows: rows, execution: "sql", reasons: [], drops: [])
+      }
+  }
+}
+
+extension PlanShape.Entity {
+  /// "Book", "Book → Volume", or the name of the mapping.
+  var subject: String {
+    switch (source, destination) {
     case (let source?, let destination?): source == destination ? source : "\(source) → \(destination)"
     case (let source?, nil): source
     case (nil, let destination?): destination
-    case (nil, nil): mapping.name
+    case (nil, nil): mapping ?? ""
     }
-  }
-
-  private func shape(_ plan: MigrationPlan, location: StoreLocation, warnings: [HopdError]) -> PlanShape {
-    PlanShape(
-      store: location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
-      configuration: OrNull(wrappedValue: plan.store.version.configuration),
-      modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)),
-      hops: plan.hops.map { hop in
-        PlanShape.Hop(
-          source: hop.source.name, destination: hop.destination.name, kind: "inferred", mappings: [], policies: [],
-          entities: zip(hop.mapping.entityMappings, hop.entities).map { mapping, cost in
-            PlanShape.Entity(
-              source: OrNull(wrappedValue: mapping.sourceEntity),
-              destination: OrNull(wrappedValue: mapping.destinationEntity), type: mapping.kind.rawValue,
-              rows: cost.rows, execution: "sql",
-              drops: plan.drops.filter { $0.hop == hop.index && $0.entity == mapping.sourceEntity }.map {
-                PlanShape.Drop(column: $0.column, property: $0.property, nonNull: $0.nonNull)
-              })
-          })
-      },
-      history: plan.clearedHistory.isEmpty
-        ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
-      estimate: PlanShape.Estimate(
-        rows: plan.estimate.rows, bytes: plan.estimate.bytes, diskNeeded: plan.estimate.diskNeeded,
-        memory: plan.estimate.memory, seconds: plan.estimate.seconds), warnings: warnings.map(ErrorShape.init))
   }
 }

@@ -6,10 +6,12 @@ import MigrationPipeline
 /// Shows how far a command is.
 final class ProgressBar {
   private let isShown: Bool
+  private let teller: NoteTeller
   private var lastDrawn: ContinuousClock.Instant?
   private var isDrawn = false
 
-  init(_ output: OutputOptions) {
+  init(_ output: OutputOptions, notes level: NoteTeller.Level = .none) {
+    teller = NoteTeller(level: level, isQuiet: output.quiet)
     isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
   }
 
@@ -26,7 +28,11 @@ final class ProgressBar {
     case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
     case .verifying: draw(fraction: 1, subject: "verifying", pace: nil, remaining: nil)
     case .replacing: draw(fraction: 1, subject: "replacing", pace: nil, remaining: nil)
-    case .identified, .planned, .hopStarted, .hopFinished, .verified, .alive, .note: return
+    case .note(let note):
+      guard let line = teller.line(note) else { return }
+      end()
+      StandardStreams.tell(line)
+    case .identified, .planned, .hopStarted, .hopFinished, .verified, .alive: return
     }
   }
 

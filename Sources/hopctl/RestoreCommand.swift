@@ -52,7 +52,7 @@ struct RestoreCommand: HopctlCommand {
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
       })
     let result = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
-      chosen.database, to: location, job: MigrateCommand.jobName(), backup: rule, now: Int64(time(nil)))
+      chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)))
 
     output.warn(result.warnings)
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")

@@ -81,6 +81,10 @@ enum Dump {
         "watch \(watch.name): \(watch.directory)\(watch.recursive ? ", recursive" : "")",
         "  include \(watch.include), exclude \(watch.exclude)",
         "  models \(watch.models.map(\.string)), versions \(watch.versions), target \(watch.target ?? "(current)")",
+        "  mappings \(watch.mappings.map(\.string))",
+        "  invalid rows \(watch.migration.invalidRows)"
+          + watch.migration.invalidRowsByEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
+          + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
         "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows",
         "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)",
@@ -90,6 +94,9 @@ enum Dump {
         "  backup \(watch.backup.keep) for \(watch.backup.keepFor)"
           + " in \(watch.backup.directory?.string ?? "(beside the store)")",
       ]
+    }
+    for policy in configuration.policies {
+      lines.append("policy \(policy.name): \(policy.command), \(policy.timeout), memory \(policy.memory)")
     }
     return lines
   }

@@ -70,4 +70,15 @@ const char *clinux_error_name(int code);
 /// <sys/eventfd.h> is not in Swift's Glibc module: a nonblocking, close-on-exec event descriptor, or -1 with errno.
 int clinux_eventfd(void);
 
+/// pipe2(2) is _GNU_SOURCE only: both ends close on exec, the reading end first. 0, or -1 with errno.
+int clinux_pipe(int ends[2]);
+
+/// Writes to a pipe whose reader may be gone: EPIPE without SIGPIPE, whatever the process does about that signal
+/// (sigtimedwait and sigset_t macros are awkward in Swift). Bytes written, or -1 with errno.
+ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length);
+
+/// prlimit(2) is _GNU_SOURCE only: another process's private memory in bytes (RLIMIT_DATA), and no core files.
+/// 0, or -1 with errno.
+int clinux_limit_process(pid_t process, uint64_t data_bytes);
+
 #endif

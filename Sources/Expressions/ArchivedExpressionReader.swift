@@ -1,0 +1,187 @@
+// Archived expressions of mapping models made into trees (expressions §3). The class decides what an object is, not the
+// number NSExpressionType: `$source.x` has the number of a function [M]. Shapes that no file has shown are refused with
+// the class's name. Archives are graphs: depth and objects are counted, because one list may stand in itself many times.
+
+import Diagnostics
+import ManagedObjectModel
+import PropertyLists
+
+/// Reads archived NSExpression and NSPredicate objects.
+package struct ArchivedExpressionReader {
+  var nodes = ExpressionLimits.archivedNodes
+  var bytes = ExpressionLimits.textBytes
+
+  /// The expression that an archived object is.
+  package static func expression(_ object: ArchivedObject) throws(HopdError) -> ExpressionNode {
+    var reader = ArchivedExpressionReader()
+    return try reader.expression(object, depth: 0)
+  }
+
+  /// The predicate that an archived object is.
+  package static func predicate(_ object: ArchivedObject) throws(HopdError) -> PredicateNode {
+    var reader = ArchivedExpressionReader()
+    return try reader.predicate(object, depth: 0)
+  }
+
+  /// Counts an object; nothing is read that is deeper or more than a text may be.
+  mutating func count(_ object: ArchivedObject, _ depth: Int) throws(HopdError) {
+    nodes -= 1
+    guard depth <= ExpressionLimits.nesting, nodes >= 0 else {
+      throw object.damaged(
+        "the expression or predicate is nested deeper than \(ExpressionLimits.nesting) or has more than "
+          + "\(ExpressionLimits.archivedNodes) parts")
+    }
+  }
+
+  // MARK: Expressions
+
+  mutating func expression(_ object: ArchivedObject, depth: Int) throws(HopdError) -> ExpressionNode {
+    try count(object, depth)
+    switch object.className {
+    case "NSConstantValueExpression": return .constant(try constant(object))
+    case "NSSelfExpression": return .selfObject
+    case "NSVariableExpression": return .variable(try name(object, "NSVariable"))
+    case "NSKeyPathExpression": return try keyPath(object, depth: depth)
+    case "NSKeyPathSpecifierExpression": return ExpressionNode.path(.selfObject, try steps(object))
+    case "NSFunctionExpression": return try function(object, depth: depth)
+    default: throw unsupported(object, "expressions of class \(object.className) are not supported")
+    }
+  }
+
+  /// A text field that must be there.
+  private mutating func text(_ object: ArchivedObject, _ field: String) throws(HopdError) -> String {
+    guard let text = try object.string(field) else { throw object.damaged("\(field) is missing") }
+    bytes -= text.utf8.count
+    guard bytes >= 0 else {
+      throw object.damaged("the expression has more than \(ExpressionLimits.textBytes) bytes of text")
+    }
+    return text
+  }
+
+  private mutating func name(_ object: ArchivedObject, _ field: String) throws(HopdError) -> String {
+    let text = try text(object, field)
+    guard KeyPathSteps.isName(text) else { throw object.damaged("\(field) is no name") }
+    return text
+  }
+
+  private mutating func steps(_ object: ArchivedObject) throws(HopdError) -> [KeyPathStep] {
+    let path = try text(object, "NSKeyPath")
+    let components = path.split(separator: ".", omittingEmptySubsequences: false).map { String($0) }
+    for component in components {
+      let name = component.utf8.first == UInt8(ascii: "@") ? String(component.dropFirst()) : component
+      guard KeyPathSteps.isName(name) else { throw object.damaged("the key path “\(path)” is none") }
+    }
+    do {
+      return try KeyPathSteps.steps(components)
+    } catch {
+      throw error.isUnsupported
+        ? unsupported(object, "in the key path “\(path)”: \(error.message)")
+        : object.damaged("in the key path “\(path)”: \(error.message)")
+    }
+  }
+
+  private mutating func keyPath(_ object: ArchivedObject, depth: Int) throws(HopdError) -> ExpressionNode {
+    let selector = try object.string("NSSelectorName") ?? "valueForKeyPath:"
+    guard selector == "valueForKeyPath:" || selector == "valueForKey:" else {
+      throw unsupported(object, "a key path by the method \(selector) is not supported")
+    }
+    let arguments = try object.elements("NSArguments")
+    guard arguments.count == 1, let specifier = arguments[0].object,
+      specifier.className == "NSKeyPathSpecifierExpression"
+    else { throw object.damaged("it has no key path") }
+    try count(specifier, depth + 1)
+    let base: ExpressionNode =
+      if let operand = try object.object("NSOperand") { try expression(operand, depth: depth + 1) } else { .selfObject }
+    return ExpressionNode.path(base, try steps(specifier))
+  }
+
+  private mutating func function(_ object: ArchivedObject, depth: Int) throws(HopdError) -> ExpressionNode {
+    let selector = try text(object, "NSSelectorName")
+    guard let operand = try object.object("NSOperand") else { throw object.damaged("it has no receiver") }
+    var arguments: [ExpressionNode] = []
+    for value in try object.elements("NSArguments") {
+      guard let argument = value.object else { throw object.damaged("an argument is \(value.kind)") }
+      arguments.append(try expression(argument, depth: depth + 1))
+    }
+    if try isUtilities(operand) { return try builtIn(selector, arguments, object) }
+    guard case .variable(let receiver) = try expression(operand, depth: depth + 1) else {
+      throw unsupported(object, "the method \(selector) of something else than a variable is not supported")
+    }
+    do {
+      return try MethodCall.node(receiver: receiver, selector: selector, arguments: arguments)
+    } catch {
+      throw error.isUnsupported
+        ? unsupported(object, error.message, hint: error.hint) : object.damaged(error.message)
+    }
+  }
+
+  /// Functions of the language have a class as receiver, written as a constant with the class's name [M].
+  private func isUtilities(_ operand: ArchivedObject) throws(HopdError) -> Bool {
+    guard operand.className == "NSConstantValueExpression",
+      case .string(let name) = try operand.value("NSConstantValueClassName")
+    else { return false }
+    return name == "_NSPredicateUtilities"
+  }
+
+  private func builtIn(
+    _ selector: String, _ arguments: [ExpressionNode], _ object: ArchivedObject
+  ) throws(HopdError) -> ExpressionNode {
+    if let operation = ArithmeticOperator(functionName: selector), arguments.count == 2 {
+      return .arithmetic(operation, arguments[0], arguments[1])
+    }
+    // CAST is archived under its function's name (D: NSExpression's list of functions).
+    if selector == "castObject:toType:", arguments.count == 2, case .constant(.string(let type)) = arguments[1] {
+      guard let target = CastTarget(typeName: type) else {
+        throw unsupported(object, "CAST to \(type) is not supported")
+      }
+      return .cast(arguments[0], target)
+    }
+    guard let function = ExpressionFunction(rawValue: selector) else {
+      throw unsupported(
+        object, ExpressionRefusal.function(selector), hint: ExpressionRefusal.functionHint(selector))
+    }
+    guard arguments.count == function.argumentCount else {
+      throw object.damaged("\(selector) takes \(function.argumentCount) arguments, not \(arguments.count)")
+    }
+    return .function(function, arguments)
+  }
+
+  // MARK: Constants
+
+  /// The constant nil has no value at all [M].
+  private mutating func constant(_ object: ArchivedObject) throws(HopdError) -> ConstantValue {
+    switch try object.value("NSConstantValue") {
+    case .null: return .null
+    case .string: return .string(try text(object, "NSConstantValue"))
+    case .integer(let number): return .integer(number)
+    case .boolean(let flag): return .boolean(flag)
+    case .real(let number):
+      guard number.isFinite else { throw unsupported(object, "a constant that is no finite number is not supported") }
+      return .double(number)
+    case .date(let seconds):
+      guard seconds.isFinite else { throw object.damaged("the constant is no date") }
+      return .date(seconds)
+    case .data(let content):
+      bytes -= content.count
+      guard bytes >= 0 else {
+        throw object.damaged("the expression has more than \(ExpressionLimits.textBytes) bytes of constants")
+      }
+      return .data(content)
+    case .object(let value):
+      if value.isKind(of: "NSUUID"), case .data(let content) = try value.value("NS.uuidbytes"), content.count == 16 {
+        return .uuid(content)
+      }
+      if let digits = try value.decimalText() { return .decimal(digits) }
+      throw unsupported(object, "constants of class \(value.className) are not supported")
+    }
+  }
+
+  /// A shape that is not supported, with the class in the message or the hint of what to do instead.
+  func unsupported(_ object: ArchivedObject, _ message: String, hint: String? = nil) -> HopdError {
+    var error = object.damaged(message)
+    error.code = .expressionUnsupported
+    error.message = message
+    error.hint = hint ?? "write the mapping as text, or do this part in a policy"
+    return error
+  }
+}

@@ -1,0 +1,146 @@
+// The check of an expression against the model and the place where it stands, before any row is looked at: whatever could
+// fail for every row fails here, by name. All findings of one expression are told together.
+
+import Diagnostics
+import ManagedObjectModel
+
+/// Checks expressions and predicates, and tells their types.
+package struct ExpressionChecker: Sendable {
+  /// What the expressions may use.
+  package let scope: ExpressionScope
+
+  /// Makes a checker for one place.
+  package init(_ scope: ExpressionScope) { self.scope = scope }
+
+  /// The static type of an expression; `unknown` where it is wrong. `variables` are those of the SUBQUERYs around it, with
+  /// the entity of their objects.
+  package func type(of node: ExpressionNode, variables: [String: String] = [:]) -> ExpressionType {
+    var typing = ExpressionTyping(scope, variables: variables)
+    return typing.type(of: node)
+  }
+
+  /// A predicate: a filter, or the condition in a value.
+  package func check(_ predicate: PredicateNode) throws(HopdError) {
+    var typing = ExpressionTyping(scope)
+    typing.check(predicate)
+    try typing.finish(at: Place(entity: scope.place == .sourceFilter ? scope.sourceEntity : nil))
+  }
+
+  /// The value of a destination attribute. Transient and derived ones are not written, so nothing is asked of theirs.
+  package func check(_ node: ExpressionNode, for attribute: Attribute) throws(HopdError) {
+    guard !attribute.isTransient, !attribute.isDerived else { return }
+    var typing = ExpressionTyping(scope)
+    let type = typing.type(of: node)
+    if typing.findings.isEmpty { typing.checkFit(of: type, node, to: attribute) }
+    try typing.finish(at: Place(property: attribute.name))
+  }
+
+  /// The objects of a destination relationship. More than one object for a to-one is a matter of the rows.
+  package func check(_ node: ExpressionNode, forRelationship relationship: Relationship) throws(HopdError) {
+    guard !relationship.isTransient else { return }
+    var typing = ExpressionTyping(scope)
+    let type = typing.type(of: node)
+    if typing.findings.isEmpty { typing.checkFit(of: type, node, toRelationship: relationship.name) }
+    try typing.finish(at: Place(property: relationship.name))
+  }
+
+  /// A value by which objects are found, told apart or ordered; gives its type, nil for the constant nil.
+  @discardableResult
+  package func checkKey(_ node: ExpressionNode) throws(HopdError) -> AttributeType? {
+    var typing = ExpressionTyping(scope)
+    let type = typing.type(of: node)
+    var result: AttributeType?
+    switch type {
+    case .value(let value) where [.number, .string, .date, .uuid, .uri].contains(value.kind): result = value
+    case .null, .unknown: break
+    default:
+      if typing.findings.isEmpty {
+        typing.invalid("“\(node)” gives \(type.words), which is no key", hint: "a key is one plain value")
+      }
+    }
+    try typing.finish(at: Place())
+    return result
+  }
+
+  /// A collection of source objects, as the members of an expanding mapping; gives their entity.
+  @discardableResult
+  package func checkCollection(_ node: ExpressionNode) throws(HopdError) -> String {
+    var typing = ExpressionTyping(scope)
+    let type = typing.type(of: node)
+    var result = ""
+    if case .objects(let entity, _) = type {
+      result = entity
+    } else if typing.findings.isEmpty {
+      typing.invalid("“\(node)” gives \(type.words)", hint: "a to-many relationship is wanted, as $source.items")
+    }
+    try typing.finish(at: Place())
+    return result
+  }
+}
+
+extension ExpressionTyping {
+  /// Does a value of that type fit the attribute? All numbers are one class, NSNumber.
+  mutating func checkFit(of type: ExpressionType, _ node: ExpressionNode, to attribute: Attribute) {
+    switch type {
+    case .null, .unknown: return
+    case .value(let value):
+      guard value != attribute.type else { break }
+      let (given, wanted) = (value.kind, attribute.type.kind)
+      guard given == wanted, wanted != .other else {
+        invalid(
+          "“\(node)” gives \(given.words), but \(attribute.name) is \(attributeWords(attribute))",
+          hint: conversionHint(node, from: given, to: attribute.type))
+        return
+      }
+    case .values, .object, .objects, .destinationObjects:
+      invalid(
+        "“\(node)” gives \(type.words), but \(attribute.name) is \(attributeWords(attribute))",
+        hint: type.isMany ? "an attribute takes one value: write an operator such as @count, @max or [FIRST]" : nil)
+      return
+    }
+    if case .constant(.integer(let number)) = node, let range = attribute.type.integerRange, !range.contains(number) {
+      invalid("\(number) does not fit \(attribute.name), which is \(attributeWords(attribute))", hint: nil)
+    }
+  }
+
+  private func attributeWords(_ attribute: Attribute) -> String {
+    attribute.type.xmlName.map { "of type \($0)" } ?? "without a type"
+  }
+
+  private func conversionHint(_ node: ExpressionNode, from: ValueKind, to type: AttributeType) -> String {
+    let target: CastTarget? =
+      switch (from, type.kind) {
+      case (.number, .string), (.uuid, .string): .string
+      case (.string, .number), (.date, .number): type == .decimal ? .decimal : .number
+      case (.number, .date): .date
+      default: nil
+      }
+    if let target { return "write CAST(\(node), '\(target.rawValue)')" }
+    return "values are not converted by themselves, and no CAST does this one: a policy can"
+  }
+
+  /// Are these objects that a relationship can be set to?
+  mutating func checkFit(of type: ExpressionType, _ node: ExpressionNode, toRelationship name: String) {
+    switch type {
+    case .null, .unknown, .destinationObjects: return
+    case .object, .objects:
+      invalid(
+        "“\(node)” gives objects of the source, but \(name) needs those that were made for them",
+        hint: "write FUNCTION($manager, \"\(InstanceLookup.entityMappingSelector)\", \"<mapping>\", \(node))")
+    case .value, .values: invalid("“\(node)” gives \(type.words), but \(name) is a relationship", hint: nil)
+    }
+  }
+}
+
+extension AttributeType {
+  /// What an integer type holds; nil for other types.
+  package var integerRange: ClosedRange<Int64>? {
+    switch self {
+    case .integer16: Int64(Int16.min)...Int64(Int16.max)
+    case .integer32: Int64(Int32.min)...Int64(Int32.max)
+    case .integer64: Int64.min...Int64.max
+    case .boolean: 0...1
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,291 @@
+// Reads predicates and expressions from text (expressions §5): the part above the comparison, and the way in. What a "("
+// opens is decided by what follows its partner, found for all of them beforehand, so reading takes linear time. Nesting and
+// height of the tree are bounded, because everybody behind walks it by recursion.
+
+import Diagnostics
+
+/// Reads texts into trees. Nothing is checked against a model here: `ExpressionChecker` does that.
+package struct ExpressionParser {
+  /// A part of the tree with the number of nodes above one another in it.
+  struct Built<Node> {
+    let node: Node
+    let height: Int
+  }
+
+  let source: ExpressionSource
+  private let tokens: [ExpressionToken]
+  /// For each token that is an opening parenthesis, the number of its partner.
+  private let partners: [Int: Int]
+  private var index = 0
+  private var nesting = 0
+
+  /// The value expression that `text` is; errors say how far it was read.
+  package static func expression(_ text: String, at place: Place = Place()) throws(HopdError) -> ExpressionNode {
+    var parser = try ExpressionParser(text, at: place)
+    let built = try parser.expression()
+    try parser.expectEnd(of: "expression")
+    return built.node
+  }
+
+  /// The predicate that `text` is; errors say how far it was read.
+  package static func predicate(_ text: String, at place: Place = Place()) throws(HopdError) -> PredicateNode {
+    var parser = try ExpressionParser(text, at: place)
+    let built = try parser.predicate()
+    try parser.expectEnd(of: "predicate")
+    return built.node
+  }
+
+  private init(_ text: String, at place: Place) throws(HopdError) {
+    source = try ExpressionSource(text, at: place)
+    tokens = try ExpressionLexer.tokens(source)
+    var open: [Int] = []
+    var partners: [Int: Int] = [:]
+    for (number, token) in tokens.enumerated() {
+      if token.kind == .symbol(.open) { open.append(number) }
+      if token.kind == .symbol(.close), let partner = open.popLast() { partners[partner] = number }
+    }
+    self.partners = partners
+  }
+
+  // MARK: Tokens
+
+  /// The token that is read next, or one behind it; `end` for ever at the end.
+  func peek(_ distance: Int = 0) -> ExpressionToken.Kind {
+    index + distance < tokens.count ? tokens[index + distance].kind : .end
+  }
+
+  /// Where the next token begins.
+  var offset: Int { index < tokens.count ? tokens[index].offset : source.scalars.count }
+
+  mutating func advance(_ count: Int = 1) { index += count }
+
+  /// Takes the next token if it is that sign.
+  mutating func take(_ symbol: ExpressionToken.Symbol) -> Bool {
+    guard peek() == .symbol(symbol) else { return false }
+    advance()
+    return true
+  }
+
+  /// The next token must be that sign.
+  mutating func expect(_ symbol: ExpressionToken.Symbol, _ purpose: String) throws(HopdError) {
+    guard take(symbol) else {
+      throw source.syntax("\(symbol.rawValue) is missing \(purpose)", at: offset)
+    }
+  }
+
+  private func expectEnd(of what: String) throws(HopdError) {
+    if peek() == .end { return }
+    if case .name(let name) = peek(), let refusal = ExpressionRefusal.infix(name) {
+      throw source.unsupported(refusal, at: offset)
+    }
+    if case .keyword(let keyword, _) = peek(), let refusal = keyword.refusal {
+      throw source.unsupported(refusal, at: offset)
+    }
+    if what == "expression", comparisonOperator != nil {
+      throw source.syntax(
+        "a comparison is no value", at: offset, hint: "write TERNARY(comparison, TRUE, FALSE) for the value of one")
+    }
+    throw source.syntax("the \(what) ends here, but the text goes on", at: offset)
+  }
+
+  /// Goes one level deeper; every caller leaves it again.
+  mutating func enter() throws(HopdError) {
+    nesting += 1
+    guard nesting <= ExpressionLimits.nesting else {
+      throw source.syntax("the expression is nested deeper than \(ExpressionLimits.nesting)", at: offset)
+    }
+  }
+
+  mutating func leave() { nesting -= 1 }
+
+  /// A node above others.
+  func build<Node>(_ node: Node, above heights: Int...) throws(HopdError) -> Built<Node> {
+    let height = 1 + (heights.max() ?? 0)
+    guard height <= ExpressionLimits.height else {
+      throw source.syntax(
+        "the expression is nested deeper than \(ExpressionLimits.height)", at: offset,
+        hint: "sums and products count one level for each of their terms")
+    }
+    return Built(node: node, height: height)
+  }
+
+  // MARK: Predicates
+
+  /// or = and { OR and }
+  mutating func predicate() throws(HopdError) -> Built<PredicateNode> {
+    let first = try conjunction()
+    guard isOr else { return first }
+    var parts = [first.node]
+    var height = first.height
+    while isOr {
+      advance()
+      let next = try conjunction()
+      parts.append(next.node)
+      height = max(height, next.height)
+    }
+    return try build(.or(parts), above: height)
+  }
+
+  private var isOr: Bool {
+    if case .keyword(.or, _) = peek() { return true }
+    return peek() == .symbol(.or)
+  }
+
+  private mutating func conjunction() throws(HopdError) -> Built<PredicateNode> {
+    let first = try negation()
+    guard isAnd else { return first }
+    var parts = [first.node]
+    var height = first.height
+    while isAnd {
+      advance()
+      let next = try negation()
+      parts.append(next.node)
+      height = max(height, next.height)
+    }
+    return try build(.and(parts), above: height)
+  }
+
+  private var isAnd: Bool {
+    if case .keyword(.and, _) = peek() { return true }
+    return peek() == .symbol(.and)
+  }
+
+  private mutating func negation() throws(HopdError) -> Built<PredicateNode> {
+    switch peek() {
+    case .keyword(.not, _), .symbol(.not):
+      advance()
+      try enter()
+      let part = try negation()
+      leave()
+      return try build(.not(part.node), above: part.height)
+    case .keyword(.truePredicate, _):
+      advance()
+      return try build(.constant(true))
+    case .keyword(.falsePredicate, _):
+      advance()
+      return try build(.constant(false))
+    case .symbol(.open) where opensPredicate:
+      advance()
+      try enter()
+      let part = try predicate()
+      leave()
+      try expect(.close, "behind the predicate")
+      return part
+    default: return try comparison()
+    }
+  }
+
+  /// Does the parenthesis that comes next hold a predicate? An expression would go on behind it.
+  private var opensPredicate: Bool {
+    guard let partner = partners[index] else { return true }
+    switch tokens[partner + 1].kind {
+    case .end: return true
+    case .symbol(let symbol): return [.close, .closeBrace, .closeBracket, .comma, .and, .or].contains(symbol)
+    case .keyword(let keyword, _): return keyword == .and || keyword == .or
+    default: return false
+    }
+  }
+
+  // MARK: Comparisons
+
+  private mutating func comparison() throws(HopdError) -> Built<PredicateNode> {
+    var modifier = Comparison.Modifier.direct
+    if case .keyword(let keyword, _) = peek(), let found = Self.modifiers[keyword] {
+      modifier = found
+      advance()
+    }
+    let left = try expression()
+    guard let operation = comparisonOperator else { throw missingOperator() }
+    let operatorOffset = offset
+    advance()
+    var result = Comparison(left.node, operation, left.node, modifier: modifier)
+    if peek() == .symbol(.openBracket) { try readOptions(into: &result, behind: operatorOffset) }
+    let right = try expression()
+    result.right = right.node
+    if comparisonOperator != nil {
+      throw source.syntax("comparisons do not chain", at: offset, hint: "write a < b AND b < c")
+    }
+    return try build(.comparison(result), above: left.height, right.height)
+  }
+
+  private static let modifiers: [ExpressionKeyword: Comparison.Modifier] = [
+    .any: .any, .some: .any, .all: .all, .none: .none,
+  ]
+
+  /// The operator that comes next; nil where none does.
+  private var comparisonOperator: Comparison.Operator? {
+    switch peek() {
+    case .symbol(let symbol):
+      switch symbol {
+      case .equal, .notEqual, .less, .lessOrEqual, .greater, .greaterOrEqual:
+        return Comparison.Operator(rawValue: symbol.rawValue)
+      default: return nil
+      }
+    case .keyword(let keyword, _):
+      switch keyword {
+      case .beginsWith, .contains, .endsWith, .like, .matches, .in, .between:
+        return Comparison.Operator(rawValue: keyword.rawValue)
+      default: return nil
+      }
+    default: return nil
+    }
+  }
+
+  private func missingOperator() -> HopdError {
+    switch peek() {
+    case .name(let name):
+      if let refusal = ExpressionRefusal.infix(name) { return source.unsupported(refusal, at: offset) }
+    case .keyword(let keyword, _):
+      if let refusal = keyword.refusal { return source.unsupported(refusal, at: offset) }
+      if keyword == .not {
+        return source.syntax(
+          "a comparison operator is missing", at: offset, hint: "NOT stands before the whole comparison: NOT a IN b")
+      }
+    default: break
+    }
+    return source.syntax(
+      "a comparison operator is missing", at: offset,
+      hint: "write what the value is compared with, as in flag == TRUE")
+  }
+
+  /// `[cd]`, directly behind the operator.
+  private mutating func readOptions(into comparison: inout Comparison, behind offset: Int) throws(HopdError) {
+    let start = self.offset
+    advance()
+    let letters: String
+    switch peek() {
+    case .name(let text), .keyword(_, let text): letters = text
+    default: throw source.syntax("the letters c, d or n are missing behind [", at: self.offset)
+    }
+    for letter in letters {
+      switch letter {
+      case "c": comparison.ignoresCase = true
+      case "d": comparison.ignoresDiacritics = true
+      case "n": comparison.isNormalized = true
+      case "l":
+        throw source.unsupported(
+          "the modifier [l] is not supported: its meaning depends on the locale of the device", at: self.offset,
+          hint: "write [c], [d] or [cd]")
+      default:
+        throw source.syntax("the modifier \(letter) is not known", at: self.offset, hint: "write c, d or n")
+      }
+    }
+    advance()
+    try expect(.closeBracket, "behind the modifiers")
+    guard comparison.operation.takesOptions else {
+      throw source.syntax(
+        "\(comparison.operation.rawValue) takes no modifiers", at: start,
+        hint: "== != BEGINSWITH CONTAINS ENDSWITH LIKE MATCHES take them")
+    }
+  }
+}
+
+extension Comparison.Operator {
+  /// Operators of strings, and (un)equality.
+  package var takesOptions: Bool {
+    switch self {
+    case .equal, .notEqual, .beginsWith, .contains, .endsWith, .like, .matches: true
+    case .less, .lessOrEqual, .greater, .greaterOrEqual, .in, .between: false
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// What an expression gives, known before any row is looked at: the checker refuses what clashes, and the SQL compiler and
+// the evaluator read values in these types.
+
+import ManagedObjectModel
+
+/// The static type of an expression.
+package enum ExpressionType: Sendable, Hashable {
+  /// The constant nil, which fits everywhere.
+  case null
+  /// One value, or nil.
+  case value(AttributeType)
+  /// Many values: an attribute over a to-many, a list in braces, a union operator. `undefined` for the empty list.
+  case values(AttributeType)
+  /// One object of that entity or of one below it, or nil.
+  case object(entity: String)
+  /// Many objects.
+  case objects(entity: String, isOrdered: Bool)
+  /// Objects that the hop made for one source object (`isMany` false) or for many.
+  case destinationObjects(InstanceLookup, isMany: Bool)
+  /// What only a policy knows; also what is wrong, where errors are told elsewhere.
+  case unknown
+}
+
+extension ExpressionType {
+  /// Is it a collection?
+  package var isMany: Bool {
+    switch self {
+    case .values, .objects: true
+    case .destinationObjects(_, let isMany): isMany
+    case .null, .value, .object, .unknown: false
+    }
+  }
+
+  /// The type of a collection's members; of anything else itself.
+  package var member: ExpressionType {
+    switch self {
+    case .values(let type): .value(type)
+    case .objects(let entity, _): .object(entity: entity)
+    default: self
+    }
+  }
+
+  /// The collection of members of that type; a collection stays one.
+  func collected(isOrdered: Bool) -> ExpressionType {
+    switch self {
+    case .value(let type): .values(type)
+    case .object(let entity): .objects(entity: entity, isOrdered: isOrdered)
+    case .objects(let entity, _): .objects(entity: entity, isOrdered: isOrdered)
+    default: self
+    }
+  }
+
+  /// In words, for messages: "a number", "objects of Person".
+  var words: String {
+    switch self {
+    case .null: "nil"
+    case .value(let type): type.kind.words
+    case .values(let type): type == .undefined ? "a list" : "many values (\(type.kind.words) each)"
+    case .object(let entity): "an object of \(entity)"
+    case .objects(let entity, _): "many objects of \(entity)"
+    case .destinationObjects: "objects of the destination"
+    case .unknown: "what a policy gives"
+    }
+  }
+}
+
+/// Values that compare and convert with one another: all numbers are one kind (NSNumber).
+package enum ValueKind: Sendable, Hashable {
+  case number
+  case string
+  case date
+  case binary
+  case uuid
+  case uri
+  case transformable
+  /// No type, an object's ID, a composite: nothing is done with them.
+  case other
+
+  /// With article, for messages.
+  var words: String {
+    switch self {
+    case .number: "a number"
+    case .string: "a string"
+    case .date: "a date"
+    case .binary: "binary data"
+    case .uuid: "a UUID"
+    case .uri: "a URI"
+    case .transformable: "a transformable"
+    case .other: "a value without a type"
+    }
+  }
+
+  /// Have its values an order that `<` knows?
+  package var isOrdered: Bool { self == .number || self == .string || self == .date }
+}
+
+extension AttributeType {
+  /// The kind of the type's values.
+  package var kind: ValueKind {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: .number
+    case .string: .string
+    case .date: .date
+    case .binary: .binary
+    case .uuid: .uuid
+    case .uri: .uri
+    case .transformable: .transformable
+    case .undefined, .objectID, .composite: .other
+    }
+  }
+
+  /// Is it one of the integers, or a boolean, which counts as 0 and 1?
+  package var isInteger: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .boolean: true
+    default: false
+    }
+  }
+
+  /// The type of `a op b` for numbers: decimal wins over all, real over whole, whole numbers have 64 bits.
+  package static func arithmetic(_ left: AttributeType, _ right: AttributeType) -> AttributeType {
+    if left == .decimal || right == .decimal { return .decimal }
+    return left.isInteger && right.isInteger ? .integer64 : .double
+  }
+}
+
+extension CastTarget {
+  /// The type of what it makes of a value of that type. NSNumber keeps whole numbers whole; all else becomes a Double.
+  package func type(from operand: AttributeType?) -> AttributeType {
+    switch self {
+    case .string: .string
+    case .number:
+      switch operand {
+      case .boolean?: .integer64
+      case .integer16?, .integer32?, .integer64?, .float?: operand ?? .double
+      default: .double
+      }
+    case .decimal: .decimal
+    case .date: .date
+    case .integer16: .integer16
+    case .integer32: .integer32
+    case .integer64: .integer64
+    case .double: .double
+    case .float: .float
+    case .boolean: .boolean
+    }
+  }
+}

@@ -1,0 +1,431 @@
+// Types of expressions, from the leaves up. What is wrong becomes a finding and has the type `unknown`, about which nobody
+// complains again; so one pass finds everything.
+
+import Diagnostics
+import ManagedObjectModel
+
+/// One pass over one expression or predicate.
+struct ExpressionTyping {
+  let scope: ExpressionScope
+  /// Variables that hold one object each, with its entity: the place's own, and those of SUBQUERYs around.
+  var variables: [String: String]
+  private(set) var findings: [HopdError] = []
+  /// How many attributes with external storage were met: only whether they are nil can be asked.
+  var externalValues = 0
+
+  private static let maximumFindings = 20
+  static let reservedVariables: Set<String> = [
+    "source", "destination", "manager", "entityPolicy", "entityMapping", "propertyMapping",
+  ]
+
+  init(_ scope: ExpressionScope, variables: [String: String] = [:]) {
+    self.scope = scope
+    self.variables = scope.variables.merging(variables) { _, inner in inner }
+  }
+
+  // MARK: Findings
+
+  mutating func invalid(_ message: String, hint: String?) { add(.expressionInvalid, message, hint) }
+
+  mutating func unsupported(_ message: String, hint: String?) { add(.expressionUnsupported, message, hint) }
+
+  private mutating func add(_ code: HopdError.Code, _ message: String, _ hint: String?) {
+    guard findings.count < Self.maximumFindings else { return }
+    findings.append(HopdError(code, message, hint: hint))
+  }
+
+  /// Throws what was found.
+  func finish(at place: Place) throws(HopdError) {
+    guard let first = findings.first else { return }
+    guard findings.count > 1 else { throw first.located(place) }
+    throw HopdError(
+      first.code, "the expression has \(findings.count) errors", at: place,
+      reasons: findings.map { $0.located(place) })
+  }
+
+  // MARK: Types
+
+  /// The type of an expression.
+  mutating func type(of node: ExpressionNode) -> ExpressionType {
+    switch node {
+    case .constant(let value): return value.type
+    case .selfObject: return selfType()
+    case .variable(let name): return variableType(name)
+    case .keyPath(let base, let steps):
+      if case .selfObject = base, scope.place != .sourceFilter {
+        invalid(
+          "“\(node)” stands alone, and what it is a property of is not said",
+          hint: scope.sourceEntity == nil ? nil : "write $source.\(node)")
+        return .unknown
+      }
+      let baseType = type(of: base)
+      return follow(baseType, steps[...], node)
+    case .function(let function, let arguments): return functionType(function, arguments, node)
+    case .cast(let operand, let target): return castType(operand, target, node)
+    case .ternary(let condition, let first, let second):
+      check(condition)
+      let (one, other) = (type(of: first), type(of: second))
+      return unified(one, other, node)
+    case .subquery(let collection, let variable, let condition):
+      return subqueryType(collection, variable, condition, node)
+    case .aggregate(let members): return aggregateType(members, node)
+    case .element(let base, let index): return elementType(base, index, node)
+    case .arithmetic(let operation, let left, let right): return arithmeticType(operation, left, right, node)
+    case .negated(let operand):
+      guard let number = number(operand, node) else { return .unknown }
+      return .value(.arithmetic(number, .integer16))
+    case .destinationInstances(let lookup, let objects): return lookupType(lookup, objects, node)
+    case .policyMethod(let selector, let arguments):
+      if scope.place == .sourceFilter || !scope.hasPolicy {
+        invalid(
+          "“\(node)” calls \(selector) of a policy, but "
+            + (scope.place == .sourceFilter ? "filters have none" : "the entity mapping names none"),
+          hint: scope.place == .sourceFilter ? nil : "name a policy for the entity mapping, or write another expression"
+        )
+      }
+      for argument in arguments { _ = type(of: argument) }
+      return .unknown
+    }
+  }
+
+  private mutating func selfType() -> ExpressionType {
+    if scope.place == .sourceFilter, let entity = scope.sourceEntity { return .object(entity: entity) }
+    invalid("SELF has no meaning in a value", hint: "write $source")
+    return .unknown
+  }
+
+  private mutating func variableType(_ name: String) -> ExpressionType {
+    if let entity = variables[name] { return .object(entity: entity) }
+    if name == "source" {
+      if scope.place == .sourceFilter {
+        invalid("$source has no meaning in a filter", hint: "write the key alone: it is the source object's")
+        return .unknown
+      }
+      if let entity = scope.sourceEntity { return .object(entity: entity) }
+      invalid("$source has no meaning here: the entity mapping has no source", hint: nil)
+      return .unknown
+    }
+    if Self.reservedVariables.contains(name) {
+      unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
+      return .unknown
+    }
+    let known = (variables.keys.sorted() + (scope.place == .sourceFilter ? [] : ["source"])).map { "$" + $0 }
+    invalid(
+      "the variable $\(name) is not known",
+      hint: known.isEmpty ? "a filter has no variables" : "variables are: " + known.joined(separator: ", "))
+    return .unknown
+  }
+
+  // MARK: Operands
+
+  /// The type of an operand that must be a number; nil where it is none. nil itself counts as an integer.
+  private mutating func number(_ operand: ExpressionNode, _ node: ExpressionNode) -> AttributeType? {
+    switch type(of: operand) {
+    case .value(let type) where type.kind == .number: return type
+    case .null: return .integer64
+    case .unknown: return nil
+    case let type:
+      invalid("“\(node)” wants a number, but “\(operand)” gives \(type.words)", hint: Self.numberHint(type, operand))
+      return nil
+    }
+  }
+
+  static func numberHint(_ type: ExpressionType, _ operand: ExpressionNode) -> String? {
+    switch type {
+    case .value(.string), .value(.date): "write CAST(\(operand), 'NSNumber')"
+    default: nil
+    }
+  }
+
+  private mutating func arithmeticType(
+    _ operation: ArithmeticOperator, _ left: ExpressionNode, _ right: ExpressionNode, _ node: ExpressionNode
+  ) -> ExpressionType {
+    let types = (type(of: left), type(of: right))
+    // A moment and a span give a moment, two moments a span.
+    switch (types.0, operation, types.1) {
+    case (.unknown, _, _), (_, _, .unknown): return .unknown
+    case (.value(.date), .subtract, .value(.date)): return .value(.double)
+    case (.value(.date), .add, .value(let span)), (.value(.date), .subtract, .value(let span)),
+      (.value(let span), .add, .value(.date)):
+      if span.kind == .number { return .value(.date) }
+    default: break
+    }
+    var numbers: [AttributeType] = []
+    for (operand, type) in [(left, types.0), (right, types.1)] {
+      switch type {
+      case .value(let number) where number.kind == .number: numbers.append(number)
+      case .null: numbers.append(.integer16)
+      default:
+        invalid(
+          "“\(node)” wants numbers, but “\(operand)” gives \(type.words)", hint: Self.numberHint(type, operand))
+        return .unknown
+      }
+    }
+    return .value(operation == .power ? .double : .arithmetic(numbers[0], numbers[1]))
+  }
+
+  private mutating func functionType(
+    _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ node: ExpressionNode
+  ) -> ExpressionType {
+    guard arguments.count == function.argumentCount else {
+      invalid(
+        "\(function.rawValue) takes \(function.argumentCount) arguments, not \(arguments.count)", hint: nil)
+      return .unknown
+    }
+    guard let first = arguments.first else { return .value(.date) }
+    switch function {
+    case .now: return .value(.date)
+    case .count, .sum, .min, .max, .average:
+      let operand = type(of: first)
+      if operand == .unknown { return .unknown }
+      guard operand.isMany else {
+        invalid(
+          "\(function.rawValue) wants a collection, but “\(first)” gives \(operand.words)",
+          hint: "a collection is a to-many relationship, a path over one, or a list {a, b}")
+        return .unknown
+      }
+      return combined(function.combination, operand.member, node)
+    case .absolute, .ceiling, .floor, .truncate:
+      guard let number = number(first, node) else { return .unknown }
+      return .value(.arithmetic(number, .integer16))
+    case .modulus:
+      guard let left = number(first, node), let right = number(arguments[1], node) else { return .unknown }
+      guard left.isInteger, right.isInteger else {
+        invalid("“\(node)” wants integers", hint: "write CAST(x, 'Integer 64')")
+        return .unknown
+      }
+      return .value(.integer64)
+    case .uppercase, .lowercase, .length:
+      switch type(of: first) {
+      case .value(.string), .null: return .value(function == .length ? .integer64 : .string)
+      case .unknown: return .unknown
+      case let type:
+        invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)", hint: nil)
+        return .unknown
+      }
+    }
+  }
+
+  /// The type of a collection's count, sum, least …, given its members'.
+  mutating func combined(
+    _ operation: CollectionOperator, _ member: ExpressionType, _ node: ExpressionNode
+  ) -> ExpressionType {
+    switch (operation, member) {
+    case (.count, _): return .value(.integer64)
+    case (_, .unknown): return .unknown
+    // The empty list.
+    case (.sum, .value(.undefined)): return .value(.integer64)
+    case (_, .value(.undefined)): return .null
+    case (.sum, .value(let type)) where type.kind == .number: return .value(.arithmetic(type, .integer16))
+    case (.average, .value(let type)) where type.kind == .number:
+      return .value(type == .decimal ? .decimal : .double)
+    case (.min, .value(let type)), (.max, .value(let type)):
+      if type.kind.isOrdered { return .value(type) }
+    default: break
+    }
+    invalid(
+      "“\(node)” wants \(operation == .min || operation == .max ? "values with an order" : "numbers"), "
+        + "but each member gives \(member.words)", hint: nil)
+    return .unknown
+  }
+
+  private mutating func castType(
+    _ operand: ExpressionNode, _ target: CastTarget, _ node: ExpressionNode
+  ) -> ExpressionType {
+    let type = type(of: operand)
+    switch type {
+    case .null: return .value(target.type(from: nil))
+    case .unknown: return .value(target.type(from: nil))
+    case .value(let from):
+      let isPossible =
+        switch (from.kind, target) {
+        case (.number, _), (.string, .string), (.uuid, .string), (.date, .date): true
+        case (.string, .date), (.date, .string): false
+        case (.string, _), (.date, _): true
+        default: false
+        }
+      guard isPossible else {
+        unsupported(
+          "CAST cannot make \(AttributeType.words(target.type(from: from))) of \(from.kind.words)",
+          hint: from == .string && target == .date
+            ? "dates have no agreed form as text: CAST seconds since 2001-01-01 UTC" : nil)
+        return .unknown
+      }
+      if case .constant(.string(let text)) = operand, target != .string, Double(text) == nil {
+        invalid("“\(node)” can never be: the text is no number", hint: nil)
+      }
+      return .value(target.type(from: from))
+    case .values, .object, .objects, .destinationObjects:
+      invalid("CAST wants one value, but “\(operand)” gives \(type.words)", hint: nil)
+      return .unknown
+    }
+  }
+
+  // MARK: Collections
+
+  private mutating func aggregateType(_ members: [ExpressionNode], _ node: ExpressionNode) -> ExpressionType {
+    var common = ExpressionType.null
+    for member in members {
+      let type = type(of: member)
+      if type == .unknown { return .unknown }
+      guard !type.isMany else {
+        invalid("a member of the list “\(node)” gives \(type.words)", hint: "a list holds single values")
+        return .unknown
+      }
+      common = unified(common, type, node)
+      if common == .unknown { return .unknown }
+    }
+    switch common {
+    case .value(let type): return .values(type)
+    case .object(let entity): return .objects(entity: entity, isOrdered: true)
+    default: return .values(.undefined)
+    }
+  }
+
+  private mutating func elementType(
+    _ base: ExpressionNode, _ index: ElementIndex, _ node: ExpressionNode
+  ) -> ExpressionType {
+    let type = type(of: base)
+    if type == .unknown { return .unknown }
+    guard type.isMany, !type.isDestination else {
+      invalid("“\(node)” wants a collection, but “\(base)” gives \(type.words)", hint: nil)
+      return .unknown
+    }
+    if index == .size { return .value(.integer64) }
+    switch type {
+    case .objects(_, isOrdered: true): return type.member
+    case .values:
+      if case .aggregate = base { return type.member }
+    default: break
+    }
+    invalid(
+      "“\(node)” asks for a place in a collection without an order",
+      hint: "only ordered relationships and lists have one; @min and @max find a least and a greatest")
+    return .unknown
+  }
+
+  private mutating func subqueryType(
+    _ collection: ExpressionNode, _ variable: String, _ condition: PredicateNode, _ node: ExpressionNode
+  ) -> ExpressionType {
+    let type = type(of: collection)
+    if Self.reservedVariables.contains(variable) || variables[variable] != nil {
+      invalid("the variable $\(variable) of SUBQUERY has a meaning already", hint: "choose another name")
+      return .unknown
+    }
+    guard case .objects(let entity, _) = type else {
+      if type != .unknown {
+        invalid("SUBQUERY wants a collection of objects, but “\(collection)” gives \(type.words)", hint: nil)
+      }
+      return .unknown
+    }
+    variables[variable] = entity
+    check(condition)
+    variables[variable] = nil
+    return type
+  }
+
+  private mutating func lookupType(
+    _ lookup: InstanceLookup, _ objects: ExpressionNode, _ node: ExpressionNode
+  ) -> ExpressionType {
+    guard scope.place == .relationship else {
+      invalid("“\(node)” finds objects of the destination, which only a relationship takes", hint: nil)
+      return .unknown
+    }
+    switch lookup {
+    case .entityMapping(let name):
+      if let known = scope.entityMappings, !known.contains(name) {
+        invalid(
+          "there is no entity mapping “\(name)”",
+          hint: "entity mappings are: " + known.sorted().prefix(20).joined(separator: ", "))
+      }
+    case .sourceRelationship(let name):
+      if let entity = scope.sourceEntity.flatMap({ scope.model.entity(named: $0) }),
+        scope.model.allRelationships(of: entity)[name] == nil
+      {
+        invalid("\(entity.name) has no relationship \(name)", hint: nil)
+      }
+    }
+    let type = type(of: objects)
+    switch type {
+    case .object: return .destinationObjects(lookup, isMany: false)
+    case .objects, .null: return .destinationObjects(lookup, isMany: true)
+    case .unknown: return .unknown
+    case .value, .values, .destinationObjects:
+      invalid("“\(node)” wants objects of the source, but “\(objects)” gives \(type.words)", hint: nil)
+      return .unknown
+    }
+  }
+
+  // MARK: Two types in one place
+
+  /// The type that holds values of both; a finding where there is none.
+  mutating func unified(_ one: ExpressionType, _ other: ExpressionType, _ node: ExpressionNode) -> ExpressionType {
+    if one == other { return one }
+    switch (one, other) {
+    case (.unknown, _), (_, .unknown): return .unknown
+    case (.null, let type), (let type, .null): return type
+    case (.value(let left), .value(let right)):
+      if left.kind == .number, right.kind == .number { return .value(.arithmetic(left, right)) }
+    case (.values(let left), .values(let right)):
+      if left == .undefined { return other }
+      if right == .undefined { return one }
+      if left.kind == .number, right.kind == .number { return .values(.arithmetic(left, right)) }
+    case (.object(let left), .object(let right)):
+      if let entity = commonAncestor(left, right) { return .object(entity: entity) }
+    case (.objects(let left, let isOrdered), .objects(let right, let isAlsoOrdered)):
+      if let entity = commonAncestor(left, right) {
+        return .objects(entity: entity, isOrdered: isOrdered && isAlsoOrdered)
+      }
+    case (.destinationObjects(let lookup, let isMany), .destinationObjects(_, let isAlsoMany)):
+      return .destinationObjects(lookup, isMany: isMany || isAlsoMany)
+    default: break
+    }
+    invalid("“\(node)” gives either \(one.words) or \(other.words)", hint: nil)
+    return .unknown
+  }
+
+  private func commonAncestor(_ left: String, _ right: String) -> String? {
+    guard let one = scope.model.entity(named: left), let other = scope.model.entity(named: right) else { return nil }
+    let names = Set(scope.model.lineage(of: other).map(\.name))
+    return scope.model.lineage(of: one).last { names.contains($0.name) }?.name
+  }
+}
+
+extension ExpressionType {
+  var isDestination: Bool { if case .destinationObjects = self { true } else { false } }
+}
+
+extension AttributeType {
+  /// The type in words, for messages.
+  static func words(_ type: AttributeType) -> String { type.kind.words }
+}
+
+extension ExpressionFunction {
+  /// The collection operator that does the same; count for functions that combine nothing.
+  package var combination: CollectionOperator {
+    switch self {
+    case .sum: .sum
+    case .min: .min
+    case .max: .max
+    case .average: .average
+    default: .count
+    }
+  }
+}
+
+extension ConstantValue {
+  /// The type of the constant.
+  package var type: ExpressionType {
+    switch self {
+    case .null: .null
+    case .boolean: .value(.boolean)
+    case .integer: .value(.integer64)
+    case .double: .value(.double)
+    case .decimal: .value(.decimal)
+    case .string: .value(.string)
+    case .date: .value(.date)
+    case .data: .value(.binary)
+    case .uuid: .value(.uuid)
+    }
+  }
+}

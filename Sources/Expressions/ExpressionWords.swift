@@ -1,0 +1,157 @@
+// The words of the text language: keywords, and the names of what other NSExpression texts may ask for but hopd refuses,
+// so that the refusal can say what it is (expressions §5.2, §5.4).
+
+/// A keyword; case does not count in text.
+enum ExpressionKeyword: String {
+  case and = "AND"
+  case or = "OR"
+  case not = "NOT"
+  case `in` = "IN"
+  case all = "ALL"
+  case any = "ANY"
+  case some = "SOME"
+  case none = "NONE"
+  case like = "LIKE"
+  case matches = "MATCHES"
+  case contains = "CONTAINS"
+  case beginsWith = "BEGINSWITH"
+  case endsWith = "ENDSWITH"
+  case between = "BETWEEN"
+  case null = "NULL"
+  case `nil` = "NIL"
+  case `self` = "SELF"
+  case `true` = "TRUE"
+  case yes = "YES"
+  case `false` = "FALSE"
+  case no = "NO"
+  case first = "FIRST"
+  case last = "LAST"
+  case size = "SIZE"
+  case anyKey = "ANYKEY"
+  case subquery = "SUBQUERY"
+  case fetch = "FETCH"
+  case cast = "CAST"
+  case ternary = "TERNARY"
+  case function = "FUNCTION"
+  case truePredicate = "TRUEPREDICATE"
+  case falsePredicate = "FALSEPREDICATE"
+  case caseInsensitive = "CASEINSENSITIVE"
+  case ci = "CI"
+
+  /// The keyword that a name is, whatever its case; nil for other names.
+  init?(name: String) {
+    // The longest has 15 letters; all are ASCII.
+    guard name.utf8.count <= 15, name.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+    self.init(rawValue: name.uppercased())
+  }
+
+  /// Why the keyword cannot be used at all; nil for those that can.
+  var refusal: String? {
+    switch self {
+    case .anyKey: "ANYKEY is not supported: name the key"
+    case .fetch: "FETCH is not supported: an expression sees the objects of its own entity mapping only"
+    case .caseInsensitive, .ci: "\(rawValue) is not supported: write the modifier [c] behind the operator"
+    default: nil
+    }
+  }
+}
+
+/// What is refused by its own name.
+enum ExpressionRefusal {
+  /// Words between two expressions that are no comparison hopd knows.
+  static func infix(_ name: String) -> String? {
+    switch name.uppercased() {
+    case "UNION", "INTERSECT", "MINUS": "\(name.uppercased()) of sets is not supported"
+    case "UTI": "UTI-CONFORMS-TO and UTI-EQUALS are not supported"
+    default: nil
+    }
+  }
+
+  /// Why a function is refused.
+  static func function(_ name: String) -> String {
+    switch name {
+    case "distanceToLocation:fromLocation:": return "geographic functions (\(name)) are not supported"
+    case "random", "random:", "randomn:":
+      return "\(name) is not supported: a migration that is resumed must give the same values again"
+    case "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:",
+      "onesComplement:":
+      return "bit operations (\(name)) are not supported"
+    case "BLOCKPREDICATE": return "block predicates are not supported: they are code of the app"
+    default: return "the function \(name) is not known"
+    }
+  }
+
+  /// What to type instead of an unknown function.
+  static func functionHint(_ name: String) -> String {
+    let bare = name.filter { $0 != ":" }.lowercased()
+    let near = ExpressionFunction.allCases.first { function in
+      let own = function.rawValue.filter { $0 != ":" }
+      return own.lowercased() == bare || own.hasPrefix(bare) && bare.count >= 3
+    }
+    if let near { return "write \(near.rawValue)(…)" }
+    return "functions are: " + ExpressionFunction.allCases.map(\.rawValue).joined(separator: " ")
+      + " and CAST, TERNARY, SUBQUERY, FUNCTION"
+  }
+}
+
+extension ExpressionFunction {
+  /// How many arguments it takes.
+  package var argumentCount: Int {
+    switch self {
+    case .now: 0
+    case .modulus: 2
+    default: 1
+    }
+  }
+}
+
+extension ArithmeticOperator {
+  /// The operator that a function of NSExpression stands for: `a + b` is archived as `add:to:` (D: Apple's list of
+  /// built-in functions).
+  init?(functionName name: String) {
+    switch name {
+    case "add:to:": self = .add
+    case "from:subtract:": self = .subtract
+    case "multiply:by:": self = .multiply
+    case "divide:by:": self = .divide
+    case "raise:toPower:": self = .power
+    default: return nil
+    }
+  }
+}
+
+extension CastTarget {
+  /// The target of that name: Foundation's class or Core Data's type.
+  init?(typeName name: String) {
+    switch name {
+    case "String": self = .string
+    case "Decimal": self = .decimal
+    case "Date": self = .date
+    default:
+      guard let target = CastTarget(rawValue: name) else { return nil }
+      self = target
+    }
+  }
+}
+
+extension InstanceLookup {
+  static let entityMappingSelector = "destinationInstancesForEntityMappingNamed:sourceInstances:"
+  static let sourceRelationshipSelector = "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
+
+  /// The lookup that a selector of the migration manager does for that name; nil for other selectors.
+  init?(selector: String, name: String) {
+    switch selector {
+    case Self.entityMappingSelector: self = .entityMapping(name)
+    case Self.sourceRelationshipSelector: self = .sourceRelationship(name)
+    default: return nil
+    }
+  }
+
+  /// The selector and the name.
+  var parts: (selector: String, name: String) {
+    switch self {
+    case .entityMapping(let name): (Self.entityMappingSelector, name)
+    case .sourceRelationship(let name): (Self.sourceRelationshipSelector, name)
+    }
+  }
+}

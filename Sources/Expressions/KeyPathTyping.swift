@@ -1,0 +1,145 @@
+// Types of key paths: through to-ones to one value, through to-manys to many, and what collection operators make of those
+// (expressions §6.2, §6.3).
+
+import Diagnostics
+import ManagedObjectModel
+
+extension ExpressionTyping {
+  /// The type that a path reaches from a base.
+  mutating func follow(
+    _ base: ExpressionType, _ steps: ArraySlice<KeyPathStep>, _ node: ExpressionNode
+  ) -> ExpressionType {
+    var reached = base
+    var rest = steps
+    while let step = rest.popFirst() {
+      switch step {
+      case .key(let name): reached = property(name, of: reached, node)
+      case .objectPath: reached = objectPath(of: reached, node)
+      case .collection(let operation): return collect(operation, reached, rest, node)
+      }
+      if reached == .unknown { return .unknown }
+    }
+    return reached
+  }
+
+  private mutating func property(
+    _ name: String, of base: ExpressionType, _ node: ExpressionNode
+  ) -> ExpressionType {
+    switch base {
+    case .null, .unknown: return base
+    case .object(let entity): return property(name, of: entity, isMany: false, isOrdered: false, node)
+    case .objects(let entity, let isOrdered):
+      return property(name, of: entity, isMany: true, isOrdered: isOrdered, node)
+    case .value, .values, .destinationObjects:
+      invalid(
+        "in “\(node)”, \(name) is asked of \(base.words)",
+        hint: name == "length" && base.member == .value(.string) ? "write length:(x)" : nil)
+      return .unknown
+    }
+  }
+
+  private mutating func property(
+    _ name: String, of entityName: String, isMany: Bool, isOrdered: Bool, _ node: ExpressionNode
+  ) -> ExpressionType {
+    guard let entity = scope.model.entity(named: entityName) else {
+      invalid("the model \(scope.model.name) has no entity \(entityName)", hint: nil)
+      return .unknown
+    }
+    for ancestor in scope.model.lineage(of: entity).reversed() {
+      if let attribute = ancestor.attributes.first(where: { $0.name == name }) {
+        if attribute.isTransient {
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values", hint: nil)
+        }
+        if attribute.allowsExternalStorage { externalValues += 1 }
+        return isMany ? .values(attribute.type) : .value(attribute.type)
+      }
+      if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
+        if relationship.isTransient {
+          invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its objects", hint: nil)
+        }
+        let destination = relationship.destinationEntityName
+        if relationship.isToMany {
+          return .objects(entity: destination, isOrdered: relationship.isOrdered && !isMany)
+        }
+        return isMany ? .objects(entity: destination, isOrdered: isOrdered) : .object(entity: destination)
+      }
+      if ancestor.fetchedProperties.contains(where: { $0.name == name }) {
+        unsupported("in “\(node)”, \(entityName).\(name) is a fetched property, which is not supported", hint: nil)
+        return .unknown
+      }
+    }
+    refuse(unknown: name, of: entity, node)
+    return .unknown
+  }
+
+  private mutating func refuse(unknown name: String, of entity: Entity, _ node: ExpressionNode) {
+    if name == "objectID" {
+      unsupported(
+        "in “\(node)”, of an objectID only its path in the store is supported",
+        hint: "write objectID.URIRepresentation.path")
+      return
+    }
+    let model = scope.model
+    let names = Array(model.allAttributes(of: entity).keys) + Array(model.allRelationships(of: entity).keys)
+    let lowered = name.lowercased()
+    var hint = names.filter { $0.lowercased() == lowered }.min().map { "did you mean \($0)?" }
+    if hint == nil, let heir = model.subtree(of: entity).dropFirst().first(where: { $0.hasProperty(named: name) }) {
+      hint = "only its subentity \(heir.name) has it"
+    }
+    if hint == nil, names.count <= 40 {
+      hint = "\(entity.name) has: " + names.sorted().joined(separator: ", ")
+    }
+    invalid(
+      "in “\(node)”, \(entity.name) of \(model.name) has no attribute or relationship \(name)", hint: hint)
+  }
+
+  private mutating func objectPath(of base: ExpressionType, _ node: ExpressionNode) -> ExpressionType {
+    switch base {
+    case .object, .null: return .value(.string)
+    case .objects: return .values(.string)
+    case .unknown: return .unknown
+    case .value, .values, .destinationObjects:
+      invalid("in “\(node)”, objectID is asked of \(base.words)", hint: nil)
+      return .unknown
+    }
+  }
+
+  private mutating func collect(
+    _ operation: CollectionOperator, _ base: ExpressionType, _ rest: ArraySlice<KeyPathStep>, _ node: ExpressionNode
+  ) -> ExpressionType {
+    if base == .unknown { return .unknown }
+    guard base.isMany, !base.isDestination else {
+      invalid(
+        "in “\(node)”, \(operation.rawValue) wants a to-many relationship before it, but there is \(base.words)",
+        hint: nil)
+      return .unknown
+    }
+    let hasSecond = rest.contains { if case .collection = $0 { true } else { false } }
+    guard !hasSecond, rest.isEmpty != operation.takesPath else {
+      unsupported(
+        "“\(node)” has more than one collection operator in one key path",
+        hint: "put the inner one in parentheses: (a.@distinctUnionOfObjects.b).@count")
+      return .unknown
+    }
+    let inner = follow(base.member, rest, node)
+    if inner == .unknown { return .unknown }
+    switch (operation, inner) {
+    case (.count, _): return .value(.integer64)
+    case (.unionOfObjects, .value(let type)), (.distinctUnionOfObjects, .value(let type)): return .values(type)
+    case (.unionOfObjects, .object(let entity)), (.distinctUnionOfObjects, .object(let entity)),
+      (.distinctUnionOfSets, .objects(let entity, _)):
+      return .objects(entity: entity, isOrdered: false)
+    case (.unionOfObjects, _), (.distinctUnionOfObjects, _):
+      invalid(
+        "in “\(node)”, \(operation.rawValue) wants one value of each member, but there are \(inner.words)",
+        hint: "write @distinctUnionOfSets for the members of to-manys")
+      return .unknown
+    case (.distinctUnionOfSets, _):
+      invalid(
+        "in “\(node)”, @distinctUnionOfSets wants a to-many of each member, but there is \(inner.words)",
+        hint: "write @distinctUnionOfObjects")
+      return .unknown
+    default: return combined(operation, inner, node)
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// FUNCTION(…) as texts and archives have it: two methods of the migration manager, and whatever the policy offers. Also the
+// constants that are written as a CAST of a literal, because the language has no literal of their own.
+
+/// Makes nodes of method calls.
+enum MethodCall {
+  /// A call that is not supported, or cannot be.
+  struct Problem: Error {
+    let message: String
+    var hint: String?
+    var isUnsupported = true
+  }
+
+  /// The node of a call of a variable's method.
+  static func node(
+    receiver: String, selector: String, arguments: [ExpressionNode]
+  ) throws(Problem) -> ExpressionNode {
+    let colons = selector.utf8.count { $0 == UInt8(ascii: ":") }
+    switch receiver {
+    case "manager":
+      guard [InstanceLookup.entityMappingSelector, InstanceLookup.sourceRelationshipSelector].contains(selector) else {
+        throw Problem(
+          message: "the method \(selector) of $manager is not supported",
+          hint: "methods are: \(InstanceLookup.entityMappingSelector) and \(InstanceLookup.sourceRelationshipSelector)")
+      }
+      guard arguments.count == 2, case .constant(.string(let name)) = arguments[0],
+        let lookup = InstanceLookup(selector: selector, name: name)
+      else {
+        throw Problem(
+          message: "\(selector) takes a name in quotes and the source objects", isUnsupported: false)
+      }
+      return .destinationInstances(lookup, arguments[1])
+    case "entityPolicy":
+      guard !selector.isEmpty, selector.unicodeScalars.allSatisfy({ KeyPathSteps.isNamePart($0) || $0 == ":" }) else {
+        throw Problem(message: "the method's name is no selector", isUnsupported: false)
+      }
+      guard colons == arguments.count else {
+        throw Problem(
+          message: "the method \(selector) takes \(colons) arguments, not \(arguments.count)",
+          hint: "a selector has one colon for each argument", isUnsupported: false)
+      }
+      return .policyMethod(selector: selector, arguments)
+    default:
+      throw Problem(message: "methods of $\(receiver) are not supported")
+    }
+  }
+}
+
+/// Constants written as `CAST("…", "type")`.
+enum ConstantLiteral {
+  /// The constant of a literal text in that type; nil where it is none, or a conversion of its own.
+  static func value(_ text: String, type: String) -> ConstantValue? {
+    switch type {
+    case "NSDecimalNumber": isDecimal(text) ? .decimal(text) : nil
+    case "NSUUID": uuid(text).map { .uuid($0) }
+    case "NSData": bytes(text).map { .data($0) }
+    default: nil
+    }
+  }
+
+  /// Digits with at most one point between them, perhaps with a minus.
+  static func isDecimal(_ text: String) -> Bool {
+    let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
+    let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 2, omittingEmptySubsequences: false)
+    return (1...2).contains(parts.count)
+      && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { (0x30...0x39).contains($0) } }
+  }
+
+  private static func uuid(_ text: String) -> [UInt8]? {
+    let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12] else { return nil }
+    return bytes(groups.joined())
+  }
+
+  private static func bytes(_ text: String) -> [UInt8]? {
+    var result: [UInt8] = []
+    var high: UInt8?
+    for byte in text.utf8 {
+      guard byte < 0x80, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else { return nil }
+      let value = UInt8(truncatingIfNeeded: digit)
+      if let first = high {
+        result.append(first << 4 | value)
+        high = nil
+      } else {
+        high = value
+      }
+    }
+    return high == nil ? result : nil
+  }
+
+  /// Bytes as hexadecimal digits.
+  static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789ABCDEF".unicodeScalars)
+    var text = String.UnicodeScalarView()
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(text)
+  }
+}

@@ -1,0 +1,195 @@
+// Predicates against the model: both sides of a comparison must be of one kind, patterns must be able to match, and a
+// collection is compared only where it is said which of its members count (expressions §6.1–6.4).
+
+import Diagnostics
+import ManagedObjectModel
+
+extension ExpressionTyping {
+  /// Looks at a predicate and all below it.
+  mutating func check(_ predicate: PredicateNode) {
+    switch predicate {
+    case .constant: return
+    case .comparison(let comparison): check(comparison)
+    case .and(let parts), .or(let parts): for part in parts { check(part) }
+    case .not(let part): check(part)
+    }
+  }
+
+  private mutating func check(_ comparison: Comparison) {
+    let externalBefore = externalValues
+    var left = type(of: comparison.left)
+    let right = type(of: comparison.right)
+    if left == .unknown || right == .unknown { return }
+    let text = PredicateNode.comparison(comparison)
+    if comparison.modifier == .direct {
+      guard !left.isMany else {
+        invalid("in “\(text)”, “\(comparison.left)” gives \(left.words)", hint: manyHint(comparison, right))
+        return
+      }
+    } else {
+      guard left.isMany else {
+        invalid(
+          "in “\(text)”, \(comparison.modifier.rawValue) wants a to-many, but “\(comparison.left)” gives \(left.words)",
+          hint: "leave \(comparison.modifier.rawValue) out")
+        return
+      }
+      left = left.member
+    }
+    if externalValues > externalBefore, left != .null, right != .null {
+      unsupported(
+        "in “\(text)”, an attribute with external storage is compared, of which only nil tests are supported",
+        hint: "write == nil or != nil")
+      return
+    }
+    if comparison.operation.takesOptions, comparison.ignoresCase || comparison.ignoresDiacritics {
+      for (side, type) in [(comparison.left, left), (comparison.right, right)]
+      where type != .null && type != .value(.string) {
+        invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)", hint: nil)
+        return
+      }
+    }
+    switch comparison.operation {
+    case .in: checkMembership(comparison, left, right)
+    case .between: checkRange(comparison, left, right)
+    default:
+      guard !right.isMany else {
+        invalid(
+          "in “\(text)”, “\(comparison.right)” gives \(right.words)",
+          hint: "only IN and BETWEEN take a collection on the right; ANY stands before the left side")
+        return
+      }
+      switch comparison.operation {
+      case .equal, .notEqual: checkEqual(left, right, text)
+      case .less, .lessOrEqual, .greater, .greaterOrEqual: checkOrder(left, right, text)
+      default: checkPattern(comparison, left, right)
+      }
+    }
+  }
+
+  private func manyHint(_ comparison: Comparison, _ right: ExpressionType) -> String {
+    if right == .null {
+      return "write \(comparison.left).@count == 0 for none, \(comparison.left).@count > 0 for some"
+    }
+    if comparison.operation == .contains {
+      return "write ANY \(comparison.left) == \(comparison.right)"
+    }
+    return "write ANY, ALL or NONE before it, or an operator such as @count"
+  }
+
+  // MARK: Two sides
+
+  /// (Un)equality: values of one kind, or objects that can be the same one.
+  private mutating func checkEqual(_ left: ExpressionType, _ right: ExpressionType, _ text: PredicateNode) {
+    switch (left, right) {
+    case (.null, _), (_, .null): return
+    case (.value(let one), .value(let other)):
+      let kind = one.kind
+      if kind == .transformable || other.kind == .transformable {
+        unsupported(
+          "in “\(text)”, a transformable is compared, of which only nil tests are supported",
+          hint: "write == nil or != nil")
+        return
+      }
+      if kind == other.kind, kind != .other { return }
+    case (.object(let one), .object(let other)):
+      if isRelated(one, other) { return }
+    default: break
+    }
+    clash(left, right, text)
+  }
+
+  private func isRelated(_ one: String, _ other: String) -> Bool {
+    func lineage(_ name: String) -> [String] {
+      scope.model.entity(named: name).map { scope.model.lineage(of: $0).map(\.name) } ?? []
+    }
+    return lineage(one).contains(other) || lineage(other).contains(one)
+  }
+
+  private mutating func checkOrder(_ left: ExpressionType, _ right: ExpressionType, _ text: PredicateNode) {
+    switch (left, right) {
+    case (.null, _), (_, .null): return
+    case (.value(let one), .value(let other)):
+      if one.kind == other.kind, one.kind.isOrdered { return }
+    default: break
+    }
+    clash(left, right, text)
+  }
+
+  private mutating func clash(_ left: ExpressionType, _ right: ExpressionType, _ text: PredicateNode) {
+    var hint: String?
+    switch (left, right) {
+    case (.value(.date), .value(let other)) where other.kind == .number,
+      (.value(let other), .value(.date)) where other.kind == .number:
+      hint = "a date is CAST(seconds since 2001-01-01 UTC, 'NSDate')"
+    case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
+      hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
+    case (.value(.string), .value(let other)) where other.kind == .number:
+      hint = "numbers stand without quotes, texts in quotes"
+    case (.value(let other), .value(.string)) where other.kind == .number:
+      hint = "numbers stand without quotes, texts in quotes"
+    default: break
+    }
+    invalid("in “\(text)”, \(left.words) is compared with \(right.words)", hint: hint)
+  }
+
+  // MARK: Lists
+
+  private mutating func checkMembership(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
+    let text = PredicateNode.comparison(comparison)
+    if right == .value(.string) {
+      unsupported(
+        "in “\(text)”, IN has a text on its right, which is not supported",
+        hint: "write \(comparison.right) CONTAINS \(comparison.left)")
+      return
+    }
+    guard right.isMany, !right.isDestination else {
+      invalid("in “\(text)”, IN wants a list on its right, but there is \(right.words)", hint: "write {a, b}")
+      return
+    }
+    if right == .values(.undefined) { return }
+    if case .keyPath(_, let steps) = comparison.right, steps.allSatisfy(\.isKey) {
+      invalid(
+        "in “\(text)”, “\(comparison.right)” gives \(right.words)",
+        hint: "write ANY \(comparison.right) == \(comparison.left)")
+      return
+    }
+    checkEqual(left, right.member, text)
+  }
+
+  private mutating func checkRange(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
+    let text = PredicateNode.comparison(comparison)
+    guard case .aggregate(let bounds) = comparison.right, bounds.count == 2 else {
+      invalid("in “\(text)”, BETWEEN wants a list of two on its right", hint: "write x BETWEEN {1, 5}")
+      return
+    }
+    if right == .values(.undefined) { return }
+    checkOrder(left, right.member, text)
+  }
+
+  // MARK: Patterns
+
+  private mutating func checkPattern(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
+    let text = PredicateNode.comparison(comparison)
+    for (side, type) in [(comparison.left, left), (comparison.right, right)]
+    where type != .null && type != .value(.string) {
+      invalid(
+        "in “\(text)”, \(comparison.operation.rawValue) wants strings, but “\(side)” gives \(type.words)",
+        hint: type.isMany ? "write ANY before the comparison" : nil)
+      return
+    }
+    if case .constant(.string("")) = comparison.right {
+      invalid(
+        "in “\(text)”, the pattern is empty, and what that matches is not known",
+        hint: "write == '' for empty text, != nil for any")
+      return
+    }
+    guard comparison.operation == .matches, right != .null else { return }
+    guard case .constant(.string(let pattern)) = comparison.right else {
+      unsupported("in “\(text)”, MATCHES wants a pattern in quotes", hint: "write the pattern itself, or use LIKE")
+      return
+    }
+    if let problem = MatchPattern.problem(of: pattern) {
+      unsupported("in “\(text)”, \(problem)", hint: "write the pattern in other words, or use LIKE")
+    }
+  }
+}

@@ -1,0 +1,85 @@
+// Runs that leave nothing behind: the chain into a scratch folder for what only the rows of later hops can tell, and the whole
+// migration with its verification as a rehearsal. The store is only read.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreReplacement
+import SystemPackage
+
+/// What a trial of a plan's chain has found.
+package struct ScanReport: Sendable {
+  /// Hops that were run; a hop with policies and what follows it is not.
+  package let hops: [HopReport]
+  /// Columns that hops behind mapping models drop, and what else is worth knowing.
+  package let drops: [DroppedColumn]
+  package let warnings: [HopdError]
+}
+
+extension MigrationPipeline {
+  /// Runs the chain of a store up to the first hop with policies and throws the result away: what stops it would stop the
+  /// migration.
+  package func scan(
+    _ request: MigrationRequest, scratch parent: FilePath?, stop: StopSignal,
+    observer: @escaping (MigrationEvent) -> Void
+  ) throws(MigrationFailure) -> ScanReport {
+    let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
+    do {
+      let scratch = try ScratchDirectory(in: parent, files: files)
+      defer { try? scratch.remove() }
+      return try run.scan(in: scratch.path)
+    } catch {
+      throw run.failure(error)
+    }
+  }
+
+  /// Migrates and verifies a copy of a store and throws it away; the report is that of the migration.
+  package func rehearse(
+    _ request: MigrationRequest, scratch parent: FilePath?, stop: StopSignal,
+    observer: @escaping (MigrationEvent) -> Void
+  ) throws(MigrationFailure) -> MigrationReport {
+    var request = request
+    let scratch: ScratchDirectory
+    do throws(HopdError) {
+      scratch = try ScratchDirectory(in: parent, files: files)
+    } catch {
+      throw MigrationFailure(
+        stage: .plan, error: error.located(Place(store: request.location.database)), from: nil, to: nil, storeUUID: nil)
+    }
+    defer { try? scratch.remove() }
+    request.output = scratch.path.appending(request.location.fileName)
+    var report = try run(request, stop: stop, observer: observer)
+    report.store = request.location.database
+    return report
+  }
+}
+
+extension MigrationRun {
+  fileprivate func scan(in scratch: FilePath) throws -> ScanReport {
+    try StoreReader.withUnchangedStore(at: request.location, attachedAs: "store") { reader in
+      reader.connection.setProgressHandler(every: 200_000, self.heartbeat())
+      let assessment = try StoreIdentifier.identify(
+        reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target)
+      guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
+      let plan = try self.plan(store, reader: reader, needsPolicies: false)
+      let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
+      let area = StagingArea(
+        location: StoreLocation(database: scratch.appending(self.request.location.fileName)), job: self.job,
+        files: self.files)
+      try area.requireSpace(plan.estimate.diskNeeded)
+      self.stage = .migrate
+      let outcome = try HopChain(
+        plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
+        identity: Checkpoint.Identity(plan: plan.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
+        options: self.request.engine, rules: self.request.rules, policies: nil, takesNotes: self.request.takesNotes,
+        files: self.files, stop: self.stop, observer: self.observer, end: end
+      ).run()
+      return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
+    }
+  }
+}

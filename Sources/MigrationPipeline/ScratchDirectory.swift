@@ -1,0 +1,52 @@
+// A private folder for stores that nobody keeps: trial runs write there, and it is gone on every way out.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import SystemPackage
+
+/// A folder that only this user can enter, made for one run and removed after it.
+package struct ScratchDirectory {
+  /// The folder; canonical.
+  package let path: FilePath
+  private let files: any DurableFileSystem
+
+  /// Makes a folder in `parent`, else in $TMPDIR, else in /var/tmp, which unlike /tmp is a disk as a rule.
+  package init(in parent: FilePath?, files: any DurableFileSystem = LinuxFileSystem()) throws(HopdError) {
+    self.files = files
+    let chosen = parent ?? ScratchDirectory.temporaryDirectory
+    do {
+      let above = try files.canonical(chosen)
+      let path = above.appending("hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
+      // Fails where the name is there already, whatever it is: nothing of anybody else's is used or removed.
+      try files.makeDirectory(path, mode: 0o700)
+      self.path = path
+    } catch {
+      throw HopdError(
+        (error as? HopdError)?.code ?? .inputOutput, "no scratch folder can be made in \(chosen.printable)",
+        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --scratch DIR")
+    }
+  }
+
+  /// Removes the folder with everything in it. What cannot be removed stays and is told by the error.
+  package func remove() throws { try remove(path, depth: 0) }
+
+  private func remove(_ folder: FilePath, depth: Int) throws {
+    // A store has its external data two folders deep; deeper is nothing of ours.
+    guard depth < 8 else { return }
+    for name in try files.names(in: folder) {
+      let path = folder.appending(name)
+      if try files.status(path)?.kind == .directory {
+        try remove(path, depth: depth + 1)
+      } else {
+        try files.unlinkIfPresent(path)
+      }
+    }
+    try files.removeDirectory(folder)
+  }
+
+  private static var temporaryDirectory: FilePath {
+    if let named = getenv("TMPDIR"), named.pointee != 0 { return FilePath(String(cString: named)) }
+    return "/var/tmp"
+  }
+}

@@ -1,0 +1,87 @@
+// Writes the JSON of one message straight into the bytes that go over the pipe, the length in front. Doubles always have a
+// fraction or an exponent and integers never, so that a reader can tell them apart.
+
+/// A message being written.
+struct JSONWriter {
+  /// Length of the frame's head: four bytes, the most significant first.
+  static let headLength = 4
+
+  private(set) var bytes: [UInt8]
+
+  init() {
+    bytes = [UInt8](repeating: 0, count: Self.headLength)
+  }
+
+  /// The frame: head and JSON. Nil where the length does not fit in the head.
+  consuming func framed() -> [UInt8]? {
+    guard let length = UInt32(exactly: bytes.count - Self.headLength) else { return nil }
+    for position in 0..<Self.headLength {
+      bytes[position] = UInt8(truncatingIfNeeded: length >> UInt32(24 - 8 * position))
+    }
+    return bytes
+  }
+
+  /// JSON text that the program itself has written.
+  mutating func raw(_ text: StaticString) {
+    bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  mutating func byte(_ character: Unicode.Scalar) { bytes.append(UInt8(ascii: character)) }
+
+  /// A comma before every element but the first.
+  mutating func comma(_ isFirst: inout Bool) {
+    if !isFirst { bytes.append(UInt8(ascii: ",")) }
+    isFirst = false
+  }
+
+  mutating func integer(_ value: Int64) {
+    if value < 0 { bytes.append(UInt8(ascii: "-")) }
+    var magnitude = value.magnitude
+    let start = bytes.count
+    repeat {
+      bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude % 10))
+      magnitude /= 10
+    } while magnitude > 0
+    bytes[start...].reverse()
+  }
+
+  /// A finite double, in the shortest form that reads back as the same.
+  mutating func finite(_ value: Double) { bytes.append(contentsOf: value.description.utf8) }
+
+  mutating func string(_ text: String) {
+    var text = text
+    bytes.append(UInt8(ascii: "\""))
+    text.withUTF8 { utf8 in
+      var copied = 0
+      for (index, byte) in utf8.enumerated()
+      where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+        bytes.append(contentsOf: utf8[copied..<index])
+        escape(byte)
+        copied = index + 1
+      }
+      bytes.append(contentsOf: utf8[copied...])
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func escape(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "\""): raw("\\\"")
+    case UInt8(ascii: "\\"): raw("\\\\")
+    case 0x0a: raw("\\n")
+    case 0x0d: raw("\\r")
+    case 0x09: raw("\\t")
+    default:
+      raw("\\u00")
+      bytes.append(Hexadecimal.digit(byte >> 4))
+      bytes.append(Hexadecimal.digit(byte & 15))
+    }
+  }
+
+  /// A text of ASCII characters that need no escape.
+  mutating func ascii(_ characters: [UInt8]) {
+    bytes.append(UInt8(ascii: "\""))
+    bytes.append(contentsOf: characters)
+    bytes.append(UInt8(ascii: "\""))
+  }
+}

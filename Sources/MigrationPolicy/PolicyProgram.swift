@@ -1,0 +1,140 @@
+// The main loop of a policy program: frames come in on standard input and go out on standard output, until the input ends.
+// Standard output is taken away from the program first, so that a `print` left in a policy is a line for the journal and not
+// a broken message.
+
+import Glibc
+
+/// A program that has policies.
+public enum PolicyProgram {
+  /// Serves hopd until it is done, then ends the process. The keys are the class names of the mapping models, with or without
+  /// their module.
+  ///
+  /// ```swift
+  /// PolicyProgram.run(["BookToBookPolicy": BookToBookPolicy.self])
+  /// ```
+  public static func run(_ policies: [String: EntityMigrationPolicy.Type]) -> Never {
+    do {
+      try PolicySession(policies, PolicyPipe.takingStandardStreams()).serve()
+    } catch {
+      let line = Array("\(error)\n".utf8)
+      _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      exit(1)
+    }
+    exit(0)
+  }
+}
+
+/// The conversation from the program's side.
+final class PolicySession {
+  private let policies: [String: EntityMigrationPolicy.Type]
+  private let pipe: PolicyPipe
+
+  init(_ policies: [String: EntityMigrationPolicy.Type], _ pipe: PolicyPipe) {
+    self.policies = policies
+    self.pipe = pipe
+  }
+
+  func serve() throws {
+    guard let first = try pipe.read() else { return }
+    guard case .introduction(_, let introduction) = try PolicyWire.decodeEngine(first) else {
+      throw PolicyWireError("the first message is no introduction")
+    }
+    let runner: PolicyRunner
+    do {
+      runner = try PolicyRunner(introduction, policies: policies)
+    } catch {
+      return try send(PolicyWire.encode(.reply(.failed("\(error)"))))
+    }
+    try send(PolicyWire.encode(.hello(version: PolicyWire.version)))
+    while let frame = try pipe.read() {
+      guard case .call(let call, let keys) = try PolicyWire.decodeEngine(frame) else {
+        throw PolicyWireError("a call expected")
+      }
+      switch runner.run(call, keys: keys, asking: { [unowned self] in try self.ask($0) }) {
+      case .done(let operations): try send(PolicyWire.encode(done: operations))
+      case .results(let results): try send(PolicyWire.encode(.reply(.results(results))))
+      case .failed(let reason): try send(PolicyWire.encode(.reply(.failed(reason))))
+      }
+    }
+  }
+
+  private func ask(_ request: PolicyWireRequest) throws -> PolicyAnswer {
+    switch request {
+    case .apply(let operations): try send(PolicyWire.encode(apply: operations))
+    case .plain(let request): try send(PolicyWire.encode(.request(request)))
+    }
+    guard let frame = try pipe.read(), case .answer(let answer) = try PolicyWire.decodeEngine(frame) else {
+      throw PolicyWireError("an answer expected")
+    }
+    return answer
+  }
+
+  private func send(_ frame: [UInt8]?) throws {
+    guard let frame else { throw PolicyWireError("a message is longer than 4 GiB") }
+    try pipe.write(frame)
+  }
+}
+
+/// Frames over two descriptors.
+final class PolicyPipe {
+  private let input: Int32
+  private let output: Int32
+  private var buffer: [UInt8] = []
+  private var chunk = [UInt8](repeating: 0, count: 1 << 16)
+
+  init(input: Int32, output: Int32) {
+    self.input = input
+    self.output = output
+  }
+
+  /// Standard input and output, the latter moved away: what the program prints goes to standard error from now on.
+  static func takingStandardStreams() throws -> PolicyPipe {
+    let output = dup(STDOUT_FILENO)
+    guard output >= 0, dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 else {
+      throw PolicyError("a policy program is started by hopd: it needs standard input, output and error")
+    }
+    _ = fcntl(output, F_SETFD, FD_CLOEXEC)
+    return PolicyPipe(input: STDIN_FILENO, output: output)
+  }
+
+  /// The JSON of the next frame, nil at the end of the input.
+  func read() throws -> [UInt8]? {
+    while true {
+      if buffer.count >= JSONWriter.headLength {
+        let length = buffer[..<JSONWriter.headLength].reduce(0) { $0 << 8 | Int($1) }
+        let end = JSONWriter.headLength + length
+        if buffer.count == end {
+          defer { buffer = [] }
+          buffer.removeFirst(JSONWriter.headLength)
+          return buffer
+        }
+        if buffer.count > end {
+          let json = Array(buffer[JSONWriter.headLength..<end])
+          buffer.removeFirst(end)
+          return json
+        }
+        buffer.reserveCapacity(end)
+      }
+      let count = Glibc.read(input, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw PolicyError("standard input cannot be read (error \(errno))") }
+      guard count > 0 else {
+        guard buffer.isEmpty else { throw PolicyWireError("the input ends within a message") }
+        return nil
+      }
+      buffer.append(contentsOf: chunk[..<count])
+    }
+  }
+
+  func write(_ frame: [UInt8]) throws {
+    var written = 0
+    while written < frame.count {
+      let count = frame.withUnsafeBytes { bytes in
+        Glibc.write(output, bytes.baseAddress.map { $0 + written }, bytes.count - written)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw PolicyError("standard output cannot be written (error \(errno))") }
+      written += count
+    }
+  }
+}

@@ -1,0 +1,147 @@
+// Calls made into hooks: one policy, its mapping and its manager. Used by the program at the other end of the pipe, and in the
+// engine's own process by tests.
+
+/// A policy at work for one entity mapping.
+package final class PolicyRunner {
+  private let policy: EntityMigrationPolicy
+  private let manager: MigrationManager
+
+  /// Makes the policy that the introduction names.
+  package init(_ introduction: PolicyIntroduction, policies: [String: EntityMigrationPolicy.Type]) throws {
+    guard let type = Self.policy(introduction.policy, among: policies) else {
+      let names = policies.keys.sorted().joined(separator: ", ")
+      throw PolicyError("this program has no policy \(introduction.policy); it has \(names.isEmpty ? "none" : names)")
+    }
+    policy = type.init()
+    manager = MigrationManager(introduction)
+  }
+
+  /// A class by its name with or without module.
+  private static func policy(
+    _ name: String, among policies: [String: EntityMigrationPolicy.Type]
+  ) -> EntityMigrationPolicy.Type? {
+    policies[name] ?? policies[PolicyClassName.bare(name)]
+      ?? policies.first { PolicyClassName.bare($0.key) == name }?.value
+  }
+
+  /// What a call led to.
+  package enum Outcome {
+    case done([PolicyWireOperation])
+    case results([PolicyValue])
+    case failed(String)
+  }
+
+  /// Runs the hook; an error that it throws is its failure.
+  package func run(
+    _ call: PolicyCall, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
+  ) -> Outcome {
+    var results: [PolicyValue] = []
+    do {
+      let changes = try manager.during(keys, asking: ask) { try hook(call, &results) }
+      if case .method = call { return .results(results) }
+      return .done(changes)
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  private func hook(_ call: PolicyCall, _ results: inout [PolicyValue]) throws {
+    let mapping = manager.mapping
+    switch call {
+    case .begin: try policy.begin(mapping, with: manager)
+    case .method(let selector, let arguments):
+      for list in arguments { results.append(try policy.method(selector, arguments: list, manager: manager)) }
+    case .createDestinationInstances(let instances):
+      for (index, instance) in instances.enumerated() {
+        let source = try manager.offer(instance, index: index)
+        do {
+          try policy.createDestinationInstances(forSource: source, in: mapping, manager: manager)
+        } catch {
+          throw PolicyError("\(source.entityName) \(source.objectID.key): \(error)")
+        }
+        manager.endTurn(of: source)
+      }
+    case .endInstanceCreation: try policy.endInstanceCreation(forMapping: mapping, manager: manager)
+    case .createRelationships(let ids):
+      for id in ids {
+        do {
+          let destination = try manager.object(with: id)
+          try policy.createRelationships(forDestination: destination, in: mapping, manager: manager)
+        } catch {
+          throw PolicyError("\(id.entity) \(id.key): \(error)")
+        }
+      }
+    case .endRelationshipCreation: try policy.endRelationshipCreation(forMapping: mapping, manager: manager)
+    case .performCustomValidation: try policy.performCustomValidation(forMapping: mapping, manager: manager)
+    case .end: try policy.end(mapping, manager: manager)
+    }
+  }
+}
+
+/// `Module.Class` and `Class`.
+package enum PolicyClassName {
+  /// The name behind the last point.
+  package static func bare(_ name: String) -> String {
+    name.split(separator: ".").last.map { String($0) } ?? name
+  }
+}
+
+extension PolicyOperation {
+  /// Changes with default creation spelled out, in the order in which they were made.
+  package static func spelledOut(_ operations: [PolicyWireOperation], during call: PolicyCall) -> [PolicyOperation] {
+    var instances: [PolicySourceInstance] = []
+    if case .createDestinationInstances(let sent) = call { instances = sent }
+    return operations.flatMap { operation -> [PolicyOperation] in
+      switch operation {
+      case .plain(let plain): return [plain]
+      case .standard(let number, let values):
+        guard instances.indices.contains(number) else { return [] }
+        var object = instances[number].standard
+        object.values.merge(values) { $1 }
+        return [.insert(object), .associate(source: instances[number].source.id, destination: object.id)]
+      }
+    }
+  }
+}
+
+/// Policies in the engine's own process, without a program behind them: for tests.
+package struct LocalPolicies: PolicyProvider {
+  private let policies: [String: EntityMigrationPolicy.Type]
+
+  /// Binds classes to their names.
+  package init(_ policies: [String: EntityMigrationPolicy.Type]) { self.policies = policies }
+
+  package func isBound(_ policy: String) -> Bool {
+    policies.keys.contains { PolicyClassName.bare($0) == PolicyClassName.bare(policy) }
+  }
+
+  package func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation {
+    LocalConversation(try PolicyRunner(introduction, policies: policies))
+  }
+}
+
+private final class LocalConversation: PolicyConversation {
+  private let runner: PolicyRunner
+
+  init(_ runner: PolicyRunner) { self.runner = runner }
+
+  func call(
+    _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyReply {
+    let outcome = withoutActuallyEscaping(answering) { answering in
+      runner.run(call, keys: keys) { request in
+        switch request {
+        case .apply(let operations): try answering(.apply(PolicyOperation.spelledOut(operations, during: call)))
+        case .plain(let request): try answering(request)
+        }
+      }
+    }
+    switch outcome {
+    case .done(let operations): return .done(PolicyOperation.spelledOut(operations, during: call))
+    case .results(let results): return .results(results)
+    case .failed(let reason): return .failed(reason)
+    }
+  }
+
+  func close() {}
+}

@@ -1,0 +1,281 @@
+// The engine's messages: the introduction, calls and answers. Written by the host, read by a policy program.
+
+/// What an engine may say.
+package enum PolicyEngineMessage: Sendable, Hashable {
+  /// First: the version of the protocol, and where the policy stands.
+  case introduction(version: Int64, PolicyIntroduction)
+  case call(PolicyCall, keys: PolicyKeys)
+  case answer(PolicyAnswer)
+}
+
+extension PolicyWire {
+  /// The frame of a message, nil where it is longer than a frame can be.
+  package static func encode(_ message: PolicyEngineMessage) -> [UInt8]? {
+    var writer = JSONWriter()
+    switch message {
+    case .introduction(let version, let introduction): writer.introduction(version, introduction)
+    case .call(let call, let keys): writer.call(call, keys)
+    case .answer(let answer): writer.answer(answer)
+    }
+    return writer.framed()
+  }
+
+  /// A message of the engine, from the JSON of its frame.
+  package static func decodeEngine(_ json: [UInt8]) throws -> PolicyEngineMessage {
+    var reader = JSONReader(json)
+    let fields = try reader.fields()
+    try reader.end()
+    if let offset = fields["hello"] {
+      var version = reader.moved(to: offset)
+      let number = try version.integer()
+      guard number == PolicyWire.version else {
+        throw PolicyWireError("the engine speaks version \(number) of the protocol, this library \(PolicyWire.version)")
+      }
+      return .introduction(version: number, try JSONFields(reader, fields).field("introduction").introduction())
+    }
+    if fields["call"] != nil { return try JSONFields(reader, fields).call() }
+    if fields["answer"] != nil { return .answer(try JSONFields(reader, fields).answer()) }
+    throw PolicyWireError("a message without hello, call or answer")
+  }
+}
+
+/// The fields of an object, found by name.
+struct JSONFields {
+  private let reader: JSONReader
+  private let offsets: [String: Int]
+
+  init(_ reader: JSONReader, _ offsets: [String: Int]) {
+    self.reader = reader
+    self.offsets = offsets
+  }
+
+  /// Reads the fields of the object at which `reader` stands.
+  init(_ reader: JSONReader) throws {
+    var cursor = reader
+    offsets = try cursor.fields()
+    self.reader = reader
+  }
+
+  /// A cursor at the field's value.
+  func at(_ name: String) throws -> JSONReader {
+    guard let offset = offsets[name] else { throw PolicyWireError("the field \(name) is missing") }
+    return reader.moved(to: offset)
+  }
+
+  /// A cursor at the field's value; nil where there is none, or null.
+  func optional(_ name: String) throws -> JSONReader? {
+    guard let offset = offsets[name] else { return nil }
+    var cursor = reader.moved(to: offset)
+    return try cursor.peek() == UInt8(ascii: "n") ? nil : cursor
+  }
+
+  func field(_ name: String) throws -> JSONFields { try JSONFields(at(name)) }
+
+  func string(_ name: String) throws -> String {
+    var cursor = try at(name)
+    return try cursor.string()
+  }
+
+  func optionalString(_ name: String) throws -> String? {
+    var cursor = try optional(name)
+    return try cursor?.string()
+  }
+
+  func objects() throws -> [PolicyObject] {
+    var shapes = try at("shapes")
+    var rows = try at("rows")
+    return try rows.objects(try shapes.shapes())
+  }
+
+  func ids() throws -> [PolicyObjectID] { try objects().map(\.id) }
+}
+
+// MARK: Writing
+
+extension JSONWriter {
+  fileprivate mutating func call(_ call: PolicyCall, _ keys: PolicyKeys) {
+    raw("{\"call\":\"")
+    switch call {
+    case .begin: raw("begin\"")
+    case .endInstanceCreation: raw("endInstanceCreation\"")
+    case .endRelationshipCreation: raw("endRelationshipCreation\"")
+    case .performCustomValidation: raw("performCustomValidation\"")
+    case .end: raw("end\"")
+    case .method(let selector, let arguments):
+      raw("method\",\"selector\":")
+      string(selector)
+      raw(",\"arguments\":")
+      value(.list(arguments.map { .list($0) }))
+    case .createDestinationInstances(let instances):
+      raw("createDestinationInstances\",")
+      objects(instances.lazy.flatMap { [$0.source, $0.standard] })
+    case .createRelationships(let ids):
+      raw("createRelationships\",")
+      objects(ids.lazy.map { PolicyObject(id: $0, values: [:]) })
+    }
+    raw(",\"keys\":")
+    fields(keys.next.mapValues { .integer($0) })
+    byte("}")
+  }
+
+  fileprivate mutating func answer(_ answer: PolicyAnswer) {
+    raw("{\"answer\":\"")
+    switch answer {
+    case .done: raw("done\"")
+    case .objects(let found):
+      raw("objects\",")
+      objects(found)
+    case .ids(let ids):
+      raw("ids\",")
+      objects(ids.lazy.map { PolicyObject(id: $0, values: [:]) })
+    case .value(let found):
+      raw("value\",\"value\":")
+      value(found)
+    case .refused(let reason):
+      raw("refused\",\"reason\":")
+      string(reason)
+    }
+    byte("}")
+  }
+
+  fileprivate mutating func introduction(_ version: Int64, _ introduction: PolicyIntroduction) {
+    raw("{\"hello\":")
+    integer(version)
+    raw(",\"introduction\":{\"policy\":")
+    string(introduction.policy)
+    raw(",\"mapping\":")
+    string(introduction.mapping)
+    raw(",\"mappingType\":")
+    string(introduction.mappingType)
+    raw(",\"source\":")
+    optional(introduction.source)
+    raw(",\"destination\":")
+    optional(introduction.destination)
+    raw(",\"userInfo\":")
+    fields(introduction.userInfo)
+    raw(",\"expressions\":")
+    fields(introduction.expressions.mapValues { $0.map { .string($0) } ?? .null })
+    raw(",\"sourceVersion\":")
+    string(introduction.sourceVersion)
+    raw(",\"destinationVersion\":")
+    string(introduction.destinationVersion)
+    raw(",\"sourceEntities\":")
+    entities(introduction.sourceEntities)
+    raw(",\"destinationEntities\":")
+    entities(introduction.destinationEntities)
+    raw("}}")
+  }
+
+  private mutating func optional(_ text: String?) {
+    if let text { string(text) } else { raw("null") }
+  }
+
+  /// `[{"name":…,"root":…,"abstract":…,"properties":{name:[kind] or [kind, destination]}}]`.
+  private mutating func entities(_ entities: [PolicyEntity]) {
+    byte("[")
+    var isFirst = true
+    for entity in entities {
+      comma(&isFirst)
+      raw("{\"name\":")
+      string(entity.name)
+      raw(",\"root\":")
+      string(entity.root)
+      raw(",\"abstract\":")
+      raw(entity.isAbstract ? "true" : "false")
+      raw(",\"properties\":{")
+      var isFirstProperty = true
+      for (name, property) in entity.properties.sorted(by: { $0.key < $1.key }) {
+        comma(&isFirstProperty)
+        string(name)
+        byte(":")
+        list([property.kind] + (property.destination.map { [$0] } ?? []))
+      }
+      raw("}}")
+    }
+    byte("]")
+  }
+}
+
+// MARK: Reading
+
+extension JSONFields {
+  fileprivate func call() throws -> PolicyEngineMessage {
+    var cursor = try at("keys")
+    var next: [String: Int64] = [:]
+    try cursor.object { reader, name in next[name] = try reader.integer() }
+    let keys = PolicyKeys(next: next)
+    switch try string("call") {
+    case "begin": return .call(.begin, keys: keys)
+    case "endInstanceCreation": return .call(.endInstanceCreation, keys: keys)
+    case "endRelationshipCreation": return .call(.endRelationshipCreation, keys: keys)
+    case "performCustomValidation": return .call(.performCustomValidation, keys: keys)
+    case "end": return .call(.end, keys: keys)
+    case "method":
+      var lists: [[PolicyValue]] = []
+      var cursor = try at("arguments")
+      try cursor.array { reader in
+        var values: [PolicyValue] = []
+        try reader.array { reader in values.append(try reader.value()) }
+        lists.append(values)
+      }
+      return .call(.method(selector: try string("selector"), arguments: lists), keys: keys)
+    case "createDestinationInstances":
+      let objects = try objects()
+      guard objects.count.isMultiple(of: 2) else { throw PolicyWireError("a source without its standard object") }
+      let instances = stride(from: 0, to: objects.count, by: 2).map {
+        PolicySourceInstance(source: objects[$0], standard: objects[$0 + 1])
+      }
+      return .call(.createDestinationInstances(instances), keys: keys)
+    case "createRelationships": return .call(.createRelationships(try ids()), keys: keys)
+    default: throw PolicyWireError("a call that this version of the protocol does not have")
+    }
+  }
+
+  fileprivate func answer() throws -> PolicyAnswer {
+    switch try string("answer") {
+    case "done": return .done
+    case "objects": return .objects(try objects())
+    case "ids": return .ids(try ids())
+    case "value":
+      var cursor = try at("value")
+      return .value(try cursor.value())
+    case "refused": return .refused(try string("reason"))
+    default: throw PolicyWireError("an answer that this version of the protocol does not have")
+    }
+  }
+
+  fileprivate func introduction() throws -> PolicyIntroduction {
+    var userInfo = try at("userInfo")
+    var expressions: [String: String?] = [:]
+    var cursor = try at("expressions")
+    try cursor.object { reader, name in expressions.updateValue(try reader.optionalString(), forKey: name) }
+    return PolicyIntroduction(
+      policy: try string("policy"), mapping: try string("mapping"), mappingType: try string("mappingType"),
+      source: try optionalString("source"), destination: try optionalString("destination"),
+      userInfo: try userInfo.values(), expressions: expressions, sourceVersion: try string("sourceVersion"),
+      destinationVersion: try string("destinationVersion"), sourceEntities: try entities("sourceEntities"),
+      destinationEntities: try entities("destinationEntities"))
+  }
+
+  private func entities(_ name: String) throws -> [PolicyEntity] {
+    var cursor = try at(name)
+    var entities: [PolicyEntity] = []
+    try cursor.array { reader in
+      let fields = try JSONFields(reader)
+      try reader.skip()
+      var properties: [String: PolicyProperty] = [:]
+      var cursor = try fields.at("properties")
+      try cursor.object { reader, name in
+        let words = try reader.strings()
+        guard let kind = words.first, words.count <= 2 else { throw reader.fault("a property is [kind, destination]") }
+        properties[name] = PolicyProperty(kind: kind, destination: words.count > 1 ? words[1] : nil)
+      }
+      var isAbstract = try fields.at("abstract")
+      entities.append(
+        PolicyEntity(
+          name: try fields.string("name"), root: try fields.string("root"), isAbstract: try isAbstract.boolean(),
+          properties: properties))
+    }
+    return entities
+  }
+}

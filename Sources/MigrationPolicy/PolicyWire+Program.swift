@@ -1,0 +1,308 @@
+// The program's messages: its hello, requests and replies. Written by a policy program, read by the host.
+//
+// Default creation is one short operation: ["standard", 3] stands for inserting the standard object of the call's fourth
+// instance and associating it, so that values which the engine has sent do not travel back. The host spells it out.
+
+/// What a program may say.
+package enum PolicyProgramMessage: Sendable, Hashable {
+  /// First: the version of the protocol.
+  case hello(version: Int64)
+  case request(PolicyRequest)
+  case reply(PolicyReply)
+}
+
+/// A change as it goes over the wire.
+package enum PolicyWireOperation: Sendable, Hashable {
+  /// Insert the standard object of the call's instance with this number, some values replaced, and associate it.
+  case standard(Int, replacing: [String: PolicyValue])
+  case plain(PolicyOperation)
+}
+
+extension PolicyWire {
+  /// The frame of a message, nil where it is longer than a frame can be.
+  package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
+    var writer = JSONWriter()
+    switch message {
+    case .hello(let version):
+      writer.raw("{\"hello\":")
+      writer.integer(version)
+      writer.byte("}")
+    case .request(.apply(let operations)): return encode(apply: operations.map { .plain($0) })
+    case .request(let request): writer.request(request)
+    case .reply(.done(let operations)): return encode(done: operations.map { .plain($0) })
+    case .reply(.results(let results)):
+      writer.raw("{\"reply\":\"results\",\"results\":")
+      writer.value(.list(results))
+      writer.byte("}")
+    case .reply(.failed(let reason)):
+      writer.raw("{\"reply\":\"failed\",\"reason\":")
+      writer.string(reason)
+      writer.byte("}")
+    }
+    return writer.framed()
+  }
+
+  /// The frame of a request to apply changes.
+  package static func encode(apply operations: [PolicyWireOperation]) -> [UInt8]? {
+    var writer = JSONWriter()
+    writer.raw("{\"request\":\"apply\",")
+    writer.operations(operations)
+    return writer.framed()
+  }
+
+  /// The frame of a reply with the changes that are left.
+  package static func encode(done operations: [PolicyWireOperation]) -> [UInt8]? {
+    var writer = JSONWriter()
+    writer.raw("{\"reply\":\"done\",")
+    writer.operations(operations)
+    return writer.framed()
+  }
+
+  /// A message of a program, from the JSON of its frame, during `call`.
+  package static func decodeProgram(_ json: [UInt8], during call: PolicyCall?) throws -> PolicyProgramMessage {
+    var reader = JSONReader(json)
+    let offsets = try reader.fields()
+    try reader.end()
+    let fields = JSONFields(reader, offsets)
+    if offsets["hello"] != nil {
+      var version = try fields.at("hello")
+      return .hello(version: try version.integer())
+    }
+    if offsets["request"] != nil { return .request(try fields.request(call)) }
+    if offsets["reply"] != nil { return .reply(try fields.reply(call)) }
+    throw PolicyWireError("a message without hello, request or reply")
+  }
+}
+
+// MARK: Writing
+
+extension JSONWriter {
+  fileprivate mutating func operations(_ operations: [PolicyWireOperation]) {
+    raw("\"operations\":[")
+    var isFirst = true
+    for operation in operations {
+      comma(&isFirst)
+      byte("[")
+      switch operation {
+      case .standard(let number, let values):
+        raw("\"standard\",")
+        integer(Int64(number))
+        if !values.isEmpty {
+          byte(",")
+          fields(values)
+        }
+      case .plain(let operation): self.operation(operation)
+      }
+      byte("]")
+    }
+    raw("]}")
+  }
+
+  private mutating func operation(_ operation: PolicyOperation) {
+    switch operation {
+    case .insert(let object):
+      raw("\"insert\",")
+      self.object(object)
+    case .set(let object):
+      raw("\"set\",")
+      self.object(object)
+    case .add(let id, let relationship, let ids):
+      raw("\"add\",")
+      toMany(id, relationship, ids)
+    case .remove(let id, let relationship, let ids):
+      raw("\"remove\",")
+      toMany(id, relationship, ids)
+    case .delete(let id):
+      raw("\"delete\",")
+      object(id)
+    case .associate(let source, let destination):
+      raw("\"associate\",")
+      object(source)
+      byte(",")
+      object(destination)
+    }
+  }
+
+  private mutating func object(_ object: PolicyObject) {
+    self.object(object.id)
+    byte(",")
+    fields(object.values)
+  }
+
+  private mutating func toMany(_ id: PolicyObjectID, _ relationship: String, _ ids: [PolicyObjectID]) {
+    object(id)
+    byte(",")
+    string(relationship)
+    byte(",")
+    objects(ids)
+  }
+
+  fileprivate mutating func request(_ request: PolicyRequest) {
+    raw("{\"request\":\"")
+    switch request {
+    case .apply: raw("apply\"")  // written by encode(apply:)
+    case .fetch(let side, let entity, let predicate, let limit):
+      raw("fetch\",\"side\":")
+      self.side(side)
+      raw(",\"entity\":")
+      string(entity)
+      if let predicate {
+        raw(",\"predicate\":")
+        string(predicate)
+      }
+      if let limit {
+        raw(",\"limit\":")
+        integer(Int64(limit))
+      }
+    case .values(let ids, let properties):
+      raw("values\",\"objects\":")
+      objects(ids)
+      raw(",\"properties\":")
+      list(properties)
+    case .destinationInstances(let mapping, let sources): lookup("destinationInstances\"", mapping, sources)
+    case .sourceInstances(let mapping, let destinations): lookup("sourceInstances\"", mapping, destinations)
+    case .lookup(let table, let key):
+      raw("lookup\",\"table\":")
+      string(table)
+      raw(",\"key\":")
+      value(key)
+    case .remember(let table, let key, let remembered):
+      raw("remember\",\"table\":")
+      string(table)
+      raw(",\"key\":")
+      value(key)
+      raw(",\"value\":")
+      value(remembered)
+    case .log(let line):
+      raw("log\",\"line\":")
+      string(line)
+    }
+    byte("}")
+  }
+
+  private mutating func lookup(_ name: StaticString, _ mapping: String, _ ids: [PolicyObjectID]?) {
+    raw(name)
+    raw(",\"mapping\":")
+    string(mapping)
+    guard let ids else { return }
+    raw(",\"objects\":")
+    objects(ids)
+  }
+}
+
+// MARK: Reading
+
+extension JSONFields {
+  fileprivate func reply(_ call: PolicyCall?) throws -> PolicyReply {
+    switch try string("reply") {
+    case "done": return .done(try operations(call))
+    case "results":
+      var results: [PolicyValue] = []
+      var cursor = try at("results")
+      try cursor.array { reader in results.append(try reader.value()) }
+      return .results(results)
+    case "failed": return .failed(try string("reason"))
+    default: throw PolicyWireError("a reply that this version of the protocol does not have")
+    }
+  }
+
+  fileprivate func request(_ call: PolicyCall?) throws -> PolicyRequest {
+    switch try string("request") {
+    case "apply": return .apply(try operations(call))
+    case "fetch":
+      var side = try at("side")
+      var limit = try optional("limit")
+      let number = try limit?.integer()
+      guard number.map({ $0 >= 0 }) ?? true else { throw PolicyWireError("a limit below 0") }
+      return .fetch(
+        side: try side.side(), entity: try string("entity"), predicate: try optionalString("predicate"),
+        limit: number.map { Int(clamping: $0) })
+    case "values":
+      var ids = try at("objects")
+      var properties = try at("properties")
+      return .values(try ids.objectIDs(), properties: try properties.strings())
+    case "destinationInstances":
+      var ids = try optional("objects")
+      return .destinationInstances(mapping: try string("mapping"), sources: try ids?.objectIDs())
+    case "sourceInstances":
+      var ids = try optional("objects")
+      return .sourceInstances(mapping: try string("mapping"), destinations: try ids?.objectIDs())
+    case "lookup":
+      var key = try at("key")
+      return .lookup(table: try string("table"), key: try key.value())
+    case "remember":
+      var key = try at("key")
+      var value = try at("value")
+      return .remember(table: try string("table"), key: try key.value(), try value.value())
+    case "log": return .log(try string("line"))
+    default: throw PolicyWireError("a request that this version of the protocol does not have")
+    }
+  }
+
+  private func operations(_ call: PolicyCall?) throws -> [PolicyOperation] {
+    var instances: [PolicySourceInstance] = []
+    if case .createDestinationInstances(let sent)? = call { instances = sent }
+    guard var cursor = try optional("operations") else { return [] }
+    var operations: [PolicyOperation] = []
+    try cursor.array { reader in
+      var operation = PolicyOperationReader(instances)
+      try reader.array { reader in try operation.read(&reader) }
+      try operation.finish(reader, &operations)
+    }
+    return operations
+  }
+}
+
+/// An operation while it is read, element by element.
+private struct PolicyOperationReader {
+  let instances: [PolicySourceInstance]
+  private var name = ""
+  private var position = 0
+  private var ids: [PolicyObjectID] = []
+  private var relationship = ""
+  private var members: [PolicyObjectID] = []
+  private var number = 0
+  private var values: [String: PolicyValue] = [:]
+
+  init(_ instances: [PolicySourceInstance]) { self.instances = instances }
+
+  mutating func read(_ reader: inout JSONReader) throws {
+    defer { position += 1 }
+    guard position > 0 else {
+      name = try reader.string()
+      return
+    }
+    switch (name, position) {
+    case ("standard", 1):
+      let wanted = try reader.integer()
+      guard wanted >= 0, wanted < instances.count else {
+        throw reader.fault("the call has no instance with the number \(wanted)")
+      }
+      number = Int(wanted)
+    case ("standard", 2), ("insert", 2), ("set", 2): values = try reader.values()
+    case ("insert", 1), ("set", 1), ("add", 1), ("remove", 1), ("delete", 1), ("associate", 1), ("associate", 2):
+      ids.append(try reader.objectID())
+    case ("add", 2), ("remove", 2): relationship = try reader.string()
+    case ("add", 3), ("remove", 3): members = try reader.objectIDs()
+    default: throw reader.fault("an operation that the protocol does not have, or one with too many parts")
+    }
+  }
+
+  func finish(_ reader: JSONReader, _ operations: inout [PolicyOperation]) throws {
+    switch (name, position) {
+    case ("insert", 3): operations.append(.insert(PolicyObject(id: ids[0], values: values)))
+    case ("set", 3): operations.append(.set(PolicyObject(id: ids[0], values: values)))
+    case ("standard", 2...3):
+      let instance = instances[number]
+      var object = instance.standard
+      object.values.merge(values) { $1 }
+      operations.append(.insert(object))
+      operations.append(.associate(source: instance.source.id, destination: object.id))
+    case ("add", 4): operations.append(.add(ids[0], relationship: relationship, members))
+    case ("remove", 4): operations.append(.remove(ids[0], relationship: relationship, members))
+    case ("delete", 2): operations.append(.delete(ids[0]))
+    case ("associate", 3): operations.append(.associate(source: ids[0], destination: ids[1]))
+    default: throw reader.fault("an operation that the protocol does not have, or one with too few parts")
+    }
+  }
+}

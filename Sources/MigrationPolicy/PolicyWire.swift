@@ -1,0 +1,399 @@
+// The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in PolicyWire+Messages.swift.
+// Both ends of the pipe use this file, so a Swift policy and the engine cannot disagree about a form.
+//
+// The engine's objects travel as rows: a message that holds objects names their shapes once (side, entity, columns), and a row
+// is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times. What a program
+// says is plainer, because its authors write it in any language: an object is [side, entity, key], values have their names.
+
+/// The protocol between the engine and a policy program.
+package enum PolicyWire {
+  /// Version of the protocol; both sides say theirs first and end where they differ.
+  package static let version: Int64 = 1
+}
+
+// MARK: Values
+
+extension JSONWriter {
+  mutating func value(_ value: PolicyValue) {
+    switch value {
+    case .null: raw("null")
+    case .boolean(let flag): raw(flag ? "true" : "false")
+    case .integer(let number): integer(number)
+    case .double(let double):
+      guard double.isFinite else { return tagged("{\"$double\":") { $0.number(unusual: double) } }
+      finite(double)
+    case .decimal(let digits): tagged("{\"$decimal\":") { $0.string(digits) }
+    case .string(let text): string(text)
+    case .date(let seconds):
+      tagged("{\"$date\":") { seconds.isFinite ? $0.finite(seconds) : $0.number(unusual: seconds) }
+    case .data(let data): tagged("{\"$data\":") { $0.ascii(Base64.encode(data)) }
+    case .uuid(let bytes): tagged("{\"$uuid\":") { $0.ascii(Hexadecimal.uuid(bytes)) }
+    case .uri(let text): tagged("{\"$uri\":") { $0.string(text) }
+    case .transformable(let data): tagged("{\"$transformable\":") { $0.ascii(Base64.encode(data)) }
+    case .object(let id): tagged("{\"$object\":") { $0.object(id) }
+    case .objects(let ids): tagged("{\"$objects\":") { $0.objects(ids) }
+    case .list(let values):
+      byte("[")
+      var isFirst = true
+      for value in values {
+        comma(&isFirst)
+        self.value(value)
+      }
+      byte("]")
+    }
+  }
+
+  private mutating func tagged(_ tag: StaticString, _ body: (inout JSONWriter) -> Void) {
+    raw(tag)
+    body(&self)
+    byte("}")
+  }
+
+  private mutating func number(unusual number: Double) {
+    raw(number.isNaN ? "\"nan\"" : number < 0 ? "\"-inf\"" : "\"inf\"")
+  }
+
+  /// `["destination","Book",3]`.
+  mutating func object(_ id: PolicyObjectID) {
+    byte("[")
+    side(id.side)
+    byte(",")
+    string(id.entity)
+    byte(",")
+    integer(id.key)
+    byte("]")
+  }
+
+  mutating func objects(_ ids: [PolicyObjectID]) {
+    byte("[")
+    var isFirst = true
+    for id in ids {
+      comma(&isFirst)
+      object(id)
+    }
+    byte("]")
+  }
+
+  mutating func side(_ side: PolicyObjectID.Side) { raw(side == .source ? "\"source\"" : "\"destination\"") }
+
+  /// An object whose members `body` writes through `field`.
+  mutating func fields(_ values: [String: PolicyValue]) {
+    byte("{")
+    var isFirst = true
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      comma(&isFirst)
+      string(name)
+      byte(":")
+      self.value(value)
+    }
+    byte("}")
+  }
+}
+
+extension JSONReader {
+  mutating func value() throws -> PolicyValue {
+    switch try peek() {
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "{"): return try tagged()
+    case UInt8(ascii: "["):
+      var values: [PolicyValue] = []
+      try array { reader in values.append(try reader.value()) }
+      return .list(values)
+    case UInt8(ascii: "n"):
+      try null()
+      return .null
+    case UInt8(ascii: "t"), UInt8(ascii: "f"): return .boolean(try boolean())
+    default: return try number()
+    }
+  }
+
+  private mutating func tagged() throws -> PolicyValue {
+    var found: PolicyValue?
+    try object { reader, tag in
+      guard found == nil else { throw reader.fault("a value with two tags") }
+      found = try reader.tagged(tag)
+    }
+    guard let found else { throw fault("a value without tag") }
+    return found
+  }
+
+  private mutating func tagged(_ tag: String) throws -> PolicyValue {
+    switch tag {
+    case "$date": return .date(try double())
+    case "$double": return .double(try double())
+    case "$data": return .data(try base64())
+    case "$transformable": return .transformable(try base64())
+    case "$uuid":
+      guard let bytes = Hexadecimal.uuid(try string()) else { throw fault("a UUID expected") }
+      return .uuid(bytes)
+    case "$decimal":
+      let text = try string()
+      guard JSONReader.isDecimal(text) else { throw fault("digits of a decimal expected") }
+      return .decimal(text)
+    case "$uri": return .uri(try string())
+    case "$object": return .object(try objectID())
+    case "$objects": return .objects(try objectIDs())
+    default: throw fault("\(tag.prefix(40)) is no tag of a value")
+    }
+  }
+
+  private mutating func base64() throws -> [UInt8] {
+    guard let data = Base64.decode(try string()) else { throw fault("base64 expected") }
+    return data
+  }
+
+  /// A number of either kind, or the name of one that JSON does not have.
+  private mutating func double() throws -> Double {
+    guard try peek() != UInt8(ascii: "\"") else {
+      switch try string() {
+      case "nan": return .nan
+      case "inf": return .infinity
+      case "-inf": return -.infinity
+      default: throw fault("a number expected")
+      }
+    }
+    switch try number() {
+    case .double(let value): return value
+    case .integer(let value):
+      guard let exact = Double(exactly: value) else { throw fault("a whole number that no double holds") }
+      return exact
+    default: throw fault("a number expected")
+    }
+  }
+
+  mutating func objectID() throws -> PolicyObjectID {
+    var id = PolicyObjectID(side: .source, entity: "", key: 0)
+    var position = 0
+    try array { reader in
+      switch position {
+      case 0: id.side = try reader.side()
+      case 1: id.entity = try reader.string()
+      case 2: id.key = try reader.integer()
+      default: throw reader.fault("an object is [side, entity, key]")
+      }
+      position += 1
+    }
+    guard position == 3 else { throw fault("an object is [side, entity, key]") }
+    return id
+  }
+
+  mutating func objectIDs() throws -> [PolicyObjectID] {
+    var ids: [PolicyObjectID] = []
+    try array { reader in ids.append(try reader.objectID()) }
+    return ids
+  }
+
+  mutating func side() throws -> PolicyObjectID.Side {
+    guard let side = PolicyObjectID.Side(rawValue: try string()) else {
+      throw fault("\"source\" or \"destination\" expected")
+    }
+    return side
+  }
+
+  mutating func values() throws -> [String: PolicyValue] {
+    var values: [String: PolicyValue] = [:]
+    try object { reader, name in values[name] = try reader.value() }
+    return values
+  }
+
+  mutating func strings() throws -> [String] {
+    var texts: [String] = []
+    try array { reader in texts.append(try reader.string()) }
+    return texts
+  }
+
+  /// Text, or nil for null.
+  mutating func optionalString() throws -> String? {
+    guard try peek() == UInt8(ascii: "n") else { return try string() }
+    try null()
+    return nil
+  }
+
+  /// Digits with at most one point, a sign in front and an exponent behind, as Decimal's description has them.
+  static func isDecimal(_ text: String) -> Bool {
+    if text == "NaN" { return true }
+    guard text.utf8.count <= 400 else { return false }
+    var digits = 0
+    var exponentDigits: Int?
+    var hasPoint = false
+    var previous: UInt8 = 0
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"):
+        if exponentDigits == nil { digits += 1 } else { exponentDigits? += 1 }
+      case UInt8(ascii: "."):
+        guard !hasPoint, exponentDigits == nil else { return false }
+        hasPoint = true
+      case UInt8(ascii: "e"), UInt8(ascii: "E"):
+        guard exponentDigits == nil, digits > 0 else { return false }
+        exponentDigits = 0
+      case UInt8(ascii: "-"), UInt8(ascii: "+"):
+        guard previous == 0 || previous | 0x20 == UInt8(ascii: "e") else { return false }
+      default: return false
+      }
+      previous = byte
+    }
+    return digits > 0 && exponentDigits != 0
+  }
+}
+
+// MARK: Objects
+
+/// What rows of one kind have in common.
+struct PolicyShape: Hashable {
+  var side: PolicyObjectID.Side
+  var entity: String
+  /// In ascending order when we write; in any order when we read.
+  var columns: [String]
+}
+
+/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried first.
+struct PolicyShapes {
+  private(set) var shapes: [PolicyShape] = []
+  private var last: [PolicyObjectID.Side: Int] = [:]
+  private var numbers: [PolicyShape: Int] = [:]
+
+  /// The number of an object's shape, counted from 0.
+  mutating func number(of object: PolicyObject) -> Int {
+    if let number = last[object.id.side] {
+      let shape = shapes[number]
+      if shape.entity == object.id.entity, shape.columns.count == object.values.count,
+        shape.columns.allSatisfy({ object.values[$0] != nil })
+      {
+        return number
+      }
+    }
+    let shape = PolicyShape(side: object.id.side, entity: object.id.entity, columns: object.values.keys.sorted())
+    let number = numbers[shape] ?? shapes.count
+    if number == shapes.count {
+      shapes.append(shape)
+      numbers[shape] = number
+    }
+    last[object.id.side] = number
+    return number
+  }
+}
+
+extension JSONWriter {
+  private mutating func row(_ object: PolicyObject, _ shapes: inout PolicyShapes) {
+    let number = shapes.number(of: object)
+    byte("[")
+    integer(Int64(number))
+    byte(",")
+    integer(object.id.key)
+    for column in shapes.shapes[number].columns {
+      byte(",")
+      value(object.values[column] ?? .null)
+    }
+    byte("]")
+  }
+
+  /// `"rows":[…],"shapes":[…]`: shapes are known only when all rows are written.
+  mutating func objects(_ objects: some Sequence<PolicyObject>) {
+    var shapes = PolicyShapes()
+    raw("\"rows\":[")
+    var isFirst = true
+    for object in objects {
+      comma(&isFirst)
+      row(object, &shapes)
+    }
+    raw("],")
+    self.shapes(shapes)
+  }
+
+  private mutating func shapes(_ shapes: PolicyShapes) {
+    raw("\"shapes\":[")
+    var isFirst = true
+    for shape in shapes.shapes {
+      comma(&isFirst)
+      byte("[")
+      side(shape.side)
+      byte(",")
+      string(shape.entity)
+      byte(",")
+      list(shape.columns)
+      byte("]")
+    }
+    byte("]")
+  }
+
+  mutating func list(_ texts: [String]) {
+    byte("[")
+    var isFirst = true
+    for text in texts {
+      comma(&isFirst)
+      string(text)
+    }
+    byte("]")
+  }
+}
+
+extension JSONReader {
+  mutating func shapes() throws -> [PolicyShape] {
+    var shapes: [PolicyShape] = []
+    try array { reader in
+      var shape = PolicyShape(side: .source, entity: "", columns: [])
+      var position = 0
+      try reader.array { reader in
+        switch position {
+        case 0: shape.side = try reader.side()
+        case 1: shape.entity = try reader.string()
+        case 2: shape.columns = try reader.strings()
+        default: throw reader.fault("a shape is [side, entity, columns]")
+        }
+        position += 1
+      }
+      guard position == 3, Set(shape.columns).count == shape.columns.count else {
+        throw reader.fault("a shape is [side, entity, columns], each column once")
+      }
+      shapes.append(shape)
+    }
+    return shapes
+  }
+
+  /// Rows of `shape, key, value, …`.
+  mutating func objects(_ shapes: [PolicyShape]) throws -> [PolicyObject] {
+    var objects: [PolicyObject] = []
+    try array { reader in
+      var row = PolicyRow(shapes)
+      try reader.array { reader in try row.read(&reader) }
+      objects.append(try row.object(reader))
+    }
+    return objects
+  }
+}
+
+/// A row while it is read, element by element.
+struct PolicyRow {
+  private let shapes: [PolicyShape]
+  private var shape: PolicyShape?
+  private var key: Int64 = 0
+  private var position = 0
+  private var values: [String: PolicyValue] = [:]
+
+  init(_ shapes: [PolicyShape]) { self.shapes = shapes }
+
+  mutating func read(_ reader: inout JSONReader) throws {
+    switch position {
+    case 0:
+      let number = try reader.integer()
+      guard number >= 0, number < shapes.count else { throw reader.fault("no shape has the number \(number)") }
+      shape = shapes[Int(number)]
+      values.reserveCapacity(shape?.columns.count ?? 0)
+    case 1: key = try reader.integer()
+    default:
+      guard let columns = shape?.columns, position - 2 < columns.count else {
+        throw reader.fault("a row has more values than its shape has columns")
+      }
+      values[columns[position - 2]] = try reader.value()
+    }
+    position += 1
+  }
+
+  func object(_ reader: JSONReader) throws -> PolicyObject {
+    guard let shape, position == shape.columns.count + 2 else {
+      throw reader.fault("a row has fewer values than its shape has columns")
+    }
+    return PolicyObject(id: PolicyObjectID(side: shape.side, entity: shape.entity, key: key), values: values)
+  }
+}

@@ -1,0 +1,60 @@
+// What a program writes to standard error, line by line: passed on for the journal as far as it is bounded, and the last lines
+// kept for the error message. A program that writes without end is not held up, but only its beginning is passed on.
+
+/// Lines of a program's standard error.
+struct DiagnosticLines {
+  /// Bytes of one line; the rest of it is left out.
+  static let lineLimit = 4096
+  /// Bytes that are passed on per program.
+  static let totalLimit = 256 << 10
+  /// Lines that an error quotes.
+  static let lastCount = 10
+
+  /// Has the program closed it?
+  var isClosed = false
+  /// The last lines, oldest first.
+  private(set) var last: [String] = []
+  private let observer: (String) -> Void
+  private var line: [UInt8] = []
+  private var isCut = false
+  private var total = 0
+  private var isFlood = false
+
+  init(_ observer: @escaping (String) -> Void) { self.observer = observer }
+
+  mutating func add(_ bytes: some Sequence<UInt8>) {
+    for byte in bytes {
+      if byte == UInt8(ascii: "\n") {
+        finishLine()
+      } else if line.count < Self.lineLimit {
+        line.append(byte)
+      } else {
+        isCut = true
+      }
+    }
+  }
+
+  /// The program is gone: what stands in the last line without its end.
+  mutating func finish() {
+    if !line.isEmpty { finishLine() }
+  }
+
+  private mutating func finishLine() {
+    if line.last == UInt8(ascii: "\r") { line.removeLast() }
+    let text = String(decoding: line, as: UTF8.self) + (isCut ? " … (cut)" : "")
+    let size = line.count
+    line.removeAll(keepingCapacity: true)
+    isCut = false
+    guard !text.isEmpty else { return }
+    last.append(text)
+    if last.count > Self.lastCount { last.removeFirst() }
+    guard !isFlood else { return }
+    total += size + 1
+    if total > Self.totalLimit {
+      isFlood = true
+      observer("… (the program writes more than \(Self.totalLimit >> 10) KiB; the rest is left out)")
+    } else {
+      observer(text)
+    }
+  }
+}

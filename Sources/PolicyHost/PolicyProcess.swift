@@ -1,0 +1,262 @@
+// One running policy program: started through swift-subprocess with pipes of our own, in a process group of its own, and ended
+// with the whole group. The library's `run` is asynchronous and lives in a task on a thread of its own; the engine's thread
+// blocks, and never waits for Swift's pool, whose few threads it may be holding. The task keeps the ended program unreaped
+// until the group has been killed: until then nobody else can have its number.
+
+import CLinux
+import Dispatch
+import Glibc
+import Subprocess
+import Synchronization
+import SystemPackage
+
+/// A started program and our ends of its pipes.
+final class PolicyProcess {
+  /// How a program ended.
+  enum End: Sendable, Hashable {
+    case exit(Int32)
+    case signal(Int32)
+    case unknown
+  }
+
+  /// Our ends: nonblocking, closed on exec.
+  private(set) var input: Int32
+  let output: Int32
+  let error: Int32
+  /// Readable when the program has ended; -1 where the kernel has none.
+  let descriptor: Int32
+  private let number: pid_t
+  private let state: ProcessState
+  private var end: End?
+
+  private init(_ state: ProcessState, number: pid_t, descriptor: Int32, ours: PolicyPipes.Ends) {
+    self.state = state
+    self.number = number
+    self.descriptor = descriptor
+    input = ours.input
+    output = ours.output
+    error = ours.error
+  }
+
+  /// Starts a program; `arguments` begin with its name.
+  static func start(
+    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64
+  ) throws -> PolicyProcess {
+    let pipes = try PolicyPipes()
+    let state = ProcessState()
+    var options = PlatformOptions()
+    options.processGroupID = 0
+    var variables: [Environment.Key: String] = [:]
+    for (name, value) in environment {
+      if let key = Environment.Key(rawValue: name) { variables[key] = value }
+    }
+    let configuration = Configuration(
+      executable: .path(executable),
+      arguments: Arguments(executablePathOverride: arguments.first, remainingValues: Array(arguments.dropFirst())),
+      environment: .custom(variables), workingDirectory: "/", platformOptions: options)
+    let theirs = pipes.theirs
+    Task(executorPreference: ProcessThread.shared) {
+      do {
+        let result = try await Subprocess.run(
+          configuration,
+          input: .fileDescriptor(FileDescriptor(rawValue: theirs.input), closeAfterSpawningProcess: true),
+          output: .fileDescriptor(FileDescriptor(rawValue: theirs.output), closeAfterSpawningProcess: true),
+          error: .fileDescriptor(FileDescriptor(rawValue: theirs.error), closeAfterSpawningProcess: true)
+        ) { execution in
+          state.started(execution.processIdentifier)
+          await state.release()
+        }
+        switch result.terminationStatus {
+        case .exited(let code): state.ended(.exit(code))
+        case .signaled(let signal): state.ended(.signal(signal))
+        }
+      } catch {
+        state.failed(error)
+      }
+    }
+    let number: pid_t
+    let descriptor: Int32
+    do {
+      (number, descriptor) = try state.waitForStart()
+    } catch {
+      pipes.closeOurs()
+      throw error
+    }
+    let process = PolicyProcess(state, number: number, descriptor: descriptor, ours: pipes.ours)
+    // The program may be at work already, but not at ours: its first message comes later.
+    if clinux_limit_process(number, UInt64(max(memory, 0))) < 0, errno != ESRCH {
+      let code = Errno(rawValue: errno)
+      process.finish(waiting: .zero)
+      throw code
+    }
+    return process
+  }
+
+  /// No more input: a program that keeps to the protocol ends now.
+  func closeInput() {
+    if input >= 0 { close(input) }
+    input = -1
+  }
+
+  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Says how it ended.
+  @discardableResult
+  func finish(waiting: Duration) -> End {
+    if let end { return end }
+    closeInput()
+    hasEnded(within: waiting)
+    kill(-number, SIGKILL)
+    state.letGo()
+    let result = state.waitForEnd(seconds: 10)
+    end = result
+    return result
+  }
+
+  /// Has it ended, or does it within this time?
+  @discardableResult
+  func hasEnded(within time: Duration) -> Bool {
+    guard descriptor >= 0, end == nil else { return end != nil }
+    var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    return poll(&waited, 1, Int32(clamping: time.milliseconds)) > 0
+  }
+
+  deinit {
+    finish(waiting: .zero)
+    for end in [output, error, descriptor] where end >= 0 { close(end) }
+  }
+}
+
+extension Duration {
+  /// Whole milliseconds, rounded up.
+  var milliseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+    return overflow ? .max : product + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+  }
+}
+
+/// Three pipes, from both sides.
+private struct PolicyPipes {
+  struct Ends {
+    var input: Int32 = -1
+    var output: Int32 = -1
+    var error: Int32 = -1
+  }
+
+  var ours = Ends()
+  var theirs = Ends()
+
+  init() throws {
+    do {
+      (theirs.input, ours.input) = try Self.pipe(nonblocking: 1)
+      (ours.output, theirs.output) = try Self.pipe(nonblocking: 0)
+      (ours.error, theirs.error) = try Self.pipe(nonblocking: 0)
+    } catch {
+      closeOurs()
+      for end in [theirs.input, theirs.output, theirs.error] where end >= 0 { close(end) }
+      throw error
+    }
+  }
+
+  func closeOurs() {
+    for end in [ours.input, ours.output, ours.error] where end >= 0 { close(end) }
+  }
+
+  private static func pipe(nonblocking: Int) throws -> (Int32, Int32) {
+    var ends: [Int32] = [-1, -1]
+    guard clinux_pipe(&ends) == 0 else { throw Errno(rawValue: errno) }
+    guard fcntl(ends[nonblocking], F_SETFL, O_NONBLOCK) == 0 else {
+      let code = Errno(rawValue: errno)
+      close(ends[0])
+      close(ends[1])
+      throw code
+    }
+    return (ends[0], ends[1])
+  }
+}
+
+/// What the task and the engine's thread know of a program together.
+private final class ProcessState: Sendable {
+  private enum Start {
+    case running(pid_t, descriptor: Int32)
+    case failed(any Error)
+  }
+
+  private struct Facts {
+    var start: Start?
+    var end: PolicyProcess.End = .unknown
+    var isReleased = false
+    var waiting: CheckedContinuation<Void, Never>?
+  }
+
+  private let facts = Mutex(Facts())
+  private let start = DispatchSemaphore(value: 0)
+  private let end = DispatchSemaphore(value: 0)
+
+  // Called by the task.
+
+  func started(_ identifier: ProcessIdentifier) {
+    // The library closes its descriptor when it has reaped the program; ours is for us to close.
+    let descriptor = identifier.processDescriptor >= 0 ? fcntl(identifier.processDescriptor, F_DUPFD_CLOEXEC, 0) : -1
+    facts.withLock { $0.start = .running(identifier.value, descriptor: descriptor) }
+    start.signal()
+  }
+
+  func failed(_ error: any Error) {
+    facts.withLock { facts in
+      if facts.start == nil { facts.start = .failed(error) }
+    }
+    start.signal()
+    end.signal()
+  }
+
+  func ended(_ how: PolicyProcess.End) {
+    facts.withLock { $0.end = how }
+    end.signal()
+  }
+
+  func release() async {
+    await withCheckedContinuation { continuation in
+      let isReleased = facts.withLock { facts in
+        if !facts.isReleased { facts.waiting = continuation }
+        return facts.isReleased
+      }
+      if isReleased { continuation.resume() }
+    }
+  }
+
+  // Called by the engine's thread.
+
+  func waitForStart() throws -> (pid_t, Int32) {
+    start.wait()
+    switch facts.withLock({ $0.start }) {
+    case .running(let number, let descriptor): return (number, descriptor)
+    case .failed(let error): throw error
+    case nil: throw Errno.noSuchProcess
+    }
+  }
+
+  func letGo() {
+    let waiting = facts.withLock { facts in
+      facts.isReleased = true
+      defer { facts.waiting = nil }
+      return facts.waiting
+    }
+    waiting?.resume()
+  }
+
+  func waitForEnd(seconds: Int) -> PolicyProcess.End {
+    _ = end.wait(timeout: .now() + .seconds(seconds))
+    return facts.withLock { $0.end }
+  }
+}
+
+/// The thread on which the tasks of all policy programs run: they only start and reap.
+private final class ProcessThread: TaskExecutor {
+  static let shared = ProcessThread()
+  private let queue = DispatchQueue(label: "policy programs")
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}

@@ -1,0 +1,148 @@
+// Which program has which policy, and opening it. The engine asks by the class name that the mapping model has; how a program is
+// started and talked to stands in PolicyProcess and ProgramConversation.
+
+import Diagnostics
+import Glibc
+import MigrationPolicy
+import SystemPackage
+
+/// A program that has a policy, and what it may use.
+package struct PolicyBinding: Sendable, Hashable {
+  /// Program and arguments. A program without `/` is looked for in PATH; else the path is absolute.
+  package var command: [String]
+  /// Time, memory, message size.
+  package var limits: PolicyLimits
+
+  /// Binds a command.
+  package init(command: [String], limits: PolicyLimits = PolicyLimits()) {
+    self.command = command
+    self.limits = limits
+  }
+}
+
+/// Policies in programs of their own, bound by class name.
+package struct PolicyPrograms: PolicyProvider, Sendable {
+  /// By class name, with or without module.
+  private let bindings: [String: PolicyBinding]
+  private let observer: @Sendable (_ mapping: String, _ line: String) -> Void
+  private let isStopped: @Sendable () -> Bool
+
+  /// Binds programs; `observer` gets every line that a program writes to standard error, `isStopped` ends a wait early.
+  package init(
+    _ bindings: [String: PolicyBinding], isStopped: @escaping @Sendable () -> Bool = { false },
+    observer: @escaping @Sendable (_ mapping: String, _ line: String) -> Void = { _, _ in }
+  ) {
+    self.bindings = bindings
+    self.isStopped = isStopped
+    self.observer = observer
+  }
+
+  package func isBound(_ policy: String) -> Bool { !names(for: policy).isEmpty }
+
+  /// Names of the bindings that fit a class: the very name alone, else names that agree where one of the two has no module.
+  private func names(for policy: String) -> [String] {
+    if bindings[policy] != nil { return [policy] }
+    let bare = PolicyClassName.bare(policy)
+    return bindings.keys.filter { name in
+      PolicyClassName.bare(name) == bare && (name == bare || policy == bare)
+    }.sorted()
+  }
+
+  /// The binding of a class. Throws where there is none, or where the name alone does not tell which.
+  package func binding(for policy: String) throws -> PolicyBinding {
+    let names = names(for: policy)
+    guard let name = names.first, let binding = bindings[name] else {
+      throw HopdError(
+        .policyUnusable, "no program is bound to the policy \(policy)",
+        hint: "bind one with --policy \(PolicyClassName.bare(policy))=/path/to/program (docs/POLICIES.md)")
+    }
+    guard names.count == 1 else {
+      throw HopdError(
+        .policyUnusable, "several programs are bound to the policy \(policy): \(names.joined(separator: ", "))",
+        hint: "bind one to the name \(policy) itself")
+    }
+    return binding
+  }
+
+  /// Is the class bound to a program that can be started? For plans: nothing is started.
+  package func check(_ policy: String) throws {
+    _ = try executable(of: try binding(for: policy), policy: policy)
+  }
+
+  package func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation {
+    let binding = try binding(for: introduction.policy)
+    let executable = try executable(of: binding, policy: introduction.policy)
+    let environment = Self.environment(introduction)
+    let process: PolicyProcess
+    do {
+      process = try PolicyProcess.start(
+        executable, arguments: binding.command, environment: environment, memory: binding.limits.memory)
+    } catch {
+      throw HopdError(
+        .policyUnusable, "the program of the policy \(introduction.policy) cannot be started: \(executable.printable)",
+        cause: error, hint: "a script needs a first line such as #!/usr/bin/python3 whose program exists")
+    }
+    let mapping = introduction.mapping
+    let exchange = PolicyExchange(
+      process, limits: binding.limits, isStopped: isStopped, observer: { [observer] in observer(mapping, $0) })
+    let conversation = ProgramConversation(introduction, command: binding.command, exchange: exchange)
+    do {
+      try conversation.introduce()
+    } catch {
+      conversation.close()
+      throw error
+    }
+    return conversation
+  }
+
+  /// What a program finds in its environment: nothing of ours but where programs and languages are, and what it is there for.
+  private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
+    [
+      "PATH": searchPath, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",
+      "HOPD_POLICY": introduction.policy, "HOPD_MAPPING": introduction.mapping,
+      // A Swift program that traps would otherwise spend seconds on a backtrace that nobody reads.
+      "SWIFT_BACKTRACE": "enable=no",
+    ].filter { !$0.value.utf8.contains(0) }
+  }
+
+  private static var searchPath: String {
+    getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+  }
+
+  // MARK: The program's file
+
+  private func executable(of binding: PolicyBinding, policy: String) throws -> FilePath {
+    func unusable(_ message: String, hint: String) -> HopdError {
+      HopdError(.policyUnusable, "the program of the policy \(policy) \(message)", hint: hint)
+    }
+    guard let name = binding.command.first, !name.isEmpty, !binding.command.contains(where: { $0.utf8.contains(0) })
+    else {
+      throw unusable("is not named", hint: "a command is a list: [\"/path/to/program\", \"argument\"]")
+    }
+    guard name.utf8.contains(UInt8(ascii: "/")) else {
+      for folder in Self.searchPath.split(separator: ":") where folder.hasPrefix("/") {
+        let path = FilePath(String(folder)).appending(name)
+        if Self.isProgram(path) { return path }
+      }
+      throw unusable("\(name) is nowhere in PATH", hint: "give its whole path")
+    }
+    let path = FilePath(name)
+    guard path.isAbsolute else {
+      throw unusable("has a relative path: \(path.printable)", hint: "policies run in /: give the whole path")
+    }
+    guard path.withPlatformString({ access($0, F_OK) }) == 0 else {
+      throw unusable("does not exist: \(path.printable)", hint: "correct the path, or install the program")
+    }
+    guard Self.isProgram(path) else {
+      throw unusable("is not an executable file: \(path.printable)", hint: "chmod +x \(path.printable)")
+    }
+    return path
+  }
+
+  private static func isProgram(_ path: FilePath) -> Bool {
+    path.withPlatformString { path in
+      var status = stat()
+      return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// The engine's side of the protocol: introduction, then call by call until the reply, questions answered in between. Whatever
+// goes wrong becomes an error that says which policy, which hook, what the program last wrote, and what to do.
+
+import Diagnostics
+import Glibc
+import MigrationPolicy
+
+/// A conversation with a policy program.
+final class ProgramConversation: PolicyConversation {
+  private let introduction: PolicyIntroduction
+  private let command: [String]
+  private let exchange: PolicyExchange
+  private var isOver = false
+
+  init(_ introduction: PolicyIntroduction, command: [String], exchange: PolicyExchange) {
+    self.introduction = introduction
+    self.command = command
+    self.exchange = exchange
+  }
+
+  /// Says who we are and hears who answers.
+  func introduce() throws {
+    var time = exchange.limits.timeout
+    let hook = "its introduction"
+    let json = try send(.introduction(version: PolicyWire.version, introduction), during: nil, hook, &time)
+    switch try decode(json, during: nil, hook) {
+    case .hello(PolicyWire.version): return
+    case .hello(let version):
+      throw fail(
+        .policyProtocol, "speaks version \(version) of the protocol, hopd version \(PolicyWire.version)",
+        hint: "install the policy library that came with this hopd")
+    case .reply(.failed(let reason)): throw fail(.policyProgramFailed, "refused to begin: \(reason)")
+    default: throw fail(.policyProtocol, "answered the introduction with something else than its hello")
+    }
+  }
+
+  func call(
+    _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyReply {
+    guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
+    // Time that the engine takes for its answers is not the program's.
+    var time = exchange.limits.timeout
+    var json = try send(.call(call, keys: keys), during: call, call.hook, &time)
+    while true {
+      switch try decode(json, during: call, call.hook) {
+      case .request(let request):
+        let answer: PolicyAnswer
+        do {
+          answer = try answering(request)
+        } catch {
+          close()
+          throw error
+        }
+        json = try send(.answer(answer), during: call, call.hook, &time)
+      case .reply(let reply): return try checked(reply, to: call)
+      case .hello: throw fail(.policyProtocol, "said hello in the middle of \(call.hook)")
+      }
+    }
+  }
+
+  private func checked(_ reply: PolicyReply, to call: PolicyCall) throws -> PolicyReply {
+    switch (call, reply) {
+    case (_, .failed(let reason)):
+      throw fail(
+        .policyProgramFailed, "failed in \(call.hook): \(reason)",
+        hint: "the store is unchanged; correct the policy or the data")
+    case (.method(let selector, let arguments), .results(let results)):
+      guard results.count == arguments.count else {
+        throw fail(.policyProtocol, "gave \(results.count) results for \(arguments.count) calls of \(selector)")
+      }
+      return reply
+    case (.method, .done), (_, .results):
+      throw fail(.policyProtocol, "ended \(call.hook) with a reply that belongs to another call")
+    case (_, .done): return reply
+    }
+  }
+
+  func close() {
+    guard !isOver else { return }
+    isOver = true
+    exchange.process.finish(waiting: .seconds(1))
+    exchange.drain()
+  }
+
+  // MARK: Messages
+
+  private func send(
+    _ message: PolicyEngineMessage, during call: PolicyCall?, _ hook: String, _ time: inout Duration
+  ) throws -> [UInt8] {
+    guard let frame = PolicyWire.encode(message), frame.count <= exchange.limits.messageBytes else {
+      throw fail(
+        .policyLimit, "would get a message beyond the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
+        hint: "raise the policy's message limit: rows with large binary values travel whole")
+    }
+    do {
+      return try exchange.exchange(frame, time: &time)
+    } catch {
+      throw explain(error, hook)
+    }
+  }
+
+  private func decode(_ json: [UInt8], during call: PolicyCall?, _ hook: String) throws -> PolicyProgramMessage {
+    do {
+      return try PolicyWire.decodeProgram(json, during: call)
+    } catch {
+      throw fail(
+        .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
+        hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
+    }
+  }
+
+  // MARK: Failures
+
+  private func explain(_ failure: ExchangeFailure, _ hook: String) -> HopdError {
+    switch failure {
+    case .timeout:
+      return fail(
+        .policyLimit, "took longer than \(exchange.limits.timeout) in \(hook)",
+        hint: "raise the policy's timeout, or look for an endless loop or a wait in it")
+    case .tooLong(_, looksLikeText: true), .outOfTurn:
+      return fail(
+        .policyProtocol, "wrote something to standard output in \(hook) that is no message",
+        hint: "standard output belongs to the protocol: write to standard error, or use the manager's log")
+    case .tooLong(let length, looksLikeText: false):
+      return fail(
+        .policyLimit, "announced a message of \(length) bytes in \(hook); \(exchange.limits.messageBytes) are allowed",
+        hint: "raise the policy's message limit, or send changes in smaller parts")
+    case .stopped:
+      close()
+      return HopdError(.interrupted, "stopped while the policy \(introduction.policy) was at work")
+    case .system(let code):
+      close()
+      return HopdError(.inputOutput, "a pipe to the policy \(introduction.policy) failed: error \(code)")
+    case .ended: return ended(in: hook)
+    }
+  }
+
+  private func ended(in hook: String) -> HopdError {
+    let byItself = exchange.process.hasEnded(within: .seconds(1))
+    guard byItself else { return fail(.policyProgramFailed, "closed its standard output in \(hook)") }
+    switch exchange.process.finish(waiting: .zero) {
+    case .exit(127), .exit(126):
+      return fail(.policyProgramFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
+    case .exit(let code): return fail(.policyProgramFailed, "ended in \(hook) with exit status \(code)")
+    case .signal(SIGKILL):
+      return fail(
+        .policyProgramFailed, "was killed in \(hook)", hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
+      )
+    case .signal(let signal):
+      return fail(
+        .policyProgramFailed, "crashed in \(hook) with signal \(signal)\(Self.names[signal].map { " (\($0))" } ?? "")",
+        hint: "a policy that has used up its \(exchange.limits.memory >> 20) MiB of memory may end so, too")
+    case .unknown: return fail(.policyProgramFailed, "ended in \(hook)")
+    }
+  }
+
+  private static let names: [Int32: String] = [
+    SIGSEGV: "SIGSEGV", SIGABRT: "SIGABRT", SIGILL: "SIGILL", SIGTRAP: "SIGTRAP", SIGBUS: "SIGBUS", SIGFPE: "SIGFPE",
+    SIGTERM: "SIGTERM", SIGPIPE: "SIGPIPE", SIGSYS: "SIGSYS",
+  ]
+
+  private var commandLine: String { command.joined(separator: " ") }
+
+  /// Ends the program and says why, with what it last wrote.
+  private func fail(_ code: HopdError.Code, _ what: String, hint: String? = nil) -> HopdError {
+    if !isOver {
+      isOver = true
+      exchange.process.finish(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
+      exchange.drain()
+    }
+    var error = HopdError(
+      code, "the policy \(introduction.policy) of the mapping \(introduction.mapping) \(what)",
+      at: Place(entity: introduction.destination ?? introduction.source),
+      hint: hint ?? "its program is \(commandLine)")
+    error.reasons = exchange.diagnostics.last.map { HopdError(code, "it wrote: \($0)") }
+    return error
+  }
+}
+
+extension PolicyCall {
+  /// The hook, as an author knows it.
+  var hook: String {
+    switch self {
+    case .begin: "begin"
+    case .method(let selector, _): "the method \(selector)"
+    case .createDestinationInstances: "createDestinationInstances"
+    case .endInstanceCreation: "endInstanceCreation"
+    case .createRelationships: "createRelationships"
+    case .endRelationshipCreation: "endRelationshipCreation"
+    case .performCustomValidation: "performCustomValidation"
+    case .end: "end"
+    }
+  }
+}

@@ -1,0 +1,231 @@
+// Where each key of a TOML file stands. The TOML parser checks the text and gives the values, but not their places;
+// this scanner gives the places, and nothing but places, of a text that the parser has accepted. Were it wrong, an
+// error would name a wrong line, and no value would change.
+
+/// Line and column, both from 1.
+package struct SourcePosition: Hashable, Sendable {
+  package var line: Int
+  package var column: Int
+}
+
+/// A step on the way to a value.
+package enum KeyStep: Hashable, Sendable {
+  case key(String)
+  case index(Int)
+}
+
+/// Positions of all keys of one TOML text.
+package struct KeyPositions {
+  /// By the way to the value.
+  package private(set) var positions: [[KeyStep]: SourcePosition] = [:]
+
+  private let bytes: [UInt8]
+  private var index = 0
+  private var line = 1
+  private var lineStart = 0
+  /// How many tables each array of tables has so far.
+  private var arrayCounts: [[KeyStep]: Int] = [:]
+  /// Nesting of arrays and inline tables; the parser allows 256.
+  private static let deepest = 300
+
+  /// Scans a text.
+  package init(_ text: String) {
+    bytes = Array(text.utf8)
+    var table: [KeyStep] = []
+    while index < bytes.count {
+      skipBlank(newlines: true)
+      guard let byte = peek() else { break }
+      if byte == UInt8(ascii: "[") {
+        table = header()
+      } else {
+        assignment(in: table, depth: 0)
+      }
+      skipLine()
+    }
+  }
+
+  /// `[a.b]` or `[[a.b]]`; gives the path that the keys below it belong to.
+  private mutating func header() -> [KeyStep] {
+    let position = here
+    advance()
+    let isArray = peek() == UInt8(ascii: "[")
+    if isArray { advance() }
+    let names = dottedKey()
+    var path: [KeyStep] = []
+    for (offset, name) in names.enumerated() {
+      path.append(.key(name.text))
+      if isArray, offset == names.count - 1 {
+        let number = arrayCounts[path, default: -1] + 1
+        arrayCounts[path] = number
+        if positions[path] == nil { positions[path] = position }
+        path.append(.index(number))
+      } else if let number = arrayCounts[path] {
+        path.append(.index(number))  // A table below the newest element of an array of tables.
+      }
+    }
+    if positions[path] == nil { positions[path] = position }
+    return path
+  }
+
+  /// `a.b = value`.
+  private mutating func assignment(in table: [KeyStep], depth: Int) {
+    var path = table
+    for name in dottedKey() {
+      path.append(.key(name.text))
+      if positions[path] == nil { positions[path] = name.position }
+    }
+    skipBlank(newlines: false)
+    if peek() == UInt8(ascii: "=") { advance() }
+    skipBlank(newlines: false)
+    value(at: path, depth: depth)
+  }
+
+  private mutating func value(at path: [KeyStep], depth: Int) {
+    guard depth < Self.deepest, let byte = peek() else { return }
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "'"): _ = quoted()
+    case UInt8(ascii: "["):
+      advance()
+      var number = 0
+      while true {
+        skipBlank(newlines: true)
+        guard let next = peek(), next != UInt8(ascii: "]") else { break }
+        let start = index
+        let element = path + [.index(number)]
+        positions[element] = here
+        value(at: element, depth: depth + 1)
+        number += 1
+        skipBlank(newlines: true)
+        if peek() == UInt8(ascii: ",") { advance() }
+        if index == start { return }
+      }
+      advance()
+    case UInt8(ascii: "{"):
+      advance()
+      while true {
+        skipBlank(newlines: true)
+        guard let next = peek(), next != UInt8(ascii: "}") else { break }
+        let start = index
+        assignment(in: path, depth: depth + 1)
+        skipBlank(newlines: true)
+        if peek() == UInt8(ascii: ",") { advance() }
+        if index == start { return }
+      }
+      advance()
+    default:
+      while let next = peek(), !",]}#\n\r".utf8.contains(next) { advance() }
+    }
+  }
+
+  private mutating func dottedKey() -> [(text: String, position: SourcePosition)] {
+    var names: [(String, SourcePosition)] = []
+    while true {
+      skipBlank(newlines: false)
+      guard let byte = peek() else { return names }
+      let position = here
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        names.append((quoted(), position))
+      } else {
+        let start = index
+        while let next = peek(), !" \t.=]\n\r".utf8.contains(next) { advance() }
+        names.append((String(decoding: bytes[start..<index], as: UTF8.self), position))
+      }
+      skipBlank(newlines: false)
+      guard peek() == UInt8(ascii: ".") else { return names }
+      advance()
+    }
+  }
+
+  /// A string of one of the four kinds; escapes are resolved, because a key may be written with them.
+  private mutating func quoted() -> String {
+    guard let quote = peek() else { return "" }
+    let isLiteral = quote == UInt8(ascii: "'")
+    let triple = [quote, quote, quote]
+    let isLong = Array(bytes[index...].prefix(3)) == triple
+    for _ in 0..<(isLong ? 3 : 1) { advance() }
+    var content: [UInt8] = []
+    while let byte = peek() {
+      if byte == UInt8(ascii: "\\"), !isLiteral {
+        advance()
+        content += escaped()
+        continue
+      }
+      if byte == quote {
+        if !isLong {
+          advance()
+          break
+        }
+        if Array(bytes[index...].prefix(3)) == triple {
+          for _ in 0..<3 { advance() }
+          // Up to two quotes may stand before the closing three.
+          while peek() == quote { advance() }
+          break
+        }
+      }
+      content.append(byte)
+      advance()
+    }
+    return String(decoding: content, as: UTF8.self)
+  }
+
+  /// What follows a backslash.
+  private mutating func escaped() -> [UInt8] {
+    guard let byte = peek() else { return [] }
+    advance()
+    switch byte {
+    case UInt8(ascii: "n"): return [10]
+    case UInt8(ascii: "t"): return [9]
+    case UInt8(ascii: "r"): return [13]
+    case UInt8(ascii: "b"): return [8]
+    case UInt8(ascii: "f"): return [12]
+    case UInt8(ascii: "u"), UInt8(ascii: "U"):
+      let length = byte == UInt8(ascii: "u") ? 4 : 8
+      let digits = String(decoding: bytes[index...].prefix(length), as: UTF8.self)
+      for _ in 0..<length { advance() }
+      guard let value = UInt32(digits, radix: 16), let scalar = Unicode.Scalar(value) else { return [] }
+      return Array(String(Character(scalar)).utf8)
+    default: return [byte]
+    }
+  }
+
+  private var here: SourcePosition {
+    // Columns count characters, as the parser's own errors do.
+    let column = bytes[lineStart..<index].count(where: { $0 & 0xc0 != 0x80 }) + 1
+    return SourcePosition(line: line, column: column)
+  }
+
+  private func peek() -> UInt8? { index < bytes.count ? bytes[index] : nil }
+
+  private mutating func advance() {
+    guard index < bytes.count else { return }
+    let isNewline = bytes[index] == 10
+    index += 1
+    if isNewline {
+      line += 1
+      lineStart = index
+    }
+  }
+
+  private mutating func skipBlank(newlines: Bool) {
+    while let byte = peek() {
+      if byte == UInt8(ascii: "#") {
+        while let next = peek(), next != 10 {
+          _ = next
+          advance()
+        }
+      } else if byte == 32 || byte == 9 || (newlines && (byte == 10 || byte == 13)) {
+        advance()
+      } else {
+        return
+      }
+    }
+  }
+
+  private mutating func skipLine() {
+    while let byte = peek(), byte != 10 {
+      _ = byte
+      advance()
+    }
+    advance()
+  }
+}

@@ -1,0 +1,125 @@
+// What a migration over mapping models is told beside the models: programs for policies, rules for rows, and how much of the
+// work is shown.
+
+import ArgumentParser
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import MigrationPolicy
+import PolicyHost
+
+/// `--policy`, `--invalid-rows`, `--unmapped-entities`.
+struct MappingOptions: ParsableArguments {
+  @Option(
+    name: .customLong("policy"),
+    help: ArgumentHelp(
+      "The program that stands in for a migration policy class; may be repeated.",
+      discussion: "COMMAND is split into words as a shell does, with quotes and backslashes; nothing is expanded.",
+      valueName: "class=command"))
+  var policies: [PolicyBinding] = []
+
+  @Option(
+    name: .customLong("invalid-rows"),
+    help: ArgumentHelp(
+      "What becomes of rows that break the new version's rules: fail, skip, default, quarantine; may be repeated for entities.",
+      valueName: "rule|entity=rule"))
+  var invalidRows: [InvalidRowsArgument] = []
+
+  @Option(
+    name: .customLong("unmapped-entities"),
+    help: "What becomes of the rows of an entity that goes on while no entity mapping takes it.")
+  var unmappedEntities: UnmappedEntitiesRule?
+
+  func validate() throws {
+    var seen: Set<String> = []
+    for binding in policies where !seen.insert(binding.name).inserted {
+      throw ValidationError("--policy names \(binding.name) twice.")
+    }
+  }
+
+  /// The rule for invalid rows: that of the command line over that of the configuration.
+  func invalidRows(_ watch: Configuration.Watch?) -> InvalidRowsRules {
+    var rules = InvalidRowsRules()
+    if let migration = watch?.migration {
+      rules.standard = InvalidRowsRule(rawValue: migration.invalidRows.rawValue) ?? .fail
+      rules.byEntity = migration.invalidRowsByEntity.compactMapValues { InvalidRowsRule(rawValue: $0.rawValue) }
+    }
+    for argument in invalidRows {
+      if let entity = argument.entity { rules.byEntity[entity] = argument.rule } else { rules.standard = argument.rule }
+    }
+    return rules
+  }
+
+  func unmappedEntities(_ watch: Configuration.Watch?) -> UnmappedEntitiesRule {
+    unmappedEntities
+      ?? watch.flatMap { UnmappedEntitiesRule(rawValue: $0.migration.unmappedEntities.rawValue) } ?? .fail
+  }
+}
+
+/// CLASS=COMMAND.
+struct PolicyBinding: ExpressibleByArgument {
+  let name: String
+  let command: [String]
+
+  init?(argument: String) {
+    guard let sign = argument.firstIndex(of: "="),
+      let words = ShellWords.split(argument[argument.index(after: sign)...])
+    else { return nil }
+    name = String(argument[..<sign])
+    command = words
+    if name.isEmpty || words.first?.isEmpty != false { return nil }
+  }
+}
+
+/// RULE, or ENTITY=RULE.
+struct InvalidRowsArgument: ExpressibleByArgument {
+  let entity: String?
+  let rule: InvalidRowsRule
+
+  init?(argument: String) {
+    let sign = argument.lastIndex(of: "=")
+    let word = sign.map { argument[argument.index(after: $0)...] } ?? argument[...]
+    guard let rule = InvalidRowsRule(rawValue: String(word)), sign != argument.startIndex else { return nil }
+    self.rule = rule
+    entity = sign.map { String(argument[..<$0]) }
+  }
+}
+
+extension UnmappedEntitiesRule: ExpressibleByArgument {}
+
+/// A command line in words, without a shell: quotes and backslashes mean what they mean there, nothing else does.
+enum ShellWords {
+  /// The words; nil where a quote is not closed or a backslash has nothing behind it.
+  static func split(_ text: some StringProtocol) -> [String]? {
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    var isEscaped = false
+    for character in text {
+      if isEscaped {
+        // Inside double quotes a backslash only takes the meaning of these away.
+        if quote == "\"", !"\"\\$`".contains(character) { word = (word ?? "") + "\\" }
+        word = (word ?? "") + String(character)
+        isEscaped = false
+      } else if character == "\\", quote != "'" {
+        isEscaped = true
+      } else if let open = quote {
+        if character == open { quote = nil } else { word = (word ?? "") + String(character) }
+      } else if character == "'" || character == "\"" {
+        quote = character
+        word = word ?? ""
+      } else if character == " " || character == "\t" || character == "\n" {
+        if let done = word { words.append(done) }
+        word = nil
+      } else {
+        word = (word ?? "") + String(character)
+      }
+    }
+    guard !isEscaped, quote == nil else { return nil }
+    if let word { words.append(word) }
+    return words
+  }
+}

@@ -1,0 +1,111 @@
+// The result of a migration or a rehearsal, in sentences and as JSON.
+
+import Diagnostics
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreVerification
+import SystemPackage
+
+/// Tells how a run ended.
+struct MigrationOutput {
+  let output: OutputOptions
+
+  /// The report of a run that ended well; `verb` is what was done.
+  func show(
+    _ report: MigrationReport, verb: String, depth: VerificationDepth, warnings: [HopdError], isCopy: Bool
+  ) throws {
+    let path = report.store.printable
+    switch report.result {
+    case .current:
+      try output.line(
+        !isCopy
+          ? "current \(path): \(report.to), nothing to do"
+          : "current \(path): a copy of the store, which is \(report.to) already")
+    case .migrated, .completedBeforeCrash:
+      let rows = report.rows.values.reduce(Int64(0), &+)
+      let how = report.result == .completedBeforeCrash ? "finished by the run before" : Wording.duration(report.seconds)
+      try output.line(
+        "\(verb) \(path): \(report.from) → \(report.to), "
+          + "\(Wording.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
+      for drop in report.dropped {
+        try output.line(
+          "  dropped \(drop.entity).\(drop.property): \(Wording.count(drop.nonNull, "value", "values"))")
+      }
+      for table in report.clearedHistory where table.rows > 0 {
+        try output.line(
+          "  cleared \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
+      }
+      for hop in report.hops { for line in MigrationOutput.lines(hop.tallies) { try output.line("  \(line)") } }
+      if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
+    }
+    var shape = MigrateShape(
+      store: report.store.string, result: report.result == .current ? "current" : "migrated",
+      from: OrNull(wrappedValue: report.from), to: OrNull(wrappedValue: report.to),
+      backup: OrNull(wrappedValue: report.backup?.string), seconds: report.seconds,
+      verified: OrNull(
+        wrappedValue: report.checks.isEmpty
+          ? nil : MigrateShape.Verified(depth: depth.rawValue, checks: report.checks.map(CheckShape.init))))
+    shape.hops = report.hops.map {
+      MigrateShape.Hop(
+        source: $0.source, destination: $0.destination, kind: $0.kind, mappings: $0.mappings, rowsRead: $0.rowsRead,
+        rowsWritten: $0.rowsWritten, chunks: $0.chunks, seconds: $0.seconds, merged: $0.tallies.merged,
+        leftOut: $0.tallies.dropped, invalidRows: $0.tallies.invalidRows.map(MigrateShape.InvalidRows.init))
+    }
+    shape.rows = report.rows
+    shape.dropped = report.dropped.map {
+      MigrateShape.Dropped(
+        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: $0.property),
+        column: OrNull(wrappedValue: $0.column), table: $0.table, nonNull: $0.nonNull)
+    }
+    shape.dropped += report.clearedHistory.filter { $0.rows > 0 }.map {
+      MigrateShape.Dropped(
+        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: nil),
+        column: OrNull(wrappedValue: nil), table: $0.table, nonNull: $0.rows)
+    }
+    shape.peakMemory = report.peakMemory
+    shape.resumed = report.wasResumed
+    shape.storeUUID = report.storeUUID
+    shape.warnings = warnings.map(ErrorShape.init)
+    try output.object(shape)
+  }
+
+  /// What became of rows that make no object of their own.
+  static func lines(_ tallies: HopTallies) -> [String] {
+    tallies.merged.sorted { $0.key < $1.key }.map { "merged \(Wording.count($0.value, "row", "rows")) by \($0.key)" }
+      + tallies.dropped.sorted { $0.key < $1.key }.map {
+        "left out \(Wording.count($0.value, "row", "rows")) by \($0.key)"
+      }
+      + tallies.invalidRows.map { rows in
+        let what =
+          switch rows.rule {
+          case .fail, .skip: "skipped"
+          case .default: "gave the default to"
+          case .quarantine: "quarantined"
+          }
+        return "\(what) \(Wording.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
+          + "\(rows.code.rawValue)"
+      }
+  }
+
+  /// The end of a run that failed; `hint` may say what to do about it.
+  func fail(_ failure: MigrationFailure, store: FilePath, hint: (inout HopdError) -> Void) throws -> Never {
+    var error = failure.error
+    hint(&error)
+    StandardStreams.tell("hopctl: \(error)")
+    let isRefusal: Bool
+    switch failure.stage {
+    case .identify, .lock, .recover, .plan: isRefusal = true
+    case .migrate, .verify, .replace, .report: isRefusal = false
+    }
+    try output.object(
+      MigrateShape(
+        store: store.string,
+        result: isRefusal && error.code != .interrupted ? "refused" : "failed",
+        from: OrNull(wrappedValue: failure.from), to: OrNull(wrappedValue: failure.to),
+        backup: OrNull(wrappedValue: nil), seconds: 0, verified: OrNull(wrappedValue: nil),
+        storeUUID: failure.storeUUID, error: ErrorShape(error)))
+    throw Finished(status: error.code.exit)
+  }
+}

@@ -1,0 +1,57 @@
+// Statements and decisions on standard error, for whoever looks for the reason of something: `--verbose` or HOPD_LOG=debug shows
+// the SQL as it runs (as -com.apple.CoreData.SQLDebug), HOPD_LOG=trace each decision too (as MigrationDebug). No value of a
+// user's attribute is among them.
+
+import ArgumentParser
+import Diagnostics
+import Glibc
+import MigrationEngine
+import MigrationPipeline
+
+/// `--verbose`.
+struct VerboseOptions: ParsableArguments {
+  @Flag(
+    name: [.customShort("v"), .long],
+    help: "Show statements and timings on standard error; HOPD_LOG=trace shows each decision too.")
+  var verbose = false
+
+  /// How much is shown.
+  var level: NoteTeller.Level {
+    let named = getenv("HOPD_LOG").map { String(cString: $0) }.flatMap(NoteTeller.Level.init)
+    return max(verbose ? .debug : .none, named ?? .none)
+  }
+}
+
+/// Writes notes of the engine.
+struct NoteTeller {
+  /// What is shown, each with what stands before it.
+  enum Level: String, Comparable {
+    case none, debug, trace
+
+    static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+      switch self {
+      case .none: 0
+      case .debug: 1
+      case .trace: 2
+      }
+    }
+  }
+
+  let level: Level
+  let isQuiet: Bool
+
+  /// The line of a note; nil where it is not to be shown.
+  func line(_ note: HopNote) -> String? {
+    switch note {
+    case .statement(let sql, let seconds, let rows):
+      guard level >= .debug else { return nil }
+      let milliseconds = (seconds * 10_000).rounded() / 10
+      return "debug: \(milliseconds) ms\(rows.map { ", \($0) rows" } ?? ""): \(sql)"
+    case .decision(let sentence): return level >= .trace ? "trace: \(sentence)" : nil
+    case .policyOutput(let policy, let line):
+      return isQuiet ? nil : "policy \(policy): \(line)".escapingControls(keepingNewlines: false)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreVerification
+import SystemPackage
+
+/// `hopctl rehearse STORE`.
+struct RehearseCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rehearse", abstract: "Migrates and verifies a copy of a store, and throws it away.",
+    discussion: """
+      Everything that a migration does is done, policies included, and the report is the same; the store itself is only \
+      read, and nothing of the copy stays.
+      """)
+
+  @OptionGroup var store: StoreArgument
+  @OptionGroup var models: ModelOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup var scratch: ScratchOptions
+
+  @Option(help: "How thoroughly the result is verified.")
+  var verify: VerificationDepth?
+
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let location = try store.location()
+    let loaded = try models.load(for: location, withMappings: true)
+    output.warn(loaded.warnings)
+    // Nothing is replaced, so no record of a replacement is kept anywhere.
+    var request = try options.request(location, loaded, stateDirectory: "")
+    if let verify { request.verification = verify }
+    let bar = ProgressBar(output, notes: options.verbose.level)
+    let report: MigrationReport
+    do {
+      defer { bar.end() }
+      report = try MigrationPipeline().rehearse(request, scratch: scratch.directory, stop: StopOnSignals.start()) {
+        bar.show($0)
+      }
+    } catch {
+      bar.end()
+      try MigrationOutput(output: output).fail(error, store: location.database) { error in
+        if error.code == .interrupted { error.hint = "the store is as it was, and nothing is left of the copy" }
+      }
+    }
+    output.warn(report.warnings)
+    try MigrationOutput(output: output).show(
+      report, verb: "rehearsed", depth: request.verification, warnings: loaded.warnings + report.warnings,
+      isCopy: false)
+  }
+}

@@ -1,0 +1,72 @@
+// What plan, migrate and rehearse ask of the pipeline: the command line over the configuration over the defaults, the same for
+// all three, so that a plan and a rehearsal speak of the very migration that would run.
+
+import ArgumentParser
+import Diagnostics
+import HopdConfiguration
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import MigrationPolicy
+import PersistentStore
+import PolicyHost
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// Options of every command that plans a migration.
+struct RequestOptions: ParsableArguments {
+  @OptionGroup var target: TargetOptions
+  @OptionGroup var mapping: MappingOptions
+  @OptionGroup var verbose: VerboseOptions
+
+  /// The request for a store.
+  func request(
+    _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
+  ) throws -> MigrationRequest {
+    let watch = loaded.watch
+    var request = MigrationRequest(
+      location: location, catalog: loaded.catalog, target: target.target(watch), infer: watch?.infer ?? true,
+      naming: try target.naming(loaded), history: target.history(watch), stateDirectory: stateDirectory,
+      job: RequestOptions.jobName())
+    if let watch {
+      request.backup = BackupRule(
+        keep: watch.backup.keep, keepFor: watch.backup.keepFor, directory: watch.backup.directory)
+      request.verification = watch.migration.verify == .full ? .full : .quick
+      request.journalMode = ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep
+      request.engine.chunkTime = watch.migration.chunkTime
+      request.engine.chunkRowsMax = Int64(watch.migration.chunkRowsMax)
+    }
+    if let memory = loaded.memoryLimit { request.engine.memoryLimit = memory }
+    request.engine.invalidRows = mapping.invalidRows(watch)
+    request.unmappedEntities = mapping.unmappedEntities(watch)
+    request.policies = try mapping.programs(loaded.policies)
+    request.takesNotes = verbose.level > .none
+    return request
+  }
+
+  /// Short lower-case hex text: two runs never share one.
+  static func jobName() -> String {
+    let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+  }
+}
+
+/// `--scratch`.
+struct ScratchOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Where a copy that is thrown away is built: a private folder is made there.",
+      discussion: "Else $TMPDIR or /var/tmp. It needs about as much space as the migration."), completion: .directory)
+  var scratch: String?
+
+  var directory: FilePath? { scratch.map { FilePath($0) } }
+}
+
+extension MappingOptions {
+  /// The programs of policies: those of the command line over those of the configuration.
+  func programs(_ configured: [Configuration.Policy]) throws -> (any PolicyProvider)? {
+    nil
+  }
+}

@@ -1,0 +1,31 @@
+"""Entity migration policies for hopd: Core Data's hooks in Python.
+
+    from hopd_policy import EntityMigrationPolicy, run
+
+    class BookToBookPolicy(EntityMigrationPolicy):
+        def create_destination_instances(self, source, mapping, manager):
+            book = manager.insert_standard_instance(source)
+            book["title"] = source["title"].strip()
+
+    run(BookToBookPolicy)
+
+docs/POLICIES.md of hopd tells the rest. Nothing but the standard library is needed.
+"""
+
+from ._manager import EntityMapping, ManagedObject, MigrationManager, PolicyTable
+from ._policy import EntityMigrationPolicy, run
+from ._values import URI, Date, ObjectID, PolicyError, Transformable
+
+__all__ = [
+    "Date",
+    "EntityMapping",
+    "EntityMigrationPolicy",
+    "ManagedObject",
+    "MigrationManager",
+    "ObjectID",
+    "PolicyError",
+    "PolicyTable",
+    "Transformable",
+    "URI",
+    "run",
+]

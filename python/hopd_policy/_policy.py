@@ -1,0 +1,212 @@
+"""The base class of policies, and the loop that serves hopd: frames of JSON over standard input and output."""
+
+import gc
+import os
+import struct
+import sys
+import traceback
+
+from ._manager import ManagedObject, MigrationManager
+from ._values import ObjectID, PolicyError, dumps, loads
+
+PROTOCOL = 1
+
+
+class EntityMigrationPolicy:
+    """The hooks of one entity mapping, after NSEntityMigrationPolicy; the defaults do what Core Data's do.
+
+    One instance per entity mapping and migration; it may keep state between hooks.
+    """
+
+    def begin(self, mapping, manager):
+        """Called first."""
+
+    def create_destination_instances(self, source, mapping, manager):
+        """Makes what comes of a source; the default is default creation and association."""
+        manager.insert_standard_instance(source)
+
+    def end_instance_creation(self, mapping, manager):
+        """Called when every source was offered."""
+
+    def create_relationships(self, destination, mapping, manager):
+        """Called after hopd has set the relationships that the mapping has expressions for."""
+
+    def end_relationship_creation(self, mapping, manager):
+        """Called when every destination was offered."""
+
+    def perform_custom_validation(self, mapping, manager):
+        """Raises where the result is not acceptable; nothing is replaced then."""
+
+    def end(self, mapping, manager):
+        """Called last."""
+
+    def method(self, selector, arguments, manager):
+        """FUNCTION($entityPolicy, "hexFor:with:", a, b) of an attribute calls `hexFor_with(a, b)`."""
+        name = selector.rstrip(":").replace(":", "_")
+        function = None if name.startswith("_") else getattr(self, name, None)
+        if function is None:
+            raise PolicyError(f"the policy does not implement {selector} (a method {name})")
+        return function(*arguments)
+
+
+def run(*policies, named=None):
+    """Serves hopd until it is done. Policies go by the names of their classes, or by those in `named`."""
+    classes = {policy.__name__: policy for policy in policies}
+    classes.update(named or {})
+    # Standard output belongs to the protocol: what a policy prints goes to standard error, and so to the journal.
+    output = os.dup(1)
+    os.dup2(2, 1)
+    # What the start has made lives as long as the program; what a call makes is counted away when it ends.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+    _Session(classes, sys.stdin.buffer, output).serve()
+
+
+def _bare(name):
+    return name.rsplit(".", 1)[-1]
+
+
+class _Session:
+    def __init__(self, classes, input, output):
+        self.classes = classes
+        self.input = input
+        self.output = output
+
+    def read(self):
+        head = self.input.read(4)
+        if not head:
+            return None
+        if len(head) == 4:
+            (length,) = struct.unpack(">I", head)
+            body = self.input.read(length)
+            if len(body) == length:
+                return loads(body.decode("utf-8"))
+        raise PolicyError("the input ends within a message")
+
+    def write(self, message):
+        self.send(dumps(message))
+
+    def send(self, body):
+        frame = memoryview(struct.pack(">I", len(body)) + body)
+        while frame:
+            frame = frame[os.write(self.output, frame) :]
+
+    def ask(self, request):
+        self.write(request)
+        answer = self.read()
+        if answer is None:
+            raise PolicyError("hopd has gone")
+        return answer
+
+    def policy(self, name):
+        found = self.classes.get(name) or self.classes.get(_bare(name))
+        if found is None:
+            found = next((c for n, c in self.classes.items() if _bare(n) == name), None)
+        if found is None:
+            has = ", ".join(sorted(self.classes)) or "none"
+            raise PolicyError(f"this program has no policy {name}; it has {has}")
+        return found()
+
+    def serve(self):
+        first = self.read()
+        if first is None:
+            return
+        try:
+            if first.get("hello") != PROTOCOL:
+                raise PolicyError(f"hopd speaks version {first.get('hello')} of the protocol, this library {PROTOCOL}")
+            introduction = first["introduction"]
+            policy = self.policy(introduction["policy"])
+        except Exception as error:
+            self.write({"reply": "failed", "reason": _text(error)})
+            return
+        manager = MigrationManager(introduction, self.ask)
+        self.write({"hello": PROTOCOL})
+        while True:
+            message = self.read()
+            if message is None:
+                return
+            try:
+                reply = dumps(_call(policy, manager, message))
+            except Exception as error:
+                manager._abandon_call()
+                if not isinstance(error, PolicyError):
+                    traceback.print_exc()
+                reply = dumps({"reply": "failed", "reason": _text(error)})
+            self.send(reply)
+
+
+def _text(error):
+    place = getattr(error, "_hopd_place", "")
+    return place + (str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}")
+
+
+def _call(policy, manager, message):
+    call = message["call"]
+    mapping = manager.mapping
+    manager._begin_call(message["keys"])
+    if call == "createDestinationInstances":
+        _create(policy, manager, message)
+    elif call == "createRelationships":
+        for shape, row in manager._rows(message):
+            destination = manager.object(ObjectID(shape[0], shape[1].name, row[1]))
+            try:
+                policy.create_relationships(destination, mapping, manager)
+            except Exception as error:
+                error._hopd_place = f"{destination.entity_name} {row[1]}: "
+                raise
+    elif call == "method":
+        selector = message["selector"]
+        arguments = [[manager._resolved(one) for one in some] for some in message["arguments"]]
+        results = [policy.method(selector, some, manager) for some in arguments]
+        manager._end_call()
+        return {"reply": "results", "results": results}
+    elif call == "begin":
+        policy.begin(mapping, manager)
+    elif call == "endInstanceCreation":
+        policy.end_instance_creation(mapping, manager)
+    elif call == "endRelationshipCreation":
+        policy.end_relationship_creation(mapping, manager)
+    elif call == "performCustomValidation":
+        policy.perform_custom_validation(mapping, manager)
+    elif call == "end":
+        policy.end(mapping, manager)
+    else:
+        raise PolicyError(f"the protocol of this library has no call {call}")
+    return {"reply": "done", "operations": manager._end_call()}
+
+
+def _create(policy, manager, message):
+    # The hot loop: rows stand in pairs, a source and its standard object.
+    mapping = manager.mapping
+    shapes = manager._shapes(message)
+    rows = message["rows"]
+    create = policy.create_destination_instances
+    is_default = type(policy).create_destination_instances is EntityMigrationPolicy.create_destination_instances
+    if is_default:
+        manager._changes.extend(["standard", index] for index in range(len(rows) // 2))
+        return
+    objects, standards, associations = manager._objects, manager._standards, manager._associations
+    for index in range(len(rows) // 2):
+        row, standard = rows[2 * index], rows[2 * index + 1]
+        side, entity, columns = shapes[row[0]]
+        source_id = ObjectID(side, entity.name, row[1])
+        source = objects.get(source_id)
+        if source is None or source._row is None:
+            source = ManagedObject(source_id, entity, manager, columns, row)
+            objects[source_id] = source
+        standard_side, standard_entity, standard_columns = shapes[standard[0]]
+        standards[source_id] = (
+            index,
+            standard_entity,
+            standard_columns,
+            standard,
+            ObjectID(standard_side, standard_entity.name, standard[1]),
+        )
+        try:
+            create(source, mapping, manager)
+        except Exception as error:
+            error._hopd_place = f"{source.entity_name} {row[1]}: "
+            raise
+        standards.pop(source_id, None)
+        associations.setdefault(source_id, [])

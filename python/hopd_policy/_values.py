@@ -1,0 +1,205 @@
+"""Values as JSON and back: what JSON has no form for stands in an object with one key that begins with "$"."""
+
+import base64
+import json
+import math
+import uuid
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+
+_EPOCH = datetime(2001, 1, 1, tzinfo=timezone.utc)
+
+
+class PolicyError(Exception):
+    """What a policy did wrong or could not do. The text is shown to operators: it should name no user's values."""
+
+
+class Date:
+    """A moment as Core Data keeps it: seconds since 2001-01-01 UTC, which a datetime would round."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds):
+        if isinstance(seconds, datetime):
+            if seconds.tzinfo is None:
+                raise PolicyError("a datetime without time zone is no moment")
+            seconds = (seconds - _EPOCH) / timedelta(seconds=1)
+        self.seconds = float(seconds)
+
+    @property
+    def datetime(self):
+        """The moment with a precision of microseconds, in UTC."""
+        return _EPOCH + timedelta(seconds=self.seconds)
+
+    def __eq__(self, other):
+        return isinstance(other, Date) and self.seconds == other.seconds
+
+    def __lt__(self, other):
+        return self.seconds < other.seconds
+
+    def __hash__(self):
+        return hash(("Date", self.seconds))
+
+    def __repr__(self):
+        return f"Date({self.seconds!r})"
+
+
+class _Wrapped:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.value == other.value
+
+    def __hash__(self):
+        return hash((type(self).__name__, self.value))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.value!r})"
+
+
+class URI(_Wrapped):
+    """A URI; `value` is its text."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return self.value
+
+
+class Transformable(_Wrapped):
+    """The archived bytes of a Transformable attribute, in `value`."""
+
+    __slots__ = ()
+
+
+class ObjectID:
+    """Store ("source" or "destination"), entity and primary key of an object."""
+
+    __slots__ = ("side", "entity", "key")
+
+    def __init__(self, side, entity, key):
+        self.side = side
+        self.entity = entity
+        self.key = key
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, ObjectID)
+            and self.key == other.key
+            and self.entity == other.entity
+            and self.side == other.side
+        )
+
+    def __hash__(self):
+        return hash((self.side, self.entity, self.key))
+
+    def __repr__(self):
+        return f"ObjectID({self.side!r}, {self.entity!r}, {self.key!r})"
+
+    def wire(self):
+        return [self.side, self.entity, self.key]
+
+
+def _double(value):
+    return float(value)  # a number, or "nan", "inf", "-inf"
+
+
+_TAGS = {
+    "$object": lambda v: ObjectID(*v),
+    "$objects": lambda v: [ObjectID(*one) for one in v],
+    "$date": lambda v: Date(_double(v)),
+    "$double": _double,
+    "$data": lambda v: base64.b64decode(v, validate=True),
+    "$transformable": lambda v: Transformable(base64.b64decode(v, validate=True)),
+    "$uuid": uuid.UUID,
+    "$decimal": Decimal,
+    "$uri": URI,
+}
+
+
+def _untag(members):
+    if len(members) == 1:
+        for name in members:
+            read = _TAGS.get(name)
+            if read is not None:
+                return read(members[name])
+    return members
+
+
+loads = json.JSONDecoder(object_hook=_untag).decode
+
+
+def _number(value):
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _tag(value):
+    """The form of a value that the JSON encoder does not know."""
+    if isinstance(value, ObjectID):
+        return {"$object": value.wire()}
+    if isinstance(value, Date):
+        return {"$date": _number(value.seconds)}
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"$data": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, uuid.UUID):
+        return {"$uuid": str(value).upper()}
+    if isinstance(value, Decimal):
+        return {"$decimal": str(value)}
+    if isinstance(value, datetime):
+        return {"$date": Date(value).seconds}
+    if isinstance(value, URI):
+        return {"$uri": value.value}
+    if isinstance(value, Transformable):
+        return {"$transformable": base64.b64encode(value.value).decode("ascii")}
+    raise PolicyError(f"no attribute takes a value of type {type(value).__name__}")
+
+
+_encoder = json.JSONEncoder(default=_tag, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _finite(value):
+    """The value with numbers that JSON does not have in their tagged form."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$double": _number(value)}
+    if isinstance(value, dict):
+        return {name: _finite(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(member) for member in value]
+    return value
+
+
+def dumps(message):
+    try:
+        text = _encoder.encode(message)
+    except ValueError:
+        text = _encoder.encode(_finite(message))
+    return text.encode("utf-8")
+
+
+def literal(value):
+    """A value as it stands in the text of a predicate."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return "(-9223372036854775807 - 1)" if value == -(2**63) else f"({value})" if value < 0 else str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return f"({value!r})"
+    if isinstance(value, str):
+        for character, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+            value = value.replace(character, escape)
+        return f"'{value}'"
+    if isinstance(value, Decimal):
+        return f"CAST('{value}', 'NSDecimalNumber')"
+    if isinstance(value, (Date, datetime)):
+        seconds = value.seconds if isinstance(value, Date) else Date(value).seconds
+        return f"CAST({seconds!r}, 'NSDate')"
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(literal(one) for one in value) + "}"
+    raise PolicyError(f"a value of type {type(value).__name__} has no form in a predicate's text")
