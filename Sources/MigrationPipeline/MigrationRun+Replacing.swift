@@ -109,6 +109,7 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
+    quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: held.location.database)
     let replaced = try StoreSwap(files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify)
       .replace(
         held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
@@ -194,6 +195,7 @@ extension MigrationRun {
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself; recovery does it at the next start.
     try? area.removeAll()
+    try? QuarantineFile(area: area, files: files).withdraw()
     try? workshop.intents.remove(area.location)
   }
 }

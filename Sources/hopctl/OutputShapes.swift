@@ -215,6 +215,8 @@ struct MigrateShape: Encodable {
   var peakMemory: Int64?
   @OrNull var verified: Verified?
   var resumed: Bool?
+  /// Where objects are kept that a rule took out of the store.
+  var quarantine: String?
   var storeUUID: String?
   var warnings: [ErrorShape] = []
   var error: ErrorShape?
