@@ -14,8 +14,6 @@ extension HopdError.Code {
   package static let valueMismatch = HopdError.Code("value-mismatch", exit: .dataError)
   /// A pattern took more steps than it may.
   package static let matchTooLong = HopdError.Code("match-too-long", exit: .dataError)
-  /// An expression names what is not there; the checker finds it before any row is looked at.
-  package static let expressionInvalid = HopdError.Code("expression-invalid", exit: .dataError)
 
   /// Is it about the values of one row, so that another row may do?
   package var isRowError: Bool {

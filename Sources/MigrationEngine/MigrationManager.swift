@@ -2,6 +2,7 @@
 // the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
 
 import Diagnostics
+import Expressions
 import Glibc
 import ManagedObjectModel
 import MigrationPlanning
@@ -151,6 +152,11 @@ package struct MigrationManager {
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
       let (program, mapped) = try compile()
+      if let mapped, !sourceSchema.isEmpty {
+        try ExpressionFunctions.register(on: connection)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, schemaName: sourceSchema)
+      }
+      defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
@@ -178,7 +184,9 @@ package struct MigrationManager {
     let program = try compiler.compile()
     let policies = program.hasPolicies ? policies.flatMap { PolicySteps.runner(provider: $0, note: note) } : nil
     return (
-      program, MappedRun(layout: layout, scratch: compiler.scratch, moment: moment, policies: policies)
+      program,
+      MappedRun(
+        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies)
     )
   }
 
