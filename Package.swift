@@ -55,6 +55,11 @@ let package = Package(
     .target(name: "DurableFiles", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
     .target(name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], swiftSettings: strict),
+    /// TOML that people write by hand: values that know their line and column.
+    .target(
+      name: "TOMLDocuments",
+      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
+      swiftSettings: strict),
 
     // MARK: 2 - Core Data formats
 
@@ -84,7 +89,7 @@ let package = Package(
     .target(
       name: "MappingModel",
       dependencies: [
-        "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", systemPackage,
+        "CExpat", "Diagnostics", "Expressions", "ManagedObjectModel", "PropertyLists", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
@@ -153,7 +158,7 @@ let package = Package(
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(
       name: "HopdConfiguration",
-      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
+      dependencies: ["Diagnostics", "TOMLDocuments", systemPackage],
       swiftSettings: strict),
 
     // MARK: 5 - Programs
@@ -196,6 +201,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
+    .testTarget(
+      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "TOMLDocuments", systemPackage], swiftSettings: strict),
     .testTarget(
       name: "ManagedObjectModelTests",
       dependencies: [
@@ -266,7 +273,7 @@ let package = Package(
     .testTarget(
       name: "HopdConfigurationTests",
       dependencies: [
-        "Diagnostics", "HopdConfiguration", systemPackage,
+        "Diagnostics", "HopdConfiguration", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

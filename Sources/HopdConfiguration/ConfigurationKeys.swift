@@ -1,6 +1,8 @@
 // The one list of keys: what the reader asks for, what unknown keys are compared with, and what config/hopd.toml must
 // show (a test compares them both ways).
 
+import Diagnostics
+
 /// A key of hopd.toml.
 package struct ConfigurationKey: Hashable, Sendable {
   /// What the program does with it today.
@@ -86,25 +88,6 @@ package struct ConfigurationKey: Hashable, Sendable {
 
   /// The known name that looks most like `name`, if any does.
   static func suggestion(for name: String, below prefix: String) -> String? {
-    names(below: prefix).map { ($0, distance(name, $0)) }
-      .filter { $0.1 <= max(1, name.utf8.count / 3) }.min { $0.1 < $1.1 }?.0
-  }
-
-  /// Insertions, deletions, replacements and swaps of neighbours that make one name of the other.
-  private static func distance(_ a: String, _ b: String) -> Int {
-    let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
-    var older: [Int] = []
-    var last = Array(0...b.count)
-    for i in a.indices {
-      var row = [i + 1]
-      for j in b.indices {
-        var best = min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
-        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, older[j - 1] + 1) }
-        row.append(best)
-      }
-      older = last
-      last = row
-    }
-    return last.last ?? 0
+    NearestName.among(names(below: prefix), to: name)
   }
 }

@@ -4,6 +4,7 @@
 import Diagnostics
 import Glibc
 import SystemPackage
+import TOMLDocuments
 
 /// A configuration with where it came from.
 package struct LoadedConfiguration: Sendable {
@@ -56,7 +57,7 @@ package struct ConfigurationLoader: Sendable {
       throw HopdError(.notFound, "no configuration file is named", at: Place(file: file))
     }
     folder.append("\(name.string).d")
-    guard try text(of: file) != nil else {
+    guard try TOMLFile.text(of: file, called: "configuration", code: .configurationInvalid) != nil else {
       throw HopdError(.notFound, "the configuration file does not exist", at: Place(file: file))
     }
     let dropIns = try dropIns(in: folder)
@@ -66,14 +67,16 @@ package struct ConfigurationLoader: Sendable {
 
   private static func load(_ files: [FilePath], reasons: [HopdError]) throws(HopdError) -> LoadedConfiguration {
     var reasons = reasons
-    var root = ConfigurationNode.empty
+    var root = TOMLNode.empty
     var watches = WatchList()
     var used: [FilePath] = []
     for file in files {
       do {
         // An empty file, or a link to /dev/null, is there only to mask another of its name.
-        guard let text = try text(of: file), !text.isEmpty else { continue }
-        var node = try ConfigurationNode(toml: text, file: file)
+        guard let text = try TOMLFile.text(of: file, called: "configuration", code: .configurationInvalid),
+          !text.isEmpty
+        else { continue }
+        var node = try TOMLNode(toml: text, file: file, code: .configurationInvalid)
         reasons += watches.take(from: &node)
         root = root.merged(with: node)
         used.append(file)
@@ -118,60 +121,15 @@ package struct ConfigurationLoader: Sendable {
     }
     return files
   }
-
-  /// The text of a file, nil if there is none; empty for a device as /dev/null.
-  private static func text(of file: FilePath) throws(HopdError) -> String? {
-    // Nonblocking: a pipe in the place of a file must not hang the start.
-    let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
-    if descriptor < 0, errno == ENOENT { return nil }
-    var status = stat()
-    guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
-      let code = Errno(rawValue: errno)
-      if descriptor >= 0 { close(descriptor) }
-      throw HopdError(
-        code == .permissionDenied ? .noPermission : .inputOutput, "the configuration cannot be read: \(code)",
-        at: Place(file: file))
-    }
-    defer { close(descriptor) }
-    if status.st_mode & S_IFMT == S_IFCHR { return "" }
-    guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= 1 << 20 else {
-      throw HopdError(
-        .configurationInvalid, "this is no regular file of at most 1 MiB", at: Place(file: file),
-        hint: "replace it by a TOML file")
-    }
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
-    while true {
-      let count = read(descriptor, &buffer, buffer.count)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else {
-        throw HopdError(
-          .inputOutput, "the configuration cannot be read: \(Errno(rawValue: errno))", at: Place(file: file))
-      }
-      if count == 0 { break }
-      bytes += buffer.prefix(count)
-      // It may have grown since it was looked at.
-      if bytes.count > 2 << 20 { break }
-    }
-    // The parser takes a C string: it would read a file only up to a NUL and say nothing.
-    guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
-      let lines = bytes.split(separator: 10, omittingEmptySubsequences: false)
-      let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil } ?? 0
-      throw HopdError(
-        .configurationInvalid, "this is no UTF-8 text", at: Place(file: file, line: bad + 1),
-        hint: "write the file in UTF-8, without NUL characters")
-    }
-    return text
-  }
 }
 
 /// The `[[watch]]` tables of all files, merged by their names.
 private struct WatchList {
-  private(set) var nodes: [ConfigurationNode] = []
+  private(set) var nodes: [TOMLNode] = []
   private var places: [String: Int] = [:]
 
   /// Takes the watches out of a file's tree; answers what is wrong with their names.
-  mutating func take(from root: inout ConfigurationNode) -> [HopdError] {
+  mutating func take(from root: inout TOMLNode) -> [HopdError] {
     guard case .table(var entries) = root.value, let node = entries.removeValue(forKey: "watch") else { return [] }
     root.value = .table(entries)
     guard case .array(let elements) = node.value else {

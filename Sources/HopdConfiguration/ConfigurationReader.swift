@@ -3,6 +3,7 @@
 
 import Diagnostics
 import SystemPackage
+import TOMLDocuments
 
 /// Reads the tree and collects what is wrong or unknown in it.
 struct ConfigurationReader {
@@ -11,7 +12,7 @@ struct ConfigurationReader {
 
   /// A table that is being read: its entries, its path in the key list, its path as shown.
   private struct Scope {
-    var entries: [String: ConfigurationNode]
+    var entries: [String: TOMLNode]
     var path: String
     var shown: String
 
@@ -19,7 +20,7 @@ struct ConfigurationReader {
   }
 
   /// Reads everything; the value is of use only if `errors` is empty afterwards.
-  mutating func read(_ root: ConfigurationNode, watches: [ConfigurationNode]) -> Configuration {
+  mutating func read(_ root: TOMLNode, watches: [TOMLNode]) -> Configuration {
     guard case .table(let entries) = root.value else {
       return Configuration(daemon: daemon(Scope(entries: [:], path: "daemon", shown: "daemon")), watches: [])
     }
@@ -42,9 +43,9 @@ struct ConfigurationReader {
       memoryLimit: bytes(scope, "memory_limit", 64 << 20, in: (1 << 20)...(1 << 46)))
   }
 
-  private mutating func watch(_ node: ConfigurationNode) -> Configuration.Watch {
+  private mutating func watch(_ node: TOMLNode) -> Configuration.Watch {
     var name = ""
-    var entries: [String: ConfigurationNode] = [:]
+    var entries: [String: TOMLNode] = [:]
     if case .table(let all) = node.value { entries = all }
     if case .string(let text)? = entries["name"]?.value { name = text }
     let scope = Scope(entries: entries, path: "watch", shown: "watch.\(name.isEmpty ? "?" : name)")
@@ -106,7 +107,7 @@ struct ConfigurationReader {
     return names
   }
 
-  private mutating func models(_ scope: Scope, _ node: ConfigurationNode) -> [FilePath] {
+  private mutating func models(_ scope: Scope, _ node: TOMLNode) -> [FilePath] {
     guard let models = scope.entries["models"] else {
       return [missing(scope, "models", node, "models = [\"/srv/models/Library.momd\"]", "/")]
     }
@@ -256,7 +257,7 @@ struct ConfigurationReader {
   // MARK: What is wrong
 
   private mutating func missing(
-    _ scope: Scope, _ key: String, _ node: ConfigurationNode, _ example: String, _ standard: FilePath
+    _ scope: Scope, _ key: String, _ node: TOMLNode, _ example: String, _ standard: FilePath
   ) -> FilePath {
     errors.append(
       HopdError(
@@ -265,14 +266,14 @@ struct ConfigurationReader {
   }
 
   private mutating func wrong(
-    _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: ConfigurationNode? = nil
+    _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: TOMLNode? = nil
   ) {
     let place = (node ?? scope.entries[key])?.place(key: scope.shown(key)) ?? Place(key: scope.shown(key))
     errors.append(HopdError(.configurationInvalid, "`\(key)` \(message)", at: place, hint: hint))
   }
 
   private mutating func notYet(
-    _ scope: Scope, _ key: String, isToday: (ConfigurationNode.Value) -> Bool
+    _ scope: Scope, _ key: String, isToday: (TOMLNode.Value) -> Bool
   ) {
     guard let node = scope.entries[key], !isToday(node.value) else { return }
     let path = scope.path.isEmpty ? key : "\(scope.path).\(key)"

@@ -14,7 +14,7 @@ import Testing
   /// The layers of docs/ARCHITECTURE.md §2, lowest first.
   private static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
-    ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists"],
+    ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
     ["ManagedObjectModel", "MappingModel", "PersistentStore"],
     ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration"],

@@ -2,6 +2,7 @@
 // that is shown must be the default.
 
 import SystemPackage
+import TOMLDocuments
 import Testing
 
 @testable import HopdConfiguration
@@ -35,14 +36,14 @@ import Testing
   }
 
   @Test func uncommentedItIsTheDefaults() throws {
-    let node = try ConfigurationNode(toml: try Self.uncommented(), file: Self.file)
-    let minimal = try ConfigurationNode(
+    let node = try TOMLNode(toml: try Self.uncommented(), file: Self.file, code: .configurationInvalid)
+    let minimal = try TOMLNode(
       toml: """
         [[watch]]
         name = "library"
         directory = "/srv/library/stores"
         models = ["/srv/library/models/Library.xcdatamodeld"]
-        """, file: "minimal.toml")
+        """, file: "minimal.toml", code: .configurationInvalid)
     #expect(try Self.configuration(node) == Self.configuration(minimal))
   }
 
@@ -52,7 +53,7 @@ import Testing
     #expect(loaded.warnings.isEmpty)
   }
 
-  private static func configuration(_ node: ConfigurationNode) throws -> Configuration {
+  private static func configuration(_ node: TOMLNode) throws -> Configuration {
     var reader = ConfigurationReader()
     guard case .table(var entries) = node.value, case .array(let watches)? = entries.removeValue(forKey: "watch")?.value
     else {

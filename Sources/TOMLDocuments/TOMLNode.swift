@@ -5,35 +5,40 @@ import SystemPackage
 import TOMLKit
 
 /// A value with the place it was written at.
-struct ConfigurationNode: Sendable {
-  enum Value: Sendable {
-    case table([String: ConfigurationNode])
-    case array([ConfigurationNode])
+package struct TOMLNode: Sendable {
+  /// What was written.
+  package enum Value: Sendable {
+    /// Entries by key, in no order.
+    case table([String: TOMLNode])
+    case array([TOMLNode])
     case string(String)
     case integer(Int64)
+    case real(Double)
     case boolean(Bool)
-    /// A kind of value that no key takes, by its name.
+    /// A kind of value that no document of ours takes, by its name.
     case other(String)
   }
 
-  var value: Value
-  var file: FilePath?
-  var position: SourcePosition?
+  package var value: Value
+  /// The file it stands in.
+  package var file: FilePath?
+  /// Where in the file.
+  package var position: SourcePosition?
 
   /// An empty table that stands in no file.
-  static let empty = ConfigurationNode(value: .table([:]))
+  package static let empty = TOMLNode(value: .table([:]))
 
-  /// Parses a text; throws file, line and column of what is no TOML.
-  init(toml text: String, file: FilePath) throws(HopdError) {
+  /// Parses a text; throws `code` with file, line and column of what is no TOML.
+  package init(toml text: String, file: FilePath, code: HopdError.Code) throws(HopdError) {
     let table: TOMLTable
     do {
       table = try TOMLTable(string: text)
     } catch let error as TOMLParseError {
       throw HopdError(
-        .configurationInvalid, "no valid TOML: \(error.description)",
+        code, "no valid TOML: \(error.description)",
         at: Place(file: file, line: error.source.begin.line, column: error.source.begin.column))
     } catch {
-      throw HopdError(.configurationInvalid, "no valid TOML", at: Place(file: file), cause: error)
+      throw HopdError(code, "no valid TOML", at: Place(file: file), cause: error)
     }
     self.init(table: table, file: file, positions: KeyPositions(text).positions, path: [])
   }
@@ -45,11 +50,11 @@ struct ConfigurationNode: Sendable {
   }
 
   private init(table: TOMLTable, file: FilePath, positions: [[KeyStep]: SourcePosition], path: [KeyStep]) {
-    var entries: [String: ConfigurationNode] = [:]
+    var entries: [String: TOMLNode] = [:]
     for key in table.keys {
       // A key with a NUL in it is cut by the parser's C interface and then not found; it cannot be one of ours.
       guard let value = table[key] else { continue }
-      entries[key] = ConfigurationNode(value, file: file, positions: positions, path: path + [.key(key)])
+      entries[key] = TOMLNode(value, file: file, positions: positions, path: path + [.key(key)])
     }
     self.init(value: .table(entries), file: file, position: positions[path])
   }
@@ -63,10 +68,10 @@ struct ConfigurationNode: Sendable {
     }
     let value: Value
     if let array = node.array {
-      var elements: [ConfigurationNode] = []
+      var elements: [TOMLNode] = []
       for element in array {
         elements.append(
-          ConfigurationNode(element, file: file, positions: positions, path: path + [.index(elements.count)]))
+          TOMLNode(element, file: file, positions: positions, path: path + [.index(elements.count)]))
       }
       value = .array(elements)
     } else if let text = node.string {
@@ -75,6 +80,8 @@ struct ConfigurationNode: Sendable {
       value = .boolean(flag)
     } else if let number = node.int {
       value = .integer(Int64(number))
+    } else if let number = node.double {
+      value = .real(number)
     } else {
       value = .other(node.type.description)
     }
@@ -82,24 +89,25 @@ struct ConfigurationNode: Sendable {
   }
 
   /// What kind of value this is, for messages.
-  var kind: String {
+  package var kind: String {
     switch value {
     case .table: "a table"
     case .array: "an array"
     case .string: "a string"
     case .integer: "an integer"
+    case .real: "a double"
     case .boolean: "a boolean"
     case .other(let name): "a \(name)"
     }
   }
 
   /// File, line and column, with the key as the reader should see it.
-  func place(key: String) -> Place {
+  package func place(key: String) -> Place {
     Place(file: file, line: position?.line, column: position?.column, key: key)
   }
 
   /// This tree with everything that `other` says over it: tables key by key, other values as a whole.
-  func merged(with other: ConfigurationNode) -> ConfigurationNode {
+  package func merged(with other: TOMLNode) -> TOMLNode {
     guard case .table(var entries) = value, case .table(let others) = other.value else { return other }
     for (key, node) in others {
       entries[key] = entries[key].map { $0.merged(with: node) } ?? node
@@ -108,13 +116,4 @@ struct ConfigurationNode: Sendable {
     result.value = .table(entries)
     return result
   }
-}
-
-extension HopdError.Code {
-  /// The configuration says something that is wrong.
-  package static let configurationInvalid = HopdError.Code("configuration-invalid", exit: .configuration)
-  /// The configuration asks for something that this version does not do yet.
-  package static let notYet = HopdError.Code("not-yet", exit: .configuration)
-  /// The configuration holds a key that nobody knows; a warning.
-  package static let unknownKey = HopdError.Code("unknown-key", exit: .configuration)
 }

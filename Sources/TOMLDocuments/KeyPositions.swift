@@ -3,20 +3,21 @@
 // error would name a wrong line, and no value would change.
 
 /// Line and column, both from 1.
-struct SourcePosition: Hashable, Sendable {
-  var line: Int
-  var column: Int
+package struct SourcePosition: Hashable, Sendable {
+  package var line: Int
+  package var column: Int
 }
 
 /// A step on the way to a value.
-enum KeyStep: Hashable, Sendable {
+package enum KeyStep: Hashable, Sendable {
   case key(String)
   case index(Int)
 }
 
 /// Positions of all keys of one TOML text.
-struct KeyPositions {
-  private(set) var positions: [[KeyStep]: SourcePosition] = [:]
+package struct KeyPositions {
+  /// By the way to the value.
+  package private(set) var positions: [[KeyStep]: SourcePosition] = [:]
 
   private let bytes: [UInt8]
   private var index = 0
@@ -27,7 +28,8 @@ struct KeyPositions {
   /// Nesting of arrays and inline tables; the parser allows 256.
   private static let deepest = 300
 
-  init(_ text: String) {
+  /// Scans a text.
+  package init(_ text: String) {
     bytes = Array(text.utf8)
     var table: [KeyStep] = []
     while index < bytes.count {

@@ -3,11 +3,32 @@
 import SystemPackage
 import Testing
 
-@testable import HopdConfiguration
+@testable import TOMLDocuments
 
 @Suite struct KeyPositionsTests {
+  /// Every form of key and value, with the characters that begin and end them inside strings and comments.
+  private static let everyForm = """
+    # [not.a.table] = "x"
+    plain = 1 # = [
+    'lite\\ral'."quo\\"t\\u0065d".bare = "a \\" ] } # b"
+    long = \"\"\"
+    two "" lines ]
+    # no comment\"\"\"\"
+    raw = '''it's [ raw'''
+    [table . 'in it'] # after
+    list = [ 1, # one
+      [ "x", { a = 1, b.c = [ ] } ], 1979-05-27T07:32:00Z,
+    ]
+    [[array]]
+    inline = { x = { y = "}" } }
+    [array.below]
+    é = +1.5e3
+    [[array]]
+
+    """
+
   @Test func everyCutAndEveryChangedByteIsSurvived() throws {
-    let text = try Repository.read(Repository.root.appending("Tests/ConfigurationCases/places/etc/hopd.toml"))
+    let text = Self.everyForm
     let bytes = Array(text.utf8)
     for length in 0...bytes.count {
       _ = KeyPositions(String(decoding: bytes[..<length], as: UTF8.self)).positions
