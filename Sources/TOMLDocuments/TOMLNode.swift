@@ -102,7 +102,7 @@ package struct TOMLNode: Sendable {
   }
 
   /// File, line and column, with the key as the reader should see it.
-  package func place(key: String) -> Place {
+  package func place(key: String?) -> Place {
     Place(file: file, line: position?.line, column: position?.column, key: key)
   }
 

@@ -1,0 +1,32 @@
+// The type that a mapping gets when it is compiled (mapping-models §3.1 rule 6), one rule for Xcode's sources and for texts.
+// It is bookkeeping: a Copy runs its property mappings as a Transform does.
+
+import ManagedObjectModel
+
+extension EntityMappingType {
+  /// The type of a mapping with these entities and this policy.
+  static func compiled(
+    policy: String?, source origin: Entity?, sourceModel: ManagedObjectModel, destination target: Entity?,
+    destinationModel: ManagedObjectModel, isGrouped: Bool = false
+  ) -> EntityMappingType {
+    if policy != nil { return .custom }
+    guard let origin else { return .add }
+    guard let target else { return .remove }
+    return !isGrouped && isContinued(origin, sourceModel, by: target, destinationModel) ? .copy : .transform
+  }
+
+  /// Does everything of the source survive as it was? Additions are allowed.
+  private static func isContinued(
+    _ origin: Entity, _ source: ManagedObjectModel, by target: Entity, _ destination: ManagedObjectModel
+  ) -> Bool {
+    guard source.lineage(of: origin).dropLast().map(\.name) == destination.lineage(of: target).dropLast().map(\.name)
+    else { return false }
+    let attributes = destination.allAttributes(of: target)
+    let relationships = destination.allRelationships(of: target)
+    return source.allAttributes(of: origin).values.allSatisfy { attributes[$0.name]?.type == $0.type }
+      && source.allRelationships(of: origin).values.allSatisfy { before in
+        guard let after = relationships[before.name] else { return false }
+        return after.destinationEntityName == before.destinationEntityName && after.isToMany == before.isToMany
+      }
+  }
+}

@@ -1,0 +1,171 @@
+// An inferred mapping written down: where inference ends and an author must go on, this is what there is to begin with, and
+// where it does not end, it is what inference does, to be read.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import SystemPackage
+
+/// Writes inferred mappings as text mappings.
+package enum InferredTextMapping {
+  /// What inference does between two versions, as the text of a `.hopmap.toml` file with comments.
+  ///
+  /// Throws where the step cannot be inferred. With `isSkeleton` it never does: what cannot be inferred becomes a comment
+  /// that begins with TODO, and the text is to be finished by hand.
+  package static func text(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, modelName: String? = nil,
+    isSkeleton: Bool = false
+  ) throws(HopdError) -> String {
+    var findings: [HopdError] = []
+    let inferred: InferredMapping
+    if isSkeleton {
+      var run = InferenceRun(source: source, destination: destination)
+      let mappings = run.infer()
+      findings = run.findings.reasons
+      inferred = InferredMapping(
+        sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings)
+    } else {
+      inferred = try MappingInference.infer(from: source, to: destination)
+    }
+    let explicit = ExplicitMapping(inferred: inferred, source: source, destination: destination)
+    var writer = TextMappingWriter(
+      explicit, source: source, destination: destination, modelName: modelName,
+      remarks: InferenceRemarks(inferred, explicit, source, destination, findings).remarks)
+    return try writer.text()
+  }
+}
+
+extension ExplicitMapping {
+  /// The mapping model that does what an inferred mapping does, but for the primary keys.
+  ///
+  /// Abstract entities have no rows and added ones get none, so they are left out. A relationship of which only the
+  /// inverse is continued is left to that inverse: one storage holds both ends.
+  init(inferred: InferredMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    let carried = inferred.entityMappings.filter { mapping in
+      mapping.sourceEntity.flatMap { source.entity(named: $0) }.map { !$0.isAbstract } ?? false
+        && mapping.destinationEntity.flatMap { destination.entity(named: $0) }.map { !$0.isAbstract } ?? true
+    }
+    let entityMappings = carried.map { mapping in
+      let title = TextEntityMapping.title(
+        name: nil, source: mapping.sourceEntity, destination: mapping.destinationEntity)
+      return ExplicitEntityMapping(
+        name: title, type: mapping.kind == .remove ? .remove : mapping.kind == .copy ? .copy : .transform,
+        source: mapping.sourceEntity, destination: mapping.destinationEntity,
+        attributes: mapping.attributes.map { attribute in
+          ExplicitPropertyMapping(
+            name: attribute.destination,
+            value: attribute.source.map { .expression(.keyPath(.variable("source"), [.key($0)])) })
+        }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) },
+        relationships: mapping.relationships.map { relationship in
+          ExplicitPropertyMapping(
+            name: relationship.destination,
+            value: relationship.source.flatMap { pairs in
+              Self.lookup(pairs, of: mapping, source: source, carried: carried)
+            })
+        }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) })
+    }
+    self.init(
+      name: "\(inferred.sourceVersion) to \(inferred.destinationVersion)", path: "",
+      sourceVersion: inferred.sourceVersion, destinationVersion: inferred.destinationVersion,
+      entityMappings: entityMappings)
+  }
+
+  private static func lookup(
+    _ pairs: RelationshipMapping.SourcePairs, of mapping: EntityMapping, source: ManagedObjectModel,
+    carried: [EntityMapping]
+  ) -> PropertyValue? {
+    guard !pairs.isInverted, let origin = mapping.sourceEntity.flatMap({ source.entity(named: $0) }),
+      let relationship = source.allRelationships(of: origin)[pairs.relationship],
+      let target = source.entity(named: relationship.destinationEntityName)
+    else { return nil }
+    let objects = ExpressionNode.keyPath(.variable("source"), [.key(pairs.relationship)])
+    if source.subentities(of: target).isEmpty,
+      let maker = carried.first(where: { $0.sourceEntity == target.name }), let destination = maker.destinationEntity
+    {
+      let name = TextEntityMapping.title(name: nil, source: target.name, destination: destination)
+      return .expression(.destinationInstances(.entityMapping(name), objects))
+    }
+    return .expression(.destinationInstances(.sourceRelationship(pairs.relationship), objects))
+  }
+}
+
+/// The comments of an inferred mapping: what a reader of the two models would ask.
+private struct InferenceRemarks {
+  private(set) var remarks = TextMappingRemarks()
+
+  init(
+    _ inferred: InferredMapping, _ explicit: ExplicitMapping, _ source: ManagedObjectModel,
+    _ destination: ManagedObjectModel, _ findings: [HopdError]
+  ) {
+    remarks.header = [
+      "What is inferred from \(source.name) to \(destination.name). Properties that keep their names are carried without",
+      "being named, and relationships by what the mappings of this file make of their objects (docs/MAPPINGS.md).",
+    ]
+    let added = inferred.entityMappings.filter { $0.kind == .add }.compactMap(\.destinationEntity)
+      .filter { destination.entity(named: $0)?.isAbstract == false }
+    if !added.isEmpty { remarks.header.append("New, and empty at first: \(added.joined(separator: ", ")).") }
+    var told: Set<Int> = []
+    for (index, mapping) in explicit.entityMappings.enumerated() {
+      let origin = inferred.entityMappings.first {
+        $0.sourceEntity == mapping.source && $0.destinationEntity == mapping.destination
+      }
+      guard let origin else { continue }
+      var lines: [String] = []
+      if mapping.destination == nil {
+        lines.append("\(mapping.source ?? "") is gone: its objects are dropped.")
+      } else {
+        if mapping.source != mapping.destination {
+          lines.append("\(mapping.source ?? "") is \(mapping.destination ?? "") now, by its renaming identifier.")
+        }
+        let dropped = origin.droppedAttributes + origin.droppedRelationships
+        if !dropped.isEmpty { lines.append("Dropped: \(dropped.joined(separator: ", ")).") }
+      }
+      remarks.properties[index] = properties(origin, destination)
+      for (number, finding) in findings.enumerated() {
+        // A property is found where it is declared, and may be a subentity's too.
+        guard let name = finding.place.entity, name == mapping.destination || name == mapping.source else { continue }
+        told.insert(number)
+        lines.append(Self.todo(finding))
+      }
+      if !lines.isEmpty { remarks.entities[index] = lines }
+    }
+    for (number, finding) in findings.enumerated() where !told.contains(number) {
+      remarks.header.append(Self.todo(finding))
+    }
+  }
+
+  private func properties(_ mapping: EntityMapping, _ model: ManagedObjectModel) -> [(name: String, text: String)] {
+    guard let entity = mapping.destinationEntity.flatMap({ model.entity(named: $0) }) else { return [] }
+    let attributes = model.allAttributes(of: entity)
+    let relationships = model.allRelationships(of: entity)
+    var result: [(name: String, text: String)] = []
+    for attribute in mapping.attributes {
+      if let source = attribute.source {
+        if source != attribute.destination { result.append((attribute.destination, "renamed from \(source)")) }
+      } else if let added = attributes[attribute.destination], !added.isDerived {
+        let value = added.defaultValue == nil ? "nil" : "the default of the model"
+        result.append((attribute.destination, "new, \(value) in all objects"))
+      }
+    }
+    for relationship in mapping.relationships {
+      if let pairs = relationship.source {
+        let inverse = relationships[relationship.destination].flatMap { model.inverse(of: $0) }
+        if pairs.isInverted, let inverse {
+          result.append(
+            (relationship.destination, "filled through its inverse \(inverse.entity.name).\(inverse.relationship.name)")
+          )
+        } else if pairs.relationship != relationship.destination {
+          result.append((relationship.destination, "renamed from \(pairs.relationship)"))
+        }
+      } else {
+        result.append((relationship.destination, "new, empty at first"))
+      }
+    }
+    return result
+  }
+
+  private static func todo(_ finding: HopdError) -> String {
+    let property = finding.place.property.map { "\($0): " } ?? ""
+    return "TODO \(property)\(finding.message)" + (finding.hint.map { " (\($0))" } ?? "")
+  }
+}

@@ -1,0 +1,126 @@
+// A text mapping, `.hopmap.toml`, as its file says it (docs/decisions/0019): every key known, every expression parsed, no
+// model looked at yet. The catalog reads the versions off it, finds their models, and has it resolved (TextMappingResolver).
+
+import Diagnostics
+import Expressions
+import PropertyLists
+import SystemPackage
+import TOMLDocuments
+
+/// One `.hopmap.toml` file.
+package struct TextMapping: Sendable {
+  /// What the name of a text mapping ends with.
+  package static let fileNameEnd = ".hopmap.toml"
+
+  /// The file.
+  package let file: FilePath
+  /// `[mapping] model`: the model that has the versions, where several do; nil for any.
+  package let model: String?
+  /// `[mapping] source` and `destination`: names of versions.
+  package let sourceVersion: String
+  package let destinationVersion: String
+  /// `[[entity]]` in the order of the file, which is the order of execution.
+  let entities: [TextEntityMapping]
+
+  /// File name without `.hopmap.toml`.
+  package var name: String {
+    let name = file.lastComponent?.string ?? ""
+    return name.hasSuffix(Self.fileNameEnd) ? String(name.dropLast(Self.fileNameEnd.count)) : name
+  }
+
+  /// Reads a file; throws one error with every mistake in `reasons`.
+  package static func read(at file: FilePath) throws(HopdError) -> TextMapping {
+    guard let text = try TOMLFile.text(of: file, called: "text mapping", code: .textMappingInvalid) else {
+      throw HopdError(.notFound, "the text mapping does not exist", at: Place(file: file))
+    }
+    return try TextMapping(text: text, file: file)
+  }
+
+  /// Reads a text; `file` is what errors name.
+  package init(text: String, file: FilePath) throws(HopdError) {
+    var reader = TextMappingReader()
+    let root = try TOMLNode(toml: text, file: file, code: .textMappingInvalid)
+    let header = reader.header(root)
+    entities = reader.entities(root)
+    try TextMappingMistakes.check(reader.errors, file: file)
+    self.file = file
+    model = header.model
+    sourceVersion = header.source
+    destinationVersion = header.destination
+  }
+}
+
+/// A value with the place it was written at.
+struct Located<Value: Sendable>: Sendable {
+  let value: Value
+  let place: Place
+}
+
+/// One `[[entity]]`.
+struct TextEntityMapping: Sendable {
+  let place: Place
+  let name: Located<String>?
+  let source: Located<String>?
+  let destination: Located<String>?
+  let filter: Located<SourceFilter>?
+  let policy: String?
+  let userInfo: [String: PropertyListValue]
+  /// `copy`; nil where it is not said.
+  let copies: Bool?
+  let skipped: [Located<String>]
+  /// By destination name, sorted.
+  let attributes: [(name: String, value: Located<ExpressionNode>)]
+  let relationships: [(name: String, value: Located<TextRelationship>)]
+  let grouping: Located<TextGrouping>?
+
+  /// How messages call it.
+  var title: String { Self.title(name: name?.value, source: source?.value, destination: destination?.value) }
+
+  /// Core Data's rule for the names of mappings, as far as a file says enough (mapping-models §3.1 rule 2).
+  static func title(name: String?, source: String?, destination: String?) -> String {
+    if let name { return name }
+    if let source, let destination { return "\(source)To\(destination)" }
+    return source ?? destination ?? "?"
+  }
+}
+
+/// What a file says of a relationship.
+enum TextRelationship: Sendable {
+  /// A text: an expression of objects, or of source objects whose counterparts are meant.
+  case text(ExpressionNode)
+  /// `{ mapping, objects }`.
+  case made(mapping: String, objects: ExpressionNode)
+  /// `{ relationship, objects }`.
+  case madeByAny(relationship: String, objects: ExpressionNode)
+  /// `{ mapping, key }`.
+  case grouped(mapping: String, keys: [ExpressionNode])
+  /// `{ entity, attribute, key }`.
+  case matching(entity: String, attribute: String, key: ExpressionNode)
+}
+
+/// `distinct_by`, `deduplicate_by`, `expand`.
+enum TextGrouping: Sendable {
+  case distinctBy([ExpressionNode], keep: KeepRule)
+  case deduplicate(by: [ExpressionNode], keep: KeepRule)
+  case expand(ExpressionNode)
+}
+
+extension HopdError.Code {
+  /// A text mapping says something that is wrong, or that does not fit its models.
+  package static let textMappingInvalid = HopdError.Code("text-mapping-invalid", exit: .dataError)
+}
+
+/// Many mistakes as one error: an author repairs a file once, not once per mistake.
+enum TextMappingMistakes {
+  static func check(_ mistakes: [HopdError], file: FilePath) throws(HopdError) {
+    if mistakes.count == 1, let only = mistakes.first { throw only }
+    guard !mistakes.isEmpty else { return }
+    let sorted = mistakes.enumerated().sorted { left, right in
+      let (a, b) = (left.element.place, right.element.place)
+      return (a.line ?? 0, a.column ?? 0, left.offset) < (b.line ?? 0, b.column ?? 0, right.offset)
+    }
+    throw HopdError(
+      .textMappingInvalid, "the text mapping has \(mistakes.count) mistakes", at: Place(file: file),
+      reasons: sorted.map(\.element))
+  }
+}

@@ -1,0 +1,334 @@
+// TOML into a text mapping. Unlike in a configuration an unknown key is an error here: a mapping with a misspelt key would
+// run, and lose what the key was to carry.
+
+import Diagnostics
+import Expressions
+import PropertyLists
+import TOMLDocuments
+
+/// Reads the tables of one file and collects every mistake.
+struct TextMappingReader {
+  private(set) var errors: [HopdError] = []
+
+  /// Keys by the table that holds them.
+  enum Keys {
+    static let document = ["mapping", "entity"]
+    static let mapping = ["source", "destination", "model"]
+    static let entity = [
+      "name", "source", "destination", "filter", "policy", "user_info", "copy", "skip", "attributes", "relationships",
+      "distinct_by", "deduplicate_by", "keep", "expand",
+    ]
+    static let relationship = ["mapping", "objects", "key", "relationship", "entity", "attribute"]
+    static let keep = ["latest"]
+  }
+
+  // MARK: Tables
+
+  /// `[mapping]`.
+  mutating func header(_ root: TOMLNode) -> (model: String?, source: String, destination: String) {
+    let top = table(root, "", known: Keys.document) ?? [:]
+    guard let node = top["mapping"] else {
+      mistake(
+        "there is no [mapping]", at: root, "", "write [mapping] with source and destination, two names of versions")
+      return (nil, "", "")
+    }
+    guard let entries = table(node, "mapping", known: Keys.mapping) else { return (nil, "", "") }
+    var versions: [String: String] = [:]
+    for key in ["source", "destination"] {
+      if entries[key] == nil {
+        mistake("`\(key)` is not set", at: node, "mapping.\(key)", "write \(key) = \"…\", the name of a version")
+      }
+      versions[key] = string(entries, key, in: "mapping")?.value
+    }
+    return (string(entries, "model", in: "mapping")?.value, versions["source"] ?? "", versions["destination"] ?? "")
+  }
+
+  /// All `[[entity]]`.
+  mutating func entities(_ root: TOMLNode) -> [TextEntityMapping] {
+    guard case .table(let top) = root.value, let node = top["entity"] else {
+      mistake("there is no [[entity]]", at: root, "", "write one [[entity]] for each entity that is carried")
+      return []
+    }
+    guard case .array(let elements) = node.value else {
+      mistake("`entity` must be an array of tables, not \(node.kind)", at: node, "entity", "write [[entity]]")
+      return []
+    }
+    return elements.compactMap { entity($0) }
+  }
+
+  private mutating func entity(_ node: TOMLNode) -> TextEntityMapping? {
+    guard case .table(let entries) = node.value else {
+      mistake("`entity` holds \(node.kind), not a table", at: node, "entity", "write [[entity]]")
+      return nil
+    }
+    func plain(_ key: String) -> String? {
+      if case .string(let text)? = entries[key]?.value, !text.isEmpty { text } else { nil }
+    }
+    let path =
+      "entity."
+      + TextEntityMapping.title(name: plain("name"), source: plain("source"), destination: plain("destination"))
+    _ = table(node, path, known: Keys.entity)
+    if entries["source"] == nil, entries["destination"] == nil {
+      mistake(
+        "it has neither a source nor a destination", at: node, path,
+        "write source = \"…\" and destination = \"…\", two names of entities")
+    }
+    return TextEntityMapping(
+      place: node.place(key: path), name: string(entries, "name", in: path),
+      source: string(entries, "source", in: path), destination: string(entries, "destination", in: path),
+      filter: filter(entries, in: path), policy: string(entries, "policy", in: path)?.value,
+      userInfo: userInfo(entries, in: path), copies: boolean(entries, "copy", in: path),
+      skipped: skipped(entries, in: path), attributes: attributes(entries, in: path),
+      relationships: relationships(entries, in: path), grouping: grouping(entries, in: path))
+  }
+
+  private mutating func filter(_ entries: [String: TOMLNode], in path: String) -> Located<SourceFilter>? {
+    guard let text = string(entries, "filter", in: path) else { return nil }
+    do {
+      let predicate = try ExpressionParser.predicate(text.value, at: text.place)
+      return Located(value: SourceFilter(text: text.value, predicate: predicate), place: text.place)
+    } catch {
+      errors.append(error)
+      return nil
+    }
+  }
+
+  private mutating func skipped(_ entries: [String: TOMLNode], in path: String) -> [Located<String>] {
+    guard let node = entries["skip"] else { return [] }
+    guard case .array(let elements) = node.value else {
+      mistake("`skip` must be an array of names, not \(node.kind)", at: node, "\(path).skip", "write skip = [\"…\"]")
+      return []
+    }
+    return elements.compactMap { element in
+      guard case .string(let name) = element.value, !name.isEmpty else {
+        mistake("`skip` holds \(element.kind) that is no name", at: element, "\(path).skip", "write skip = [\"…\"]")
+        return nil
+      }
+      return Located(value: name, place: element.place(key: "\(path).skip"))
+    }
+  }
+
+  private mutating func attributes(
+    _ entries: [String: TOMLNode], in path: String
+  ) -> [(name: String, value: Located<ExpressionNode>)] {
+    var result: [(name: String, value: Located<ExpressionNode>)] = []
+    for (name, node) in properties(entries, "attributes", in: path) {
+      let key = "\(path).attributes.\(name)"
+      let constant: ConstantValue? =
+        switch node.value {
+        case .integer(let value): .integer(value)
+        case .real(let value): .double(value)
+        case .boolean(let value): .boolean(value)
+        default: nil
+        }
+      if let constant {
+        result.append((name, Located(value: .constant(constant), place: node.place(key: key))))
+      } else if let value = expression(node, key) {
+        result.append((name, Located(value: value, place: node.place(key: key))))
+      }
+    }
+    return result
+  }
+
+  private mutating func relationships(
+    _ entries: [String: TOMLNode], in path: String
+  ) -> [(name: String, value: Located<TextRelationship>)] {
+    var result: [(name: String, value: Located<TextRelationship>)] = []
+    for (name, node) in properties(entries, "relationships", in: path) {
+      let key = "\(path).relationships.\(name)"
+      if let value = relationship(node, key) {
+        result.append((name, Located(value: value, place: node.place(key: key))))
+      }
+    }
+    return result
+  }
+
+  private mutating func relationship(_ node: TOMLNode, _ key: String) -> TextRelationship? {
+    guard case .table = node.value else { return expression(node, key).map { .text($0) } }
+    guard let entries = table(node, key, known: Keys.relationship) else { return nil }
+    let forms: Set<Set<String>> = [
+      ["mapping", "objects"], ["relationship", "objects"], ["mapping", "key"], ["entity", "attribute", "key"],
+    ]
+    let known = Set(entries.keys).intersection(Keys.relationship)
+    guard forms.contains(known) else {
+      // What was unknown has been told already.
+      if known.count == entries.count {
+        mistake(
+          "`\(key.split(separator: ".").last ?? "")` must be one of the four forms of a relationship", at: node, key,
+          "write \"$source.…\", { mapping = …, objects = … }, { relationship = …, objects = … }, "
+            + "{ mapping = …, key = … } or { entity = …, attribute = …, key = … }")
+      }
+      return nil
+    }
+    let mapping = string(entries, "mapping", in: key)?.value
+    let objects = entries["objects"].flatMap { expression($0, "\(key).objects") }
+    if let objects, let mapping { return .made(mapping: mapping, objects: objects) }
+    if let objects, let name = string(entries, "relationship", in: key)?.value {
+      return .madeByAny(relationship: name, objects: objects)
+    }
+    guard let keyNode = entries["key"] else { return nil }
+    if let mapping {
+      let keys = expressions(keyNode, "\(key).key")
+      return keys.isEmpty ? nil : .grouped(mapping: mapping, keys: keys)
+    }
+    guard let entity = string(entries, "entity", in: key)?.value,
+      let attribute = string(entries, "attribute", in: key)?.value, let value = expression(keyNode, "\(key).key")
+    else { return nil }
+    return .matching(entity: entity, attribute: attribute, key: value)
+  }
+
+  private mutating func grouping(_ entries: [String: TOMLNode], in path: String) -> Located<TextGrouping>? {
+    let kinds = ["distinct_by", "deduplicate_by", "expand"].filter { entries[$0] != nil }
+    let keep = keepRule(entries, in: path)
+    guard let kind = kinds.first, let node = entries[kind] else {
+      if let node = entries["keep"] {
+        mistake(
+          "`keep` says which of several source objects speaks for them, and nothing groups them here", at: node,
+          "\(path).keep", "add distinct_by or deduplicate_by, or remove it")
+      }
+      return nil
+    }
+    let place = node.place(key: "\(path).\(kind)")
+    if kinds.count > 1 {
+      mistake("\(kinds.joined(separator: " and ")) exclude each other", at: node, "\(path).\(kind)", "keep one of them")
+    }
+    if kind == "expand" {
+      if let node = entries["keep"] {
+        mistake("`keep` means nothing with `expand`", at: node, "\(path).keep", "remove it")
+      }
+      return expression(node, "\(path).expand").map { Located(value: .expand($0), place: place) }
+    }
+    let keys = expressions(node, "\(path).\(kind)")
+    guard !keys.isEmpty else { return nil }
+    return Located(
+      value: kind == "distinct_by" ? .distinctBy(keys, keep: keep) : .deduplicate(by: keys, keep: keep), place: place)
+  }
+
+  private mutating func keepRule(_ entries: [String: TOMLNode], in path: String) -> KeepRule {
+    guard let node = entries["keep"] else { return .lowest }
+    switch node.value {
+    case .string("lowest"): return .lowest
+    case .string("highest"): return .highest
+    case .table(let rule):
+      _ = table(node, "\(path).keep", known: Keys.keep)
+      if let latest = rule["latest"], let value = expression(latest, "\(path).keep.latest") { return .latest(value) }
+      if rule["latest"] != nil { return .lowest }
+    default: break
+    }
+    mistake(
+      "`keep` must be \"lowest\", \"highest\" or { latest = … }", at: node, "\(path).keep",
+      "write keep = { latest = \"$source.…\" } for the greatest value of an expression")
+    return .lowest
+  }
+
+  private mutating func userInfo(_ entries: [String: TOMLNode], in path: String) -> [String: PropertyListValue] {
+    guard let node = entries["user_info"] else { return [:] }
+    guard case .table(let values) = node.value else {
+      mistake(
+        "`user_info` must be a table, not \(node.kind)", at: node, "\(path).user_info", "write { name = \"value\" }")
+      return [:]
+    }
+    var result: [String: PropertyListValue] = [:]
+    for (key, value) in values.sorted(by: { $0.key < $1.key }) {
+      result[key] = propertyList(value, "\(path).user_info.\(key)")
+    }
+    return result
+  }
+
+  /// TOML nests at most 256 deep.
+  private mutating func propertyList(_ node: TOMLNode, _ key: String) -> PropertyListValue? {
+    switch node.value {
+    case .string(let value): return .string(value)
+    case .integer(let value): return .integer(value)
+    case .real(let value): return .real(value)
+    case .boolean(let value): return .boolean(value)
+    case .array(let elements): return .array(elements.compactMap { propertyList($0, key) })
+    case .table(let entries):
+      return .dictionary(
+        entries.reduce(into: [:]) { result, entry in
+          result[entry.key] = propertyList(entry.value, "\(key).\(entry.key)")
+        })
+    case .other:
+      mistake("a policy cannot be given \(node.kind)", at: node, key, "write a string")
+      return nil
+    }
+  }
+
+  // MARK: Values
+
+  /// The entries of a table; unknown keys are mistakes.
+  private mutating func table(_ node: TOMLNode, _ path: String, known: [String]) -> [String: TOMLNode]? {
+    guard case .table(let entries) = node.value else {
+      mistake("`\(path)` must be a table, not \(node.kind)", at: node, path, "write [\(path)]")
+      return nil
+    }
+    for (key, value) in entries.sorted(by: { $0.key < $1.key }) where !known.contains(key) {
+      let near = NearestName.among(known, to: key)
+      mistake(
+        "unknown key `\(key)`", at: value, path.isEmpty ? key : "\(path).\(key)",
+        near.map { "did you mean `\($0)`?" } ?? "the keys are: \(known.joined(separator: ", "))")
+    }
+    return entries
+  }
+
+  private mutating func properties(
+    _ entries: [String: TOMLNode], _ key: String, in path: String
+  ) -> [(String, TOMLNode)] {
+    guard let node = entries[key] else { return [] }
+    guard case .table(let values) = node.value else {
+      mistake("`\(key)` must be a table, not \(node.kind)", at: node, "\(path).\(key)", "write { property = \"…\" }")
+      return []
+    }
+    return values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map { ($0.key, $0.value) }
+  }
+
+  private mutating func string(_ entries: [String: TOMLNode], _ key: String, in path: String) -> Located<String>? {
+    guard let node = entries[key] else { return nil }
+    let place = node.place(key: "\(path).\(key)")
+    guard case .string(let text) = node.value, !text.isEmpty else {
+      let what = if case .string = node.value { "an empty one" } else { node.kind }
+      errors.append(
+        HopdError(
+          .textMappingInvalid, "`\(key)` must be a string, not \(what)", at: place,
+          hint: "write \(key) = \"…\", or remove it"))
+      return nil
+    }
+    return Located(value: text, place: place)
+  }
+
+  private mutating func boolean(_ entries: [String: TOMLNode], _ key: String, in path: String) -> Bool? {
+    guard let node = entries[key] else { return nil }
+    if case .boolean(let flag) = node.value { return flag }
+    mistake("`\(key)` must be true or false, not \(node.kind)", at: node, "\(path).\(key)", "write \(key) = true")
+    return nil
+  }
+
+  private mutating func expression(_ node: TOMLNode, _ key: String) -> ExpressionNode? {
+    guard case .string(let text) = node.value else {
+      mistake(
+        "this must be an expression in a string, not \(node.kind)", at: node, key,
+        "write \"$source.…\"; a constant text is written with quotes of its own: \"'text'\"")
+      return nil
+    }
+    do {
+      return try ExpressionParser.expression(text, at: node.place(key: key))
+    } catch {
+      errors.append(error)
+      return nil
+    }
+  }
+
+  /// One expression, or an array of them; empty where one is wrong.
+  private mutating func expressions(_ node: TOMLNode, _ key: String) -> [ExpressionNode] {
+    guard case .array(let elements) = node.value else { return expression(node, key).map { [$0] } ?? [] }
+    let nodes = elements.compactMap { expression($0, key) }
+    if elements.isEmpty { mistake("this is empty", at: node, key, "write \"$source.…\"") }
+    return nodes.count == elements.count ? nodes : []
+  }
+
+  private mutating func mistake(_ message: String, at node: TOMLNode, _ key: String, _ hint: String) {
+    errors.append(
+      HopdError(
+        .textMappingInvalid, message, at: node.place(key: key.isEmpty ? nil : key), hint: hint))
+  }
+}

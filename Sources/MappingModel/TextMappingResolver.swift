@@ -1,0 +1,231 @@
+// A text mapping against its two models: every name must exist, every expression must fit where it stands, and what the
+// file does not say is filled in as Xcode's generated mapping would. All mistakes are told at once.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+
+extension TextMapping {
+  /// The mapping between these two versions.
+  ///
+  /// Throws one error with every mistake in `reasons`, each with file, line, key and remedy.
+  package func resolved(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> ExplicitMapping {
+    var resolver = TextMappingResolver(self, source: source, destination: destination)
+    let mappings = resolver.resolve()
+    try TextMappingMistakes.check(resolver.errors, file: file)
+    return ExplicitMapping(
+      name: name, path: file, sourceVersion: source.name, destinationVersion: destination.name,
+      entityMappings: mappings)
+  }
+}
+
+/// One run over a text mapping.
+struct TextMappingResolver {
+  /// What relationships must know of a mapping before it is resolved.
+  struct Outline {
+    let name: String
+    let source: String?
+    let destination: String?
+    /// How many keys a `distinct_by` mapping has.
+    let keyCount: Int?
+  }
+
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  private let text: TextMapping
+  private(set) var outlines: [Outline] = []
+  private(set) var errors: [HopdError] = []
+
+  init(_ text: TextMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.text = text
+    self.source = source
+    self.destination = destination
+  }
+
+  mutating func resolve() -> [ExplicitEntityMapping] {
+    var seen: Set<String> = []
+    for entity in text.entities {
+      checkEntities(of: entity)
+      var keyCount: Int?
+      if case .distinctBy(let keys, _)? = entity.grouping?.value { keyCount = keys.count }
+      outlines.append(
+        Outline(
+          name: entity.title, source: entity.source?.value, destination: entity.destination?.value, keyCount: keyCount))
+      if !seen.insert(entity.title).inserted {
+        mistake(
+          "two entity mappings are called \(entity.title)", entity.name?.place ?? entity.place,
+          "give one of them a name of its own: name = \"…\"")
+      }
+    }
+    return text.entities.compactMap { resolve($0) }
+  }
+
+  // MARK: Entities
+
+  private mutating func checkEntities(of entity: TextEntityMapping) {
+    if let name = entity.source, source.entity(named: name.value) == nil {
+      unknown("entity", name, of: "version \(source.name)", among: source.entities.map(\.name))
+    }
+    guard let name = entity.destination else { return }
+    guard let found = destination.entity(named: name.value) else {
+      unknown("entity", name, of: "version \(destination.name)", among: destination.entities.map(\.name))
+      return
+    }
+    if found.isAbstract {
+      let below = destination.subtree(of: found).filter { !$0.isAbstract }.map(\.name)
+      mistake(
+        "the destination entity \(found.name) is abstract and has no objects", name.place,
+        below.isEmpty ? "name another entity" : "name one of: \(below.joined(separator: ", "))")
+    }
+  }
+
+  private mutating func resolve(_ text: TextEntityMapping) -> ExplicitEntityMapping? {
+    let origin = text.source.flatMap { source.entity(named: $0.value) }
+    guard text.source == nil || origin != nil else { return nil }
+    guard let destinationName = text.destination else { return removal(text) }
+    guard let entity = destination.entity(named: destinationName.value) else { return nil }
+    checkPropertyNames(text, entity)
+    checkUseOfSource(text)
+    if let filter = text.filter, let origin {
+      let checker = ExpressionChecker(scope(.sourceFilter, origin, text))
+      collect(filter.place) { () throws(HopdError) in try checker.check(filter.value.predicate) }
+    }
+    let grouping = grouping(text, origin)
+    var members: String?
+    if case .expand(_, let entity)? = grouping { members = entity }
+    var properties = TextPropertyResolver(
+      text: text, origin: origin, entity: entity, source: source, destination: destination, outlines: outlines,
+      members: members)
+    let attributes = properties.attributes()
+    let relationships = properties.relationships()
+    errors += properties.errors
+    return ExplicitEntityMapping(
+      name: text.title,
+      type: .compiled(
+        policy: text.policy, source: origin, sourceModel: source, destination: entity, destinationModel: destination,
+        isGrouped: text.grouping != nil),
+      source: origin?.name, destination: entity.name, policy: text.policy, userInfo: text.userInfo,
+      filter: text.filter?.value, attributes: attributes, relationships: relationships, grouping: grouping ?? .each)
+  }
+
+  /// A source without a destination: objects that are dropped on purpose.
+  private mutating func removal(_ text: TextEntityMapping) -> ExplicitEntityMapping {
+    let rest: [(isSaid: Bool, word: String)] = [
+      (!text.attributes.isEmpty, "attributes"), (!text.relationships.isEmpty, "relationships"),
+      (!text.skipped.isEmpty, "skip"), (text.grouping != nil, "a grouping"), (text.policy != nil, "a policy"),
+      (text.filter != nil, "a filter"),
+    ]
+    let extra = rest.filter(\.isSaid).map(\.word)
+    if !extra.isEmpty {
+      mistake(
+        "without a destination the objects are dropped, so that \(extra.joined(separator: ", ")) mean nothing",
+        text.place, "add destination = \"…\", or remove the rest")
+    }
+    return ExplicitEntityMapping(name: text.title, type: .remove, source: text.source?.value, destination: nil)
+  }
+
+  /// Without a source nothing is made, unless a policy of another mapping makes it.
+  private mutating func checkUseOfSource(_ text: TextEntityMapping) {
+    guard text.source == nil else { return }
+    let hasProperties = !text.attributes.isEmpty || !text.relationships.isEmpty
+    let hasRules = text.filter != nil || text.grouping != nil || text.policy != nil
+    if hasProperties || hasRules {
+      mistake(
+        "without a source no objects are made, so that everything else means nothing", text.place,
+        "add source = \"…\", or remove the rest")
+    }
+  }
+
+  private mutating func checkPropertyNames(_ text: TextEntityMapping, _ entity: Entity) {
+    let attributes = destination.allAttributes(of: entity)
+    let relationships = destination.allRelationships(of: entity)
+    let stored =
+      attributes.values.filter { !$0.isTransient }.map(\.name)
+      + relationships.values.filter { !$0.isTransient }.map(\.name)
+    func check(_ name: Located<String>, isAttribute: Bool?) {
+      if attributes[name.value]?.isTransient == true || relationships[name.value]?.isTransient == true {
+        mistake("\(entity.name).\(name.value) is transient and has no place in a store", name.place, "remove it")
+      } else if isAttribute == true, attributes[name.value] == nil, relationships[name.value] != nil {
+        mistake("\(entity.name).\(name.value) is a relationship", name.place, "write it under relationships")
+      } else if isAttribute == false, relationships[name.value] == nil, attributes[name.value] != nil {
+        mistake("\(entity.name).\(name.value) is an attribute", name.place, "write it under attributes")
+      } else if attributes[name.value] == nil, relationships[name.value] == nil {
+        unknown("property", name, of: "entity \(entity.name) of version \(destination.name)", among: stored)
+      }
+    }
+    for (name, value) in text.attributes { check(Located(value: name, place: value.place), isAttribute: true) }
+    for (name, value) in text.relationships { check(Located(value: name, place: value.place), isAttribute: false) }
+    for name in text.skipped {
+      check(name, isAttribute: nil)
+      if text.attributes.contains(where: { $0.name == name.value })
+        || text.relationships.contains(where: { $0.name == name.value })
+      {
+        mistake("\(name.value) is skipped and has a value too", name.place, "remove one of the two")
+      }
+    }
+  }
+
+  // MARK: Groupings
+
+  private mutating func grouping(_ text: TextEntityMapping, _ origin: Entity?) -> SourceGrouping? {
+    guard let grouping = text.grouping, let origin else { return .each }
+    let checker = ExpressionChecker(scope(.key, origin, text))
+    switch grouping.value {
+    case .distinctBy(let keys, let keep):
+      check(keys, keep, checker, grouping.place)
+      return .distinctBy(keys, keep: keep)
+    case .deduplicate(let keys, let keep):
+      check(keys, keep, checker, grouping.place)
+      return .deduplicate(by: keys, keep: keep)
+    case .expand(let members):
+      let checker = ExpressionChecker(scope(.relationship, origin, text))
+      var entity: String?
+      collect(grouping.place) { () throws(HopdError) in entity = try checker.checkCollection(members) }
+      guard let entity else { return nil }
+      return .expand(members, entity: entity)
+    }
+  }
+
+  private mutating func check(
+    _ keys: [ExpressionNode], _ keep: KeepRule, _ checker: ExpressionChecker, _ place: Place
+  ) {
+    for key in keys {
+      collect(place) { () throws(HopdError) in try checker.checkKey(key) }
+    }
+    if case .latest(let value) = keep {
+      collect(place) { () throws(HopdError) in try checker.checkKey(value) }
+    }
+  }
+
+  // MARK: Mistakes
+
+  private func scope(
+    _ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping
+  ) -> ExpressionScope {
+    ExpressionScope(
+      model: source, sourceEntity: origin.name, place: place, entityMappings: Set(outlines.map(\.name)),
+      hasPolicy: text.policy != nil)
+  }
+
+  private mutating func collect(_ place: Place, _ body: () throws(HopdError) -> Void) {
+    do {
+      try body()
+    } catch {
+      errors.append(error.located(place))
+    }
+  }
+
+  private mutating func unknown(_ kind: String, _ name: Located<String>, of owner: String, among names: [String]) {
+    let near = NearestName.among(names, to: name.value)
+    let known = names.sorted().prefix(20).joined(separator: ", ")
+    mistake(
+      "there is no \(kind) \(name.value) in \(owner)", name.place,
+      near.map { "did you mean \($0)?" } ?? (known.isEmpty ? "remove it" : "there are: \(known)"))
+  }
+
+  private mutating func mistake(_ message: String, _ place: Place, _ hint: String) {
+    errors.append(HopdError(.textMappingInvalid, message, at: place, hint: hint))
+  }
+}

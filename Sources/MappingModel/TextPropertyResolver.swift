@@ -1,0 +1,290 @@
+// The properties of one entity mapping of a text mapping: what the file says of each, and for the others what Xcode's
+// generated mapping would say (mapping-models §3.1 rules 4 and 5).
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+
+/// Resolves attributes and relationships and collects every mistake.
+struct TextPropertyResolver {
+  let text: TextEntityMapping
+  /// nil where the mapping has no source.
+  let origin: Entity?
+  let entity: Entity
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  let outlines: [TextMappingResolver.Outline]
+  /// Entity of `$each` in an expanding mapping.
+  let members: String?
+  private(set) var errors: [HopdError] = []
+
+  init(
+    text: TextEntityMapping, origin: Entity?, entity: Entity, source: ManagedObjectModel,
+    destination: ManagedObjectModel, outlines: [TextMappingResolver.Outline], members: String?
+  ) {
+    self.text = text
+    self.origin = origin
+    self.entity = entity
+    self.source = source
+    self.destination = destination
+    self.outlines = outlines
+    self.members = members
+  }
+
+  /// Objects of a group are another thing than their sources, and so are those of an expanding mapping: what they have
+  /// in common with them by name is chance.
+  var copies: Bool {
+    if let copies = text.copies { return copies }
+    switch text.grouping?.value {
+    case nil, .deduplicate: return true
+    case .distinctBy, .expand: return false
+    }
+  }
+
+  // MARK: Attributes
+
+  mutating func attributes() -> [ExplicitPropertyMapping] {
+    let given = Dictionary(text.attributes.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    let skipped = Set(text.skipped.map(\.value))
+    let old = origin.map { source.allAttributes(of: $0) } ?? [:]
+    let checker = ExpressionChecker(scope(.attribute))
+    var result: [ExplicitPropertyMapping] = []
+    for attribute in destination.allAttributes(of: entity).values.sorted(by: { Self.byName($0.name, $1.name) })
+    where !attribute.isTransient && !skipped.contains(attribute.name) {
+      if let value = given[attribute.name] {
+        collect(value.place) { () throws(HopdError) in try checker.check(value.value, for: attribute) }
+        result.append(ExplicitPropertyMapping(name: attribute.name, value: .expression(value.value)))
+      } else if copies, let before = old[attribute.name], !before.isTransient {
+        let value = ExpressionNode.keyPath(.variable("source"), [.key(attribute.name)])
+        do {
+          try checker.check(value, for: attribute)
+        } catch {
+          errors.append(
+            HopdError(
+              .textMappingInvalid,
+              "\(attribute.name) cannot be carried as it is from \(origin?.name ?? "") to \(entity.name)",
+              at: text.place, cause: error,
+              hint: "say what it becomes with attributes.\(attribute.name) = \"…\", or skip = [\"\(attribute.name)\"]"))
+        }
+        result.append(ExplicitPropertyMapping(name: attribute.name, value: .expression(value)))
+      } else {
+        result.append(ExplicitPropertyMapping(name: attribute.name, value: nil))
+      }
+    }
+    return result
+  }
+
+  // MARK: Relationships
+
+  mutating func relationships() -> [ExplicitPropertyMapping] {
+    let given = Dictionary(text.relationships.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    let skipped = Set(text.skipped.map(\.value))
+    let old = origin.map { source.allRelationships(of: $0) } ?? [:]
+    var result: [ExplicitPropertyMapping] = []
+    for relationship in destination.allRelationships(of: entity).values.sorted(by: { Self.byName($0.name, $1.name) })
+    where !relationship.isTransient && !skipped.contains(relationship.name) {
+      var value: PropertyValue?
+      if let text = given[relationship.name] {
+        value = self.value(of: text, relationship)
+      } else if copies, let before = old[relationship.name], !before.isTransient {
+        let path = ExpressionNode.keyPath(.variable("source"), [.key(relationship.name)])
+        value = lookup(path, before.destinationEntityName, relationship, text.place, isGenerated: true)
+          .map { .expression($0) }
+      }
+      result.append(ExplicitPropertyMapping(name: relationship.name, value: value))
+    }
+    return result
+  }
+
+  private mutating func value(of text: Located<TextRelationship>, _ relationship: Relationship) -> PropertyValue? {
+    let place = text.place
+    switch text.value {
+    case .text(let node):
+      guard let node = isObjectExpression(node) ? node : counterparts(of: node, relationship, place) else { return nil }
+      return checked(node, relationship, place)
+    case .made(let mapping, let objects):
+      return checked(.destinationInstances(.entityMapping(mapping), objects), relationship, place)
+    case .madeByAny(let name, let objects):
+      return checked(.destinationInstances(.sourceRelationship(name), objects), relationship, place)
+    case .grouped(let mapping, let keys):
+      checkMaker(mapping, relationship, place)
+      if let outline = outlines.first(where: { $0.name == mapping }) {
+        guard let count = outline.keyCount else {
+          mistake(
+            "the mapping \(mapping) has no keys to find its objects by", place,
+            "write { mapping = \"\(mapping)\", objects = \"$source.…\" }, or give \(mapping) a distinct_by")
+          return nil
+        }
+        if count != keys.count {
+          mistake(
+            "the mapping \(mapping) tells its objects apart by \(count) keys, and \(keys.count) are given", place,
+            "give one key for each expression of its distinct_by, in that order")
+        }
+      }
+      let checker = ExpressionChecker(scope(.key))
+      for key in keys { collect(place) { () throws(HopdError) in try checker.checkKey(key) } }
+      return .grouped(mapping: mapping, keys: keys)
+    case .matching(let name, let attributeName, let key):
+      return matching(name, attributeName, key, relationship, place)
+    }
+  }
+
+  /// Does the text say by itself which destination objects are meant?
+  private func isObjectExpression(_ node: ExpressionNode) -> Bool {
+    switch node {
+    case .constant, .destinationInstances, .policyMethod: true
+    case .ternary(_, let first, let second): isObjectExpression(first) && isObjectExpression(second)
+    default: false
+    }
+  }
+
+  /// A text that names source objects means what was made of them.
+  private mutating func counterparts(
+    of node: ExpressionNode, _ relationship: Relationship, _ place: Place
+  ) -> ExpressionNode? {
+    let checker = ExpressionChecker(scope(.relationship))
+    switch checker.type(of: node) {
+    case .object(let reached), .objects(let reached, _):
+      return lookup(node, reached, relationship, place, isGenerated: false)
+    case .unknown:
+      // What is wrong with it is told as for objects that are looked up.
+      collect(place) { () throws(HopdError) in
+        try checker.check(
+          .destinationInstances(.sourceRelationship(relationship.name), node), forRelationship: relationship)
+      }
+    default:
+      mistake(
+        "this is no object and no objects", place, "write a relationship of the source, as \"$source.…\", or \"nil\"")
+    }
+    return nil
+  }
+
+  /// Rule 5c and 5d, with one thing added: mappings from the same source entity into other hierarchies do not count.
+  private mutating func lookup(
+    _ objects: ExpressionNode, _ reached: String, _ relationship: Relationship, _ place: Place, isGenerated: Bool
+  ) -> ExpressionNode? {
+    guard let target = source.entity(named: reached) else { return nil }
+    let subtree = source.subtree(of: target).map(\.name)
+    let makers = outlines.filter { outline in
+      outline.source.map { subtree.contains($0) } ?? false && isFit(outline, for: relationship)
+    }
+    let ambiguous = Dictionary(grouping: makers, by: { $0.source ?? "" }).filter { $0.value.count > 1 }
+      .sorted { $0.key < $1.key }.first
+    let name = Self.lastKey(of: objects) ?? relationship.name
+    if let (origin, several) = ambiguous {
+      let shown = objects.description
+      mistake(
+        "\(several.map(\.name).joined(separator: ", ")) all make \(relationship.destinationEntityName) objects of "
+          + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", place,
+        "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, or for "
+          + "those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
+      return nil
+    }
+    if makers.isEmpty, !isGenerated {
+      mistake(
+        "no mapping of this file makes \(relationship.destinationEntityName) objects of \(reached)", place,
+        "add an [[entity]] with source = \"\(reached)\" and destination = \"\(relationship.destinationEntityName)\"")
+      return nil
+    }
+    if subtree.count == 1, let only = makers.first {
+      return .destinationInstances(.entityMapping(only.name), objects)
+    }
+    return .destinationInstances(.sourceRelationship(name), objects)
+  }
+
+  private mutating func matching(
+    _ name: String, _ attributeName: String, _ key: ExpressionNode, _ relationship: Relationship, _ place: Place
+  ) -> PropertyValue? {
+    guard let target = destination.entity(named: name) else {
+      mistake(
+        "there is no entity \(name) in version \(destination.name)", place,
+        NearestName.among(destination.entities.map(\.name), to: name).map { "did you mean \($0)?" }
+          ?? "name an entity of the destination")
+      return nil
+    }
+    let attributes = destination.allAttributes(of: target).filter { !$0.value.isTransient }
+    guard let attribute = attributes[attributeName] else {
+      mistake(
+        "there is no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", place,
+        NearestName.among(attributes.keys, to: attributeName).map { "did you mean \($0)?" }
+          ?? "there are: \(attributes.keys.sorted().prefix(20).joined(separator: ", "))")
+      return nil
+    }
+    if !isCompatible(target.name, with: relationship) {
+      mistake(
+        "\(entity.name).\(relationship.name) holds \(relationship.destinationEntityName) objects, not \(name)", place,
+        "name \(relationship.destinationEntityName) or an entity below it")
+    }
+    let checker = ExpressionChecker(scope(.key))
+    collect(place) { () throws(HopdError) in
+      try checker.checkKey(key)
+      try checker.check(key, for: attribute)
+    }
+    return .matching(entity: name, attribute: attributeName, key: key)
+  }
+
+  private mutating func checked(
+    _ node: ExpressionNode, _ relationship: Relationship, _ place: Place
+  ) -> PropertyValue? {
+    if case .destinationInstances(.entityMapping(let mapping), _) = node { checkMaker(mapping, relationship, place) }
+    let checker = ExpressionChecker(scope(.relationship))
+    collect(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
+    return .expression(node)
+  }
+
+  private mutating func checkMaker(_ mapping: String, _ relationship: Relationship, _ place: Place) {
+    guard let outline = outlines.first(where: { $0.name == mapping }) else {
+      let names = outlines.map(\.name)
+      mistake(
+        "there is no entity mapping \(mapping) in this file", place,
+        NearestName.among(names, to: mapping).map { "did you mean \($0)?" }
+          ?? "there are: \(names.prefix(20).joined(separator: ", "))")
+      return
+    }
+    if !isFit(outline, for: relationship) {
+      mistake(
+        "the mapping \(mapping) makes \(outline.destination ?? "no") objects, and \(entity.name).\(relationship.name) "
+          + "holds \(relationship.destinationEntityName)", place,
+        "name a mapping whose destination is \(relationship.destinationEntityName) or below it")
+    }
+  }
+
+  private func isFit(_ outline: TextMappingResolver.Outline, for relationship: Relationship) -> Bool {
+    outline.destination.map { isCompatible($0, with: relationship) } ?? false
+  }
+
+  private func isCompatible(_ name: String, with relationship: Relationship) -> Bool {
+    guard let entity = destination.entity(named: name) else { return false }
+    return destination.lineage(of: entity).contains { $0.name == relationship.destinationEntityName }
+  }
+
+  // MARK: Surroundings
+
+  private func scope(_ place: ExpressionScope.Place) -> ExpressionScope {
+    ExpressionScope(
+      model: source, sourceEntity: origin?.name, place: place, variables: members.map { ["each": $0] } ?? [:],
+      entityMappings: Set(outlines.map(\.name)), hasPolicy: text.policy != nil)
+  }
+
+  private mutating func collect(_ place: Place, _ body: () throws(HopdError) -> Void) {
+    do {
+      try body()
+    } catch {
+      // The checker knows names only; a mapping that does not exist was told with the nearest name already.
+      if errors.last?.place != place { errors.append(error.located(place)) }
+    }
+  }
+
+  private mutating func mistake(_ message: String, _ place: Place, _ hint: String) {
+    errors.append(HopdError(.textMappingInvalid, message, at: place, hint: hint))
+  }
+
+  private static func lastKey(of node: ExpressionNode) -> String? {
+    guard case .keyPath(_, let steps) = node, case .key(let name)? = steps.last else { return nil }
+    return name
+  }
+
+  private static func byName(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}

@@ -1,0 +1,121 @@
+// The mappings that people read first: those in Examples/Mappings and in docs/MAPPINGS.md fit their models and say what
+// the document says.
+
+import Diagnostics
+import Expressions
+import Glibc
+import ManagedObjectModel
+import SystemPackage
+import Testing
+
+@testable import MappingModel
+
+@Suite struct ExampleMappingTests {
+  private static let root: FilePath = {
+    var path = FilePath(#filePath)
+    for _ in 0..<3 { path.removeLastComponent() }
+    return path
+  }()
+
+  private static func names(in folder: FilePath) -> [String] {
+    guard let stream = opendir(folder.string) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted()
+  }
+
+  private static func text(_ path: String) throws -> String {
+    let descriptor = try FileDescriptor.open(root.appending(path), .readOnly)
+    return try descriptor.closeAfter {
+      var bytes: [UInt8] = []
+      var buffer = [UInt8](repeating: 0, count: 65536)
+      while case let count = try buffer.withUnsafeMutableBytes({ try descriptor.read(into: $0) }), count > 0 {
+        bytes += buffer.prefix(count)
+      }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+  }
+
+  private static let examples = names(in: root.appending("Examples/Mappings")).filter { !$0.hasSuffix(".md") }
+
+  @Test(arguments: examples) func fitsItsModels(_ example: String) throws {
+    let folder = Self.root.appending("Examples/Mappings").appending(example)
+    let bundle = try ModelReader.read(
+      at: folder.appending(try #require(Self.names(in: folder).first { $0.hasSuffix(".xcdatamodeld") })))
+    let files = Self.names(in: folder).filter { $0.hasSuffix(TextMapping.fileNameEnd) }
+    // Each hop of the model has its mapping.
+    #expect(files.count == bundle.versions.count - 1)
+    for file in files {
+      let mapping = try TextMapping.read(at: folder.appending(file))
+      let source = try #require(bundle.versions.first { $0.name == mapping.sourceVersion })
+      let destination = try #require(bundle.versions.first { $0.name == mapping.destinationVersion })
+      let resolved = try mapping.resolved(source: source, destination: destination)
+      let again = try TextMapping(
+        text: try resolved.text(source: source, destination: destination), file: folder.appending(file)
+      ).resolved(source: source, destination: destination)
+      #expect(again == resolved)
+    }
+  }
+
+  @Test func thereAreExamples() { #expect(Self.examples.count >= 5) }
+
+  /// Blocks of the document that are whole files say what the files say.
+  @Test func theDocumentShowsTheFiles() throws {
+    let document = try Self.text("docs/MAPPINGS.md")
+    let parts = document.split(separator: "<!-- example: ", omittingEmptySubsequences: false).dropFirst()
+    #expect(!parts.isEmpty)
+    for part in parts {
+      let path = String(part.split(separator: " -->").first ?? "")
+      let block = try #require(part.split(separator: "```toml\n").dropFirst().first?.split(separator: "```").first)
+      #expect(String(block) == (try Self.text(path)), "\(path)")
+    }
+  }
+
+  /// Every attribute of the document's list of examples is a text mapping's attribute.
+  @Test func theExpressionsOfTheDocumentAreExpressions() throws {
+    let document = try Self.text("docs/MAPPINGS.md")
+    let lines = document.split(separator: "\n").filter { $0.hasPrefix("attributes.") }
+    #expect(lines.count >= 9)
+    let text =
+      "[mapping]\nsource = \"A\"\ndestination = \"B\"\n[[entity]]\nsource = \"Item\"\ndestination = \"Item\"\n"
+      + lines.joined(separator: "\n")
+    let source = model(
+      "A",
+      [
+        entity(
+          "Item",
+          [
+            attribute("name"), attribute("width", .integer32), attribute("height", .integer32),
+            attribute("done", .boolean), attribute("sizeText"),
+          ], [toOne("studio", "Studio"), toMany("chapters", "Chapter")]),
+        entity("Studio", [attribute("name")]), entity("Chapter", [attribute("pages", .integer32)]),
+      ])
+    let destination = model(
+      "B",
+      [
+        entity(
+          "Item",
+          [
+            attribute("title"), attribute("studio"), attribute("kind"), attribute("rank", .integer16),
+            attribute("stamp", .date), attribute("area", .integer64), attribute("state"), attribute("size", .integer32),
+            attribute("pages", .integer64),
+          ])
+      ])
+    let mapping = try TextMapping(text: text, file: "/document.hopmap.toml")
+      .resolved(source: source, destination: destination)
+    #expect(mapping.entityMappings[0].attributes.allSatisfy { $0.value != nil })
+  }
+
+  /// Every key of the reader is in the document's tables, and in no other words.
+  @Test func theDocumentNamesEveryKey() throws {
+    let document = try Self.text("docs/MAPPINGS.md")
+    for key in TextMappingReader.Keys.entity + TextMappingReader.Keys.mapping where key != "attributes" {
+      let isShown = ["| `\(key)`", ", `\(key)`", "| `\(key).NAME`"].contains { document.contains($0) }
+      #expect(isShown, "\(key)")
+    }
+  }
+}
