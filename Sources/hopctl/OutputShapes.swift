@@ -118,6 +118,8 @@ struct MappingShowShape: Encodable {
   let destinationVersion: String
   let entityMappings: [EntityMapping]
   let warnings: [ErrorShape]
+  /// With `--text`: the mapping as a text mapping.
+  let text: String?
 
   struct EntityMapping: Encodable {
     let name: String
