@@ -25,7 +25,10 @@ enum SQLKind: Hashable {
   case object(root: String)
 
   /// Values of different classes are never equal and have no order.
-  enum Class: Hashable { case null, number, text, data, uuid, carried, object(String) }
+  enum Class: Hashable {
+    case null, number, text, data, uuid, carried
+    case object(String)
+  }
 
   var valueClass: Class {
     switch self {

@@ -7,12 +7,17 @@ import PersistentStore
 import SQLite
 import Testing
 
+#if canImport(Glibc)
+  import Glibc
+#endif
+
 @testable import Expressions
 
 @Suite struct CompilerAgreementTests {
   private static let moment = 700_000_000.125
-  private static let worlds = 12
-  private static let shapes = 250
+  /// HOPD_SEEDS=50 widens the worlds, as in ConformanceTests.
+  private static let worlds = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 4
+  private static let shapes = 200
 
   /// What one row gives.
   private enum Outcome: Equatable, CustomStringConvertible {
@@ -155,7 +160,7 @@ import Testing
       }
     }
     #expect(compiled > Self.shapes * 6 / 10, "only \(compiled) of \(Self.shapes) were compiled, seed \(seed)")
-    #expect(holding > 300 && failing > 20, "seed \(seed): \(holding) hold, \(failing) fail")
+    #expect(holding > 200 && failing > 10, "seed \(seed): \(holding) hold, \(failing) fail")
   }
 
   @Test(arguments: 0..<worlds) func objectsAgree(_ number: Int) throws {
