@@ -102,7 +102,8 @@ let package = Package(
     .target(
       name: "MigrationPlanning",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "PropertyLists", "SQLite",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "PropertyLists",
+        "SQLite",
         systemPackage,
       ],
       swiftSettings: strict),
@@ -244,7 +245,8 @@ let package = Package(
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "PropertyLists",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
+        "PropertyLists",
         "SQLite", systemPackage,
       ],
       swiftSettings: strict),
