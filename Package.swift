@@ -332,6 +332,7 @@ if Context.environment["HOPD_FUZZ"] != nil {
   }
   package.targets += [
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
+    fuzzer("FuzzExpression", ["Expressions", "ManagedObjectModel"]),
     fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),

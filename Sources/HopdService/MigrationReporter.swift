@@ -202,6 +202,7 @@ package struct MigrationReporter: Sendable {
           + "\(report.hops.count) \(report.hops.count == 1 ? "hop" : "hops"), "
           + StatusLine.elapsed(seconds: report.seconds)
         : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
+      if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       for warning in report.warnings.suffix(Self.mostFindings) where warning.code.exit != .success {
         text += "\n  warning: \(warning.headline)"

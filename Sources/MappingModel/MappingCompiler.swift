@@ -34,7 +34,10 @@ struct MappingCompiler {
       let origin = entity.source.flatMap { source.entity(named: $0) }
       result.append(
         ExplicitEntityMapping(
-          name: Self.name(of: entity), type: type(of: entity, origin), source: entity.source,
+          name: Self.name(of: entity),
+          type: .compiled(
+            policy: entity.policy, source: entity.source, destination: entity.destination, from: source, to: destination
+          ), source: entity.source,
           destination: entity.destination, policy: entity.policy, userInfo: entity.userInfo,
           filter: try entity.filter.map { text throws(HopdError) in
             try SourceFilter(text: text, at: here.filled(from: Place(entity: entity.source)))
@@ -102,35 +105,6 @@ struct MappingCompiler {
       entity = next
     }
     return entity.name
-  }
-
-  // MARK: Types
-
-  private func type(of mapping: XcodeEntityMapping, _ origin: Entity?) -> EntityMappingType {
-    if mapping.policy != nil { return .custom }
-    guard mapping.source != nil else { return .add }
-    guard let name = mapping.destination else { return .remove }
-    guard let origin, let target = destination.entity(named: name), isContinued(origin, by: target) else {
-      return .transform
-    }
-    return .copy
-  }
-
-  /// Does everything of the source survive as it was, type, destination, cardinality and optionality? Additions, other
-  /// defaults and other names of nothing but the entity are allowed (rule 6).
-  private func isContinued(_ origin: Entity, by target: Entity) -> Bool {
-    guard source.lineage(of: origin).dropLast().map(\.name) == destination.lineage(of: target).dropLast().map(\.name)
-    else { return false }
-    let attributes = destination.allAttributes(of: target)
-    let relationships = destination.allRelationships(of: target)
-    return source.allAttributes(of: origin).values.allSatisfy { before in
-      attributes[before.name].map { $0.type == before.type && $0.isOptional == before.isOptional } ?? false
-    }
-      && source.allRelationships(of: origin).values.allSatisfy { before in
-        guard let after = relationships[before.name] else { return false }
-        return after.destinationEntityName == before.destinationEntityName && after.isToMany == before.isToMany
-          && after.isOptional == before.isOptional
-      }
   }
 }
 

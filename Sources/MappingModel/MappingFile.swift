@@ -75,8 +75,7 @@ package enum MappingReader {
     switch MappingForm(path) {
     case .source?: return try XcodeMappingFile(at: path)
     case .compiled?: return try CompiledMappingFile(at: path)
-    case .text?:
-      throw HopdError(.notSupportedYet, "text mappings are not supported yet", at: Place(file: path))
+    case .text?: return try TextMapping.read(at: path)
     case nil:
       throw HopdError(
         .invalidMapping, "this is no mapping model", at: Place(file: path),

@@ -1,6 +1,7 @@
 // Runs a hop's program step by step, chunk by chunk, from a checkpoint to the end.
 
 import Diagnostics
+import Expressions
 import ManagedObjectModel
 import MappingModel
 import MigrationPlanning
@@ -25,6 +26,7 @@ struct MappedRun {
   let layout: AssociationLayout
   let scratch: MappedScratch
   let moment: Double
+  let fallbacks: ExpressionFallbacks
   let policies: (any PolicyStepRunner)?
 }
 

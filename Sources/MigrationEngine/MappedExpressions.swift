@@ -11,11 +11,7 @@ import PersistentStore
 import SQLite
 
 /// A row of a table of the source: `$source`, or `$each`.
-struct MappedRow: Sendable, Hashable {
-  let alias: String
-  let entity: String
-  var variables: [String: MappedRow] = [:]
-}
+typealias MappedRow = SQLRow
 
 /// Objects of the source that an expression reaches from a row.
 struct ReachedObjects {
@@ -37,6 +33,9 @@ struct MappedExpressions {
   let hop: Hop
   let sourceSchema: String
   let moment: Double
+  /// What is evaluated on objects; filled while statements are made.
+  let fallbacks: ExpressionFallbacks
+  let evaluatesOnInstances: Bool
 
   func qualified(_ table: String) -> String {
     SQLiteIdentifier.quoted(sourceSchema) + "." + SQLiteIdentifier.quoted(table)
@@ -152,94 +151,88 @@ struct MappedExpressions {
 }
 
 extension MappedExpressions {
-  // MARK: Values, keys and conditions
+  // MARK: What is compiled
+
+  private func compiler(
+    _ place: ExpressionScope.Place, row: MappedRow, lane: AssociationLayout.Lane
+  ) -> SQLExpressionCompiler {
+    SQLExpressionCompiler(
+      scope: ExpressionScope(
+        model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
+        hasPolicy: lane.mapping.policy != nil),
+      schema: hop.sourceSchema, schemaName: sourceSchema, moment: moment, fallbacks: fallbacks,
+      evaluatesOnInstances: evaluatesOnInstances)
+  }
+
+  private func compiled<Result>(
+    lane: AssociationLayout.Lane, property: String?, _ body: () throws(NotCompilable) -> Result
+  ) throws(HopdError) -> Result {
+    do {
+      return try body()
+    } catch {
+      throw unsupported(error.reason, lane: lane, property: property)
+    }
+  }
 
   /// A value in the form in which `attribute` is stored.
   func value(
     _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, lane: AssociationLayout.Lane
   ) throws(HopdError) -> String {
-    if let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"), before.type == attribute.type {
+    if case .constant(.null) = node { return "NULL" }
+    // Content is never evaluated, it is carried.
+    let isContent = attribute.type == .binary || attribute.type == .transformable
+    if isContent || !evaluatesOnInstances, let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
+      before.type == attribute.type, reached.tables.isEmpty || isContent
+    {
       return scalar(HopCompiler.carried(column, from: before, to: attribute), over: reached)
     }
-    return try compiled(node, row: row, lane: lane, property: attribute.name)
+    return try compiled(lane: lane, property: attribute.name) { () throws(NotCompilable) in
+      try compiler(.attribute, row: row, lane: lane).value(node, row: row, storedAs: attribute)
+    }
   }
 
   /// A value by which rows are told apart or found.
   func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> String {
-    if let (reached, _, column) = plainAttribute(node, row: row, prefix: "k") { return scalar(column, over: reached) }
-    return try compiled(node, row: row, lane: lane, property: nil)
+    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
+      try compiler(.key, row: row, lane: lane).value(node, row: row)
+    }
   }
 
-  /// A two-valued condition on a row.
+  /// A condition of WHERE on a row.
   func condition(
     _ predicate: PredicateNode, row: MappedRow, lane: AssociationLayout.Lane
   ) throws(HopdError) -> String {
-    switch predicate {
-    case .constant(let flag): return flag ? "1" : "0"
-    case .and(let parts):
-      return try join(parts, " AND ", row: row, lane: lane) ?? "1"
-    case .or(let parts):
-      return try join(parts, " OR ", row: row, lane: lane) ?? "0"
-    case .not(let part): return "NOT (\(try condition(part, row: row, lane: lane)))"
-    case .comparison(let comparison):
-      let left = try compiled(comparison.left, row: row, lane: lane, property: nil)
-      let right = try compiled(comparison.right, row: row, lane: lane, property: nil)
-      switch comparison.operation {
-      case .equal: return "\(left) IS \(right)"
-      case .notEqual: return "\(left) IS NOT \(right)"
-      case .less, .lessOrEqual, .greater, .greaterOrEqual:
-        return "coalesce(\(left) \(comparison.operation.rawValue) \(right), 0)"
-      default: throw unsupported(comparison.operation.rawValue, lane: lane, property: nil)
-      }
+    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
+      try compiler(.sourceFilter, row: row, lane: lane).filter(predicate, row: row)
     }
   }
 
-  private func join(
-    _ parts: [PredicateNode], _ word: String, row: MappedRow, lane: AssociationLayout.Lane
-  ) throws(HopdError) -> String? {
-    var texts: [String] = []
-    for part in parts { texts.append("(\(try condition(part, row: row, lane: lane)))") }
-    return texts.isEmpty ? nil : texts.joined(separator: word)
-  }
-
-  private func compiled(
-    _ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane, property: String?
-  ) throws(HopdError) -> String {
-    switch node {
-    case .constant(let value):
-      switch value {
-      case .null: return "NULL"
-      case .boolean(let flag): return flag ? "1" : "0"
-      case .integer(let number): return String(number)
-      case .double(let number), .date(let number): return SQLiteValue.real(number).literal
-      case .decimal(let text), .string(let text): return SQLiteValue.text(text).literal
-      case .data(let bytes), .uuid(let bytes): return SQLiteValue.blob(bytes).literal
-      }
-    case .function(.now, _): return SQLiteValue.real(moment).literal
-    case .keyPath(.selfObject, let steps):
-      return try compiled(.keyPath(.variable("source"), steps), row: row, lane: lane, property: property)
-    default: break
-    }
-    if let (reached, _, column) = plainAttribute(node, row: row, prefix: "v") { return scalar(column, over: reached) }
-    if let reached = plainObjects(node, row: row, prefix: "v"), reached.isToOne {
-      return scalar("\(reached.alias).\"Z_PK\"", over: reached)
-    }
-    throw unsupported("this form", lane: lane, property: property)
-  }
-
-  func unsupported(_ what: String, lane: AssociationLayout.Lane, property: String?) -> HopdError {
-    HopdError(
-      .mappingUnsupported, "\(what) is not supported here",
-      at: Place(hop: hop.title, entity: lane.mapping.name, property: property))
-  }
-}
-
-extension MappedExpressions {
   /// The objects that an expression reaches.
   func objects(
     _ node: ExpressionNode, row: MappedRow, prefix: String, lane: AssociationLayout.Lane, property: String?
   ) throws(HopdError) -> ReachedObjects {
-    if let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
-    throw unsupported("an expression of this form over objects", lane: lane, property: property)
+    if !evaluatesOnInstances, let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
+    let found = try compiled(lane: lane, property: property) { () throws(NotCompilable) in
+      try compiler(.relationship, row: row, lane: lane).objects(node, row: row)
+    }
+    guard let table = hop.sourceSchema.table(of: found.entity) else {
+      throw unsupported("objects of \(found.entity)", lane: lane, property: property)
+    }
+    // Under an alias of ours: those of the compiler come again inside other expressions of the statement.
+    let alias = SQLiteIdentifier.quoted("\(prefix)c")
+    return ReachedObjects(
+      tables: [found.from, "\(qualified(table.name)) AS \(alias)"],
+      conditions: [found.condition, "\(alias).\"Z_PK\" = \(found.alias).\"Z_PK\""], alias: alias,
+      entity: found.entity, isToOne: found.isToOne,
+      order: found.isToOne
+        ? nil : "row_number() OVER (PARTITION BY \(row.alias).\"Z_PK\" ORDER BY \(found.order))",
+      inverseOrder: nil)
+  }
+
+  func unsupported(_ what: String, lane: AssociationLayout.Lane, property: String?) -> HopdError {
+    HopdError(
+      .mappingUnsupported, "the expression cannot be followed: \(what)",
+      at: Place(hop: hop.title, entity: lane.mapping.name, property: property),
+      hint: "write it in another way, or use a policy")
   }
 }

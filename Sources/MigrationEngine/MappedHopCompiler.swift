@@ -37,6 +37,8 @@ package struct MappedHopCompiler {
   let moment: Double
   let withIndexes: Bool
   let evaluatesOnInstances: Bool
+  /// What the program's statements evaluate on objects; to be registered on the connection and kept while they run.
+  package let fallbacks: ExpressionFallbacks
   let expressions: MappedExpressions
   let associations: AssociationSQL
 
@@ -52,21 +54,42 @@ package struct MappedHopCompiler {
     self.moment = moment
     self.withIndexes = withIndexes
     self.evaluatesOnInstances = evaluatesOnInstances
-    expressions = MappedExpressions(hop: hop, sourceSchema: sourceSchema, moment: moment)
+    fallbacks = ExpressionFallbacks()
+    expressions = MappedExpressions(
+      hop: hop, sourceSchema: sourceSchema, moment: moment, fallbacks: fallbacks,
+      evaluatesOnInstances: evaluatesOnInstances)
     associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
   }
 
   /// How each entity mapping of a hop is run, by its name; throws what cannot be run at all.
   package static func executions(hop: Hop) throws(HopdError) -> [String: MappedExecution] {
     let layout = try AssociationLayout(hop: hop, spans: [:])
-    let compiler = MappedHopCompiler(
-      hop: hop, layout: layout, sourceSchema: "source", destinationSchema: "destination", moment: 0, withIndexes: false)
-    _ = try compiler.compile()
     var result: [String: MappedExecution] = [:]
-    for mapping in hop.mapped?.entityMappings ?? [] {
-      result[mapping.name] = mapping.policy.map(MappedExecution.policy) ?? .sql
+    for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
+      if let policy = mapping.policy {
+        result[mapping.name] = .policy(policy)
+        continue
+      }
+      // With fallbacks of its own, so that they are this mapping's.
+      let compiler = MappedHopCompiler(
+        hop: hop, layout: layout, sourceSchema: "source", destinationSchema: "destination", moment: 0,
+        withIndexes: false)
+      if let lane = layout.lane(at: index) { try compiler.tryOut(lane) }
+      let reasons = compiler.fallbacks.reasons.map { reason in
+        "\(reason.property.map { "\(reason.entity).\($0)" } ?? reason.entity): \(reason.reason)"
+      }
+      result[mapping.name] = reasons.isEmpty ? .sql : .instances(reasons: reasons)
     }
     return result
+  }
+
+  /// Compiles what belongs to one mapping.
+  private func tryOut(_ lane: AssociationLayout.Lane) throws(HopdError) {
+    let rows = try associations.rows(lane)
+    _ = try groupStep(lane)
+    _ = try expandStep(lane)
+    _ = try attributeValues(lane, row: rows.row)
+    try RelationshipSetters.tryOut(lane, compiler: self)
   }
 
   var scratch: MappedScratch {
@@ -189,9 +212,10 @@ package struct MappedHopCompiler {
     let sql =
       "INSERT INTO \(own) (\"destination\", \"source\", \"member\")"
       + " SELECT max(\(bases.joined(separator: ", "))) + row_number() OVER (ORDER BY \"source\", \"position\", \"member\"),"
-      + " \"source\", \"member\" FROM (SELECT s.\"Z_PK\" AS \"source\", \(reached.alias).\"Z_PK\" AS \"member\","
-      + " min(\(reached.order ?? "NULL")) AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
-      + " WHERE \(conditions.joined(separator: " AND ")) GROUP BY 1, 2)"
+      + " \"source\", \"member\" FROM (SELECT \"source\", \"member\", min(\"position\") AS \"position\" FROM"
+      + " (SELECT s.\"Z_PK\" AS \"source\", \(reached.alias).\"Z_PK\" AS \"member\","
+      + " \(reached.order ?? "NULL") AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
+      + " WHERE \(conditions.joined(separator: " AND "))) GROUP BY 1, 2)"
     return HopProgram.ChunkStep(
       subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
       actions: [HopProgram.Action(sql, isRanged: true)])

@@ -26,13 +26,16 @@ struct MappedScratch: Sendable, Hashable {
   static let settledTable = "HOPD_SETTLED"
   /// Pairs of the chunk at work: keys and numbers of both ends, the order of the targets and of the owners.
   static let pairs = "temp.\"HOPD_PAIRS\""
+  /// Objects of the chunk at work whose relationship is set, also to nothing.
+  static let owners = "temp.\"HOPD_OWNERS\""
 
   /// Tables that live as long as the connection; their content is never needed again.
   func prepareRun(_ connection: Connection) throws(SQLiteError) {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS HOPD_PAIRS (owner INTEGER, target INTEGER, owner_entity INTEGER,"
         + " target_entity INTEGER, position, inverse_position, number INTEGER, PRIMARY KEY (owner, target));"
-        + " CREATE INDEX IF NOT EXISTS temp.HOPD_PAIRS_TARGET ON HOPD_PAIRS (target)")
+        + " CREATE INDEX IF NOT EXISTS temp.HOPD_PAIRS_TARGET ON HOPD_PAIRS (target);"
+        + " CREATE TEMP TABLE IF NOT EXISTS HOPD_OWNERS (owner INTEGER PRIMARY KEY)")
   }
 
   /// Takes everything out of a staged store whose hop begins again.
@@ -58,7 +61,7 @@ struct MappedScratch: Sendable, Hashable {
       [Self.mergedTable, Self.settledTable, CheckpointTable.name, QuarantineTables.violationsTable].contains($0)
         || $0.hasPrefix(QuarantineTables.rowsPrefix)
     }
-    try connection.execute("DROP TABLE IF EXISTS \(Self.pairs)")
+    try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")
   }
 
   /// Removes our tables from a staged store.

@@ -2,6 +2,7 @@
 // the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
 
 import Diagnostics
+import Expressions
 import Glibc
 import ManagedObjectModel
 import MigrationPlanning
@@ -151,6 +152,11 @@ package struct MigrationManager {
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
       let (program, mapped) = try compile()
+      if let mapped, !sourceSchema.isEmpty {
+        try ExpressionFunctions.register(on: connection)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, schemaName: sourceSchema)
+      }
+      defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
@@ -176,9 +182,12 @@ package struct MigrationManager {
       hop: hop, layout: layout, sourceSchema: sourceSchema, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances)
     let program = try compiler.compile()
-    let policies = program.hasPolicies ? policies.flatMap { PolicySteps.runner(provider: $0, note: note) } : nil
+    let policies =
+      program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil
     return (
-      program, MappedRun(layout: layout, scratch: compiler.scratch, moment: moment, policies: policies)
+      program,
+      MappedRun(
+        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies)
     )
   }
 

@@ -15,17 +15,16 @@ extension RelationshipSetters {
   /// The steps of pass 2, with those of policies behind the setters of their mappings.
   func steps() throws(HopdError) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
-    let matching = matchIndexes()
+    let matching = scratchIndexes()
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.create)) }
     // Ends that were written, by whom does not matter: clearing is for what the other end has set.
     var written = Set(inline.map { setters[$0].end })
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
       for (position, setter) in setters.enumerated()
       where setter.lane.index == index && !inline.contains(position) {
-        if setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false {
-          steps += clearing(setter).map(HopProgram.Step.chunks)
-        }
-        if !setter.sources.isEmpty { steps.append(.chunks(try setting(setter))) }
+        let clears = mustClear(setter, written: written)
+        if clears { steps += clearing(setter).map(HopProgram.Step.chunks) }
+        if clears || !setter.sources.isEmpty { steps.append(.chunks(try setting(setter, clears: clears))) }
         written.insert(setter.end)
       }
       if mapping.policy != nil, let step = compiler.policyStep(index, .createRelationships) { steps.append(step) }
@@ -35,26 +34,39 @@ extension RelationshipSetters {
     return steps
   }
 
-  // MARK: Indexes for matching
+  /// May the objects of the mapping have something in the relationship already?
+  private func mustClear(_ setter: RelationshipSetter, written: Set<String>) -> Bool {
+    setter.otherEnd.map(written.contains) ?? false || hop.mapped?.policies.isEmpty == false
+  }
 
-  /// Indexes on the attributes by which objects are matched, for as long as that takes.
-  private func matchIndexes() -> [(subject: String, create: String, drop: String)] {
+  // MARK: Indexes for a while
+
+  /// Indexes of the destination that setters need: on attributes by which objects are matched, and on join tables whose
+  /// pairs are cleared from their second end.
+  private func scratchIndexes() -> [(subject: String, create: String, drop: String)] {
     var seen: Set<String> = []
     var result: [(subject: String, create: String, drop: String)] = []
     let schema = SQLiteIdentifier.quoted(compiler.destinationSchema)
-    for setter in setters {
+    func add(_ subject: String, _ table: String, _ column: String) {
+      guard seen.insert("\(table) \(column)").inserted else { return }
+      let name = "\(schema).\"HOPD_INDEX_\(result.count)\""
+      result.append(
+        (
+          subject,
+          "CREATE INDEX \(name) ON \(SQLiteIdentifier.quoted(table)) (\(SQLiteIdentifier.quoted(column)))",
+          "DROP INDEX \(name)"
+        ))
+    }
+    for (position, setter) in setters.enumerated() {
       for case .matching(let entity, let attribute, _) in setter.sources {
         guard let table = hop.destinationSchema.table(of: entity),
-          let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
-          seen.insert("\(table.name) \(column)").inserted
+          let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity)
         else { continue }
-        let name = "\(schema).\"HOPD_MATCH_\(result.count)\""
-        result.append(
-          (
-            "\(entity).\(attribute)",
-            "CREATE INDEX \(name) ON \(SQLiteIdentifier.quoted(table.name)) (\(SQLiteIdentifier.quoted(column)))",
-            "DROP INDEX \(name)"
-          ))
+        add("\(entity).\(attribute)", table.name, column)
+      }
+      let before = Set(setters.prefix(position).map(\.end)).union(inline.map { setters[$0].end })
+      if case .join(let join, isOwner: false) = setter.storage, mustClear(setter, written: before) {
+        add(setter.end, join.name, join.targetColumn)
       }
     }
     return result
@@ -66,16 +78,14 @@ extension RelationshipSetters {
   private func clearing(_ setter: RelationshipSetter) -> [HopProgram.ChunkStep] {
     switch setter.storage {
     case .toOne(let table, let column, let discriminator, let orderKey):
-      var steps = [
-        clear(table, [column, discriminator, orderKey], where: column, owned: "t.\"Z_PK\"", setter: setter)
+      // What stays where it is keeps its place in an order: seen row by row when the objects are set.
+      guard setter.isOneToOne, let other = otherColumns(setter) else { return [] }
+      return [
+        clear(table, [column, discriminator, orderKey], where: column, owned: "t.\"Z_PK\"", setter: setter),
+        clear(
+          other.table, [other.key, other.discriminator, other.orderKey], where: other.key,
+          owned: "t.\(SQLiteIdentifier.quoted(other.key))", setter: setter),
       ]
-      if setter.isOneToOne, let other = otherColumns(setter) {
-        steps.append(
-          clear(
-            other.table, [other.key, other.discriminator, other.orderKey], where: other.key,
-            owned: "t.\(SQLiteIdentifier.quoted(other.key))", setter: setter))
-      }
-      return steps
     case .inverseOfToOne(let table, let column, let orderKey):
       let discriminator = otherColumns(setter)?.discriminator
       return [
@@ -87,18 +97,7 @@ extension RelationshipSetters {
       return [
         clear(table, [column], where: column, owned: "t.\(SQLiteIdentifier.quoted(column))", setter: setter)
       ]
-    case .join(let join, let isOwner):
-      let owner = SQLiteIdentifier.quoted(isOwner ? join.ownerColumn : join.targetColumn)
-      let table = compiler.qualified(join.name)
-      return [
-        HopProgram.ChunkStep(
-          subject: setter.end, nextKey: "SELECT min(rowid) FROM \(table) WHERE rowid >= ?1",
-          actions: [
-            Action(
-              "DELETE FROM \(table) AS t WHERE t.rowid BETWEEN ?1 AND ?2"
-                + " AND \(associations.isOwned("t.\(owner)", by: setter.lane))", isRanged: true)
-          ])
-      ]
+    case .join: return []
     }
   }
 
@@ -130,9 +129,19 @@ extension RelationshipSetters {
 
   // MARK: Setting
 
-  private func setting(_ setter: RelationshipSetter) throws(HopdError) -> HopProgram.ChunkStep {
+  private func setting(_ setter: RelationshipSetter, clears: Bool) throws(HopdError) -> HopProgram.ChunkStep {
     let rows = try associations.rows(setter.lane)
     var actions = [Action("DELETE FROM \(MappedScratch.pairs)")]
+    if clears {
+      let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions
+      actions += [
+        Action("DELETE FROM \(MappedScratch.owners)"),
+        Action(
+          "INSERT OR IGNORE INTO \(MappedScratch.owners) SELECT \(rows.key) FROM"
+            + " \(rows.tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))",
+          isRanged: true),
+      ]
+    }
     for (index, source) in setter.sources.enumerated() {
       let found = try objects(source, of: setter, row: rows.row, prefix: "p\(index)")
       let tables = rows.tables + found.tables
@@ -159,7 +168,7 @@ extension RelationshipSetters {
             + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM \(tables.joined(separator: " CROSS JOIN "))"
             + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 5, 2", isRanged: true))
     }
-    actions += try writing(setter)
+    actions += writing(setter, clears: clears)
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
   }
 
@@ -169,7 +178,7 @@ extension RelationshipSetters {
     return "\(number) IN (\(numbers.joined(separator: ", ")))"
   }
 
-  private func writing(_ setter: RelationshipSetter) throws(HopdError) -> [Action] {
+  private func writing(_ setter: RelationshipSetter, clears: Bool) -> [Action] {
     switch setter.storage {
     case .toOne(let table, let column, let discriminator, let orderKey):
       var actions = [refuseSeveral(setter)]
@@ -185,10 +194,22 @@ extension RelationshipSetters {
               + " \(compiler.qualified(other.table)) AS t WHERE t.\"Z_PK\" = p.target AND t.\(key) <> p.owner)"))
         actions.append(
           update(other.table, by: "target", [(other.key, "owner"), (other.discriminator, "owner_entity")]))
+      } else if clears {
+        let key = SQLiteIdentifier.quoted(column)
+        let assignments = [column, discriminator, orderKey].compactMap { $0 }.map {
+          "\(SQLiteIdentifier.quoted($0)) = NULL"
+        }
+        actions.append(
+          Action(
+            "UPDATE \(compiler.qualified(table)) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" IN"
+              + " (SELECT owner FROM \(MappedScratch.owners)) AND t.\(key) IS NOT NULL AND t.\(key) IS NOT"
+              + " (SELECT p.target FROM \(MappedScratch.pairs) AS p WHERE p.owner = t.\"Z_PK\")"))
       }
+      // One that is there already keeps its place.
       actions.append(
         update(
-          table, by: "owner", [(column, "target"), (discriminator, "target_entity"), (orderKey, "inverse_position")]))
+          table, by: "owner", [(column, "target"), (discriminator, "target_entity"), (orderKey, "inverse_position")],
+          where: " AND t.\(SQLiteIdentifier.quoted(column)) IS NULL"))
       return actions
     case .inverseOfToOne(let table, let column, let orderKey):
       let discriminator = otherColumns(setter)?.discriminator
@@ -212,7 +233,13 @@ extension RelationshipSetters {
       let resolution =
         order.map { "DO UPDATE SET \(SQLiteIdentifier.quoted($0)) = excluded.\(SQLiteIdentifier.quoted($0))" }
         ?? "DO NOTHING"
-      return (order == nil ? [] : [numbering]) + [
+      let owner = SQLiteIdentifier.quoted(pairs[0].0)
+      let target = SQLiteIdentifier.quoted(pairs[1].0)
+      let clearing = Action(
+        "DELETE FROM \(compiler.qualified(join.name)) AS t WHERE t.\(owner) IN (SELECT owner FROM"
+          + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
+          + " WHERE p.owner = t.\(owner) AND p.target = t.\(target))")
+      return (clears ? [clearing] : []) + (order == nil ? [] : [numbering]) + [
         Action(
           "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
             + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
@@ -233,14 +260,16 @@ extension RelationshipSetters {
   }
 
   /// Columns of the rows that are one end of a pair.
-  private func update(_ table: String, by end: String, _ columns: [(column: String?, value: String)]) -> Action {
+  private func update(
+    _ table: String, by end: String, _ columns: [(column: String?, value: String)], where condition: String = ""
+  ) -> Action {
     let present = columns.compactMap { column, value in column.map { (SQLiteIdentifier.quoted($0), "p.\(value)") } }
     let names = present.map(\.0).joined(separator: ", ")
     let values = present.map(\.1).joined(separator: ", ")
     let target = present.count == 1 ? names : "(\(names))"
     return Action(
       "UPDATE \(compiler.qualified(table)) AS t SET \(target) = (SELECT \(values) FROM \(MappedScratch.pairs) AS p"
-        + " WHERE p.\(end) = t.\"Z_PK\") WHERE t.\"Z_PK\" IN (SELECT \(end) FROM \(MappedScratch.pairs))")
+        + " WHERE p.\(end) = t.\"Z_PK\") WHERE t.\"Z_PK\" IN (SELECT \(end) FROM \(MappedScratch.pairs))\(condition)")
   }
 
   // MARK: Conflicts

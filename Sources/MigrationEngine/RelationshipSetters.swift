@@ -67,6 +67,18 @@ struct RelationshipSetters {
     inline = inlinePositions()
   }
 
+  /// Compiles what one mapping looks up.
+  static func tryOut(_ lane: AssociationLayout.Lane, compiler: MappedHopCompiler) throws(HopdError) {
+    let setters = RelationshipSetters(empty: compiler)
+    let rows = try compiler.associations.rows(lane)
+    for mapping in lane.mapping.relationships {
+      guard let setter = try setters.setter(lane, mapping) else { continue }
+      for source in setter.sources { _ = try setters.objects(source, of: setter, row: rows.row, prefix: "p") }
+    }
+  }
+
+  private init(empty compiler: MappedHopCompiler) { self.compiler = compiler }
+
   // MARK: Reading a mapping
 
   private func setter(
@@ -147,6 +159,7 @@ struct RelationshipSetters {
   ) throws(HopdError) -> String {
     var row = MappedRow(alias: "s", entity: lane.sourceEntity)
     if case .expanded(let member) = lane.kind { row.variables = ["each": MappedRow(alias: "m", entity: member)] }
+    if let reached = expressions.plainObjects(node, row: row, prefix: "r") { return reached.entity }
     return try expressions.objects(node, row: row, prefix: "r", lane: lane, property: property).entity
   }
 
@@ -355,7 +368,10 @@ struct RelationshipSetters {
       }
       let alias = SQLiteIdentifier.quoted("\(prefix)d")
       let numbers = hop.destinationSchema.numbersOfSubtree(of: entity).map(String.init).joined(separator: ", ")
-      let key = try expressions.key(node, row: row, lane: setter.lane)
+      guard
+        let value = hop.destination.entity(named: entity).flatMap({ hop.destination.allAttributes(of: $0)[attribute] })
+      else { throw expressions.unsupported(attribute, lane: setter.lane, property: setter.relationship.name) }
+      let key = try expressions.value(node, row: row, storedAs: value, lane: setter.lane)
       return SetterObjects(
         tables: ["\(compiler.qualified(table.name)) AS \(alias)"],
         conditions: [

@@ -129,6 +129,7 @@ struct HopChain {
         seconds: staged.seconds, mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: staged.tallies)
       reports.append(report)
       observer(.hopFinished(report))
+      try keepQuarantined(staged, hop: index)
       if !isLast(index), !source.isEmpty { try checkCounts(of: hop, source: source) }
       if index > 0 {
         if plan.isMixed, isLast(index) {
@@ -165,6 +166,21 @@ struct HopChain {
       plan: plan, from: index, rules: rules, input: StoreReader(connection: connection, schema: source))
     outcome.drops += found.drops
     outcome.warnings += found.warnings
+  }
+
+  /// Objects that a rule set aside leave with the hop's store, so they are copied to the side file at once.
+  private func keepQuarantined(_ staged: StagedStore, hop: Int) throws {
+    guard staged.tallies.invalidRows.contains(where: { $0.rule == .quarantine }) else { return }
+    let file = QuarantineFile(area: area, files: files)
+    try file.prepare()
+    do {
+      _ = try QuarantineTables(connection: connection, schema: MigrationManager.schemaName(ofHop: hop))
+        .export(hop: hop, to: file.staged)
+    } catch let error as SQLiteError {
+      throw HopdError(
+        error.isFull ? .noSpace : .inputOutput, "the objects that were set aside cannot be kept",
+        at: Place(file: file.staged), cause: error, hint: "the store is untouched; free space and try again")
+    }
   }
 
   /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once.

@@ -51,6 +51,8 @@ package struct MigrationReport: Sendable {
   package var warnings: [HopdError]
   /// Where the old store is kept; nil where none is.
   package var backup: FilePath?
+  /// Where objects are kept that broke a rule and were taken out; nil where none was.
+  package var quarantine: FilePath?
   package var seconds: Double
   /// Peak resident set of the process in bytes.
   package var peakMemory: Int64

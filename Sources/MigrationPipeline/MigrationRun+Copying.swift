@@ -34,6 +34,7 @@ extension MigrationRun {
       }
     } catch {
       try? area.removeAll()
+      try? QuarantineFile(area: area, files: files).withdraw()
       throw error
     }
   }
@@ -71,6 +72,7 @@ extension MigrationRun {
     try chain.removeInput()
     stage = .replace
     observer(.replacing)
+    quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: nil)
     try publish(outcome.staged, as: destination, isLogged: isLogged) {
       try copyReferencedFiles(of: outcome.staged, plan: plan, missing: external.missing, to: destination)
     }

@@ -110,6 +110,7 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
+    quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: held.location.database)
     let replaced = try StoreSwap(files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify)
       .replace(
         held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
@@ -195,6 +196,7 @@ extension MigrationRun {
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself; recovery does it at the next start.
     try? area.removeAll()
+    try? QuarantineFile(area: area, files: files).withdraw()
     try? workshop.intents.remove(area.location)
   }
 }

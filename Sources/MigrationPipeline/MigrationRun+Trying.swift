@@ -55,6 +55,8 @@ extension MigrationPipeline {
     request.output = scratch.path.appending(request.location.fileName)
     var report = try run(request, stop: stop, observer: observer)
     report.store = request.location.database
+    // It goes with the scratch folder.
+    report.quarantine = nil
     return report
   }
 }

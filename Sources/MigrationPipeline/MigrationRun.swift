@@ -38,6 +38,8 @@ final class MigrationRun {
   var interrupted: ReplacementIntent?
   /// Rows of the result by entity, where the plan does not know them.
   var rows: [String: Int64]?
+  /// The file of objects that were set aside; nil where none was.
+  var quarantine: FilePath?
   /// Did this run make the external data directory of a copy?
   var hasMadeExternalData = false
 
@@ -224,7 +226,8 @@ final class MigrationRun {
       hops: outcome?.hops ?? [], rows: rows ?? plan?.expectation.rowsByEntity ?? [:],
       dropped: (plan?.drops ?? []) + (outcome?.drops ?? []),
       clearedHistory: plan?.clearedHistory ?? [],
-      warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup, seconds: seconds,
+      warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
+      quarantine: quarantine, seconds: seconds,
       peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false
     )
   }

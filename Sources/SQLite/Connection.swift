@@ -10,6 +10,7 @@ package final class Connection {
   let handle: OpaquePointer
   private var progress: ProgressBox?
   private var functions: [FunctionBox] = []
+  private var aggregates: [AggregateBox] = []
   /// What the last failed call of a registered function threw.
   fileprivate var functionFailure: (any Error)?
 
@@ -269,8 +270,12 @@ package final class Connection {
 
   /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
   /// has the error. It is not called from the schema of a store.
+  ///
+  /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it once
+  /// where they are constant.
   package func registerFailingFunction(
-    _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
+    _ name: String, argumentCount: Int32, isDeterministic: Bool = false,
+    _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
   ) throws(SQLiteError) {
     let box = FunctionBox { [unowned self] values in
       do {
@@ -282,8 +287,42 @@ package final class Connection {
     }
     functions.append(box)
     let code = sqlite3_create_function_v2(
-      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(box).toOpaque(),
-      FunctionBox.call, nil, nil, nil)
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0),
+      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a function of the values of many rows, of `argumentCount` arguments each, that may fail as
+  /// `registerFailingFunction` says. `start` makes the state of one group, also of a group without rows.
+  package func registerAggregate<State>(
+    _ name: String, argumentCount: Int32, start: @escaping () -> State,
+    step: @escaping (inout State, [SQLiteValue]) throws -> Void, finish: @escaping (State) throws -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = AggregateBox { [unowned self] in
+      var state = start()
+      return AggregateGroup(
+        step: { values in
+          do {
+            try step(&state, values)
+            return true
+          } catch {
+            self.functionFailure = error
+            return false
+          }
+        },
+        finish: {
+          do {
+            return try finish(state)
+          } catch {
+            self.functionFailure = error
+            return nil
+          }
+        })
+    }
+    aggregates.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(box).toOpaque(), nil,
+      AggregateBox.step, AggregateBox.finish, nil)
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
@@ -311,7 +350,7 @@ private final class ProgressBox {
   init(_ body: @escaping () -> Bool) { self.body = body }
 }
 
-private final class FunctionBox {
+final class FunctionBox {
   /// Answers nil when it failed.
   let body: ([SQLiteValue]) -> SQLiteValue?
   init(_ body: @escaping ([SQLiteValue]) -> SQLiteValue?) { self.body = body }

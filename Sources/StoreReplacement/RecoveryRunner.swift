@@ -164,6 +164,12 @@ package struct RecoveryRunner {
       case .syncDirectory: try files.syncDirectory(location.directory)
       case .dropStaged:
         for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
+        // The store is the old one: what its migration had set aside is still in it.
+        if case .startAgain = decision {
+          for job in Set(leftovers.map(\.job)) {
+            try QuarantineFile(area: StagingArea(location: location, job: job, files: files), files: files).withdraw()
+          }
+        }
         try files.syncDirectory(location.directory)
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }

@@ -26,6 +26,11 @@ package struct StagingArea: Sendable {
       StagingArea.prefix(location) + job + (hop.map { "-\($0)" } ?? "") + ".tmp")
   }
 
+  /// Path of another file of the job that goes with its staged stores.
+  func path(named name: String) -> FilePath {
+    location.directory.appending(StagingArea.prefix(location) + job + "-\(name).tmp")
+  }
+
   /// Makes the empty file SQLite is to fill, readable for this user only; what lay there before is removed.
   package func create(hop: Int?) throws -> FilePath {
     let path = path(hop: hop)

@@ -24,6 +24,9 @@ struct MappingShowCommand: HopctlCommand {
     completion: .file())
   var models: [String]
 
+  @Flag(help: "Show it as a text mapping, which hopd follows in the same way.")
+  var text = false
+
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
@@ -39,17 +42,26 @@ struct MappingShowCommand: HopctlCommand {
     let findings = MappingChecker.findings(in: [mapping], source: source, destination: destination)
     let warnings = catalog.warnings + remarks + loaded.warnings + findings
     output.warn(warnings)
+    let text = text ? try mapping.text(source: source, destination: destination) : nil
+    if let text {
+      if !output.json { try StandardStreams.write(text, to: .output) }
+    } else {
+      try show(mapping)
+    }
+    try output.object(
+      MappingShowShape(
+        name: mapping.name, sourceVersion: mapping.sourceVersion, destinationVersion: mapping.destinationVersion,
+        entityMappings: mapping.entityMappings.map(MappingShowShape.EntityMapping.init),
+        warnings: warnings.map(ErrorShape.init), text: text))
+  }
+
+  private func show(_ mapping: ExplicitMapping) throws(HopdError) {
     try output.line(
       "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → \(mapping.destinationVersion.printableLine)"
     )
     for entity in mapping.entityMappings {
       for line in Self.lines(of: entity) { try output.line(line) }
     }
-    try output.object(
-      MappingShowShape(
-        name: mapping.name, sourceVersion: mapping.sourceVersion, destinationVersion: mapping.destinationVersion,
-        entityMappings: mapping.entityMappings.map(MappingShowShape.EntityMapping.init),
-        warnings: warnings.map(ErrorShape.init)))
   }
 
   private func onlyFile() throws(HopdError) -> FilePath {

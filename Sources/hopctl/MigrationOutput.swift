@@ -38,6 +38,9 @@ struct MigrationOutput {
           "  cleared \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
       }
       for hop in report.hops { for line in MigrationOutput.lines(hop.tallies) { try output.line("  \(line)") } }
+      if let quarantine = report.quarantine {
+        try output.line("  the quarantined objects are kept: \(quarantine.printable)")
+      }
       if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
     }
     var shape = MigrateShape(
@@ -66,6 +69,7 @@ struct MigrationOutput {
     }
     shape.peakMemory = report.peakMemory
     shape.resumed = report.wasResumed
+    shape.quarantine = report.quarantine?.string
     shape.storeUUID = report.storeUUID
     shape.warnings = warnings.map(ErrorShape.init)
     try output.object(shape)

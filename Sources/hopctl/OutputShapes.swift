@@ -118,6 +118,8 @@ struct MappingShowShape: Encodable {
   let destinationVersion: String
   let entityMappings: [EntityMapping]
   let warnings: [ErrorShape]
+  /// With `--text`: the mapping as a text mapping.
+  let text: String?
 
   struct EntityMapping: Encodable {
     let name: String
@@ -236,6 +238,8 @@ struct MigrateShape: Encodable {
   var peakMemory: Int64?
   @OrNull var verified: Verified?
   var resumed: Bool?
+  /// Where objects are kept that a rule took out of the store.
+  var quarantine: String?
   var storeUUID: String?
   var warnings: [ErrorShape] = []
   var error: ErrorShape?

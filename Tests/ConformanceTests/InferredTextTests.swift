@@ -3,6 +3,7 @@
 import Diagnostics
 import Expressions
 import ManagedObjectModel
+import SystemPackage
 import Testing
 
 @testable import MappingModel

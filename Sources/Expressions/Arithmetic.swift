@@ -1,0 +1,256 @@
+// Arithmetic on values (expressions §6.5), the same for the evaluator and for the functions that SQL calls: integers are
+// checked, decimals stay decimal, a NaN is nil as SQLite has no other word for it.
+
+import Diagnostics
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// Arithmetic of expressions.
+enum Arithmetic {
+  /// `+ - * / **`; nil on either side gives nil.
+  static func apply(
+    _ operation: ArithmeticOperator, _ left: ExpressionValue, _ right: ExpressionValue
+  ) throws(HopdError) -> ExpressionValue {
+    if left.isNull || right.isNull { return .null }
+    guard let one = left.asDouble, let other = right.asDouble else {
+      throw .mismatch("\(operation.rawValue) is used on a value that is no number")
+    }
+    if operation == .power { return number(pow(one, other)) }
+    switch (left, right) {
+    case (.decimal, .double), (.double, .decimal), (.decimal, _), (_, .decimal):
+      if let result = try decimal(operation, left, right) { return result }
+    default: break
+    }
+    if let one = integer(left), let other = integer(right) { return .integer(try integers(operation, one, other)) }
+    let result: Double
+    switch operation {
+    case .add: result = one + other
+    case .subtract: result = one - other
+    case .multiply: result = one * other
+    case .divide:
+      guard other != 0 else { throw .divisionByZero() }
+      result = one / other
+    case .power: result = pow(one, other)
+    }
+    // A moment and a span give a moment; two moments give the span between them.
+    switch (left, right, operation) {
+    case (.date, .date, .subtract): return number(result)
+    case (.date, _, .add), (.date, _, .subtract), (_, .date, .add): return result.isNaN ? .null : .date(result)
+    default: return number(result)
+    }
+  }
+
+  private static func integer(_ value: ExpressionValue) -> Int64? {
+    switch value {
+    case .boolean(let value): value ? 1 : 0
+    case .integer(let value): value
+    default: nil
+    }
+  }
+
+  private static func integers(
+    _ operation: ArithmeticOperator, _ left: Int64, _ right: Int64
+  ) throws(HopdError) -> Int64 {
+    let (result, overflow): (Int64, Bool)
+    switch operation {
+    case .add: (result, overflow) = left.addingReportingOverflow(right)
+    case .subtract: (result, overflow) = left.subtractingReportingOverflow(right)
+    case .multiply: (result, overflow) = left.multipliedReportingOverflow(by: right)
+    case .divide, .power:
+      guard right != 0 else { throw .divisionByZero() }
+      (result, overflow) = left.dividedReportingOverflow(by: right)
+    }
+    guard !overflow else { throw .overflow("64 bits") }
+    return result
+  }
+
+  /// nil where a side is an infinity or too large to be a decimal: then doubles are used.
+  private static func decimal(
+    _ operation: ArithmeticOperator, _ left: ExpressionValue, _ right: ExpressionValue
+  ) throws(HopdError) -> ExpressionValue? {
+    guard let one = decimal(left), let other = decimal(right) else { return nil }
+    let result: DecimalNumber?
+    switch operation {
+    case .add: result = one.adding(other)
+    case .subtract: result = one.subtracting(other)
+    case .multiply: result = one.multiplied(by: other)
+    case .divide, .power:
+      guard !other.isZero else { throw .divisionByZero() }
+      result = one.divided(by: other)
+    }
+    guard let result else { throw .overflow("a decimal number") }
+    return .decimal(result)
+  }
+
+  /// The number as a decimal.
+  static func decimal(_ value: ExpressionValue) -> DecimalNumber? {
+    switch value {
+    case .boolean(let value): DecimalNumber(value ? 1 : 0)
+    case .integer(let value): DecimalNumber(value)
+    case .double(let value), .date(let value): DecimalNumber(value)
+    case .decimal(let value): value
+    default: nil
+    }
+  }
+
+  /// A double as a value; NaN is nil.
+  static func number(_ value: Double) -> ExpressionValue { value.isNaN ? .null : .double(value) }
+
+  /// Unary minus.
+  static func negate(_ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
+    switch value {
+    case .null: return .null
+    case .double(let value): return number(-value)
+    case .decimal(let value): return .decimal(value.negated)
+    default: return try apply(.subtract, .integer(0), value)
+    }
+  }
+
+  /// Functions of one number: abs, ceiling, floor, trunc.
+  static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
+    if value.isNull { return .null }
+    if let integer = integer(value) {
+      guard function == .absolute else { return .integer(integer) }
+      guard integer != .min else { throw .overflow("64 bits") }
+      return .integer(abs(integer))
+    }
+    if case .decimal(let decimal) = value {
+      let result: DecimalNumber? =
+        switch function {
+        case .absolute: decimal.magnitude
+        case .ceiling: decimal.ceiling
+        case .floor: decimal.floor
+        default: decimal.truncated
+        }
+      guard let result else { throw .overflow("a decimal number") }
+      return .decimal(result)
+    }
+    guard let real = value.asDouble else {
+      throw .mismatch("\(function.rawValue) is used on a value that is no number")
+    }
+    return switch function {
+    case .absolute: number(real.magnitude)
+    case .ceiling: number(real.rounded(.up))
+    case .floor: number(real.rounded(.down))
+    default: number(real.rounded(.towardZero))
+    }
+  }
+
+  /// `modulus:by:`: the remainder has the sign of the left side.
+  static func modulus(_ left: ExpressionValue, _ right: ExpressionValue) throws(HopdError) -> ExpressionValue {
+    if left.isNull || right.isNull { return .null }
+    if let one = integer(left), let other = integer(right) {
+      guard other != 0 else { throw .divisionByZero() }
+      // The smallest integer by -1 has a quotient that does not fit, and the remainder 0.
+      return .integer(one.remainderReportingOverflow(dividingBy: other).partialValue)
+    }
+    guard let one = left.asDouble, let other = right.asDouble else {
+      throw .mismatch("modulus:by: is used on a value that is no number")
+    }
+    guard other != 0 else { throw .divisionByZero() }
+    return number(one.truncatingRemainder(dividingBy: other))
+  }
+}
+
+/// A sum that does not depend on the order of its terms: integers in 128 bits, doubles without rounding until the end
+/// (Shewchuk's partial sums). So the rows may come as they like.
+struct ValueSum {
+  private var integers: Int128 = 0
+  private var partials: [Double] = []
+  private var special: Double?
+  private var decimals: DecimalNumber?
+  private var hasDouble = false
+  private(set) var count = 0
+
+  /// Takes a term; nil counts as 0.
+  mutating func add(_ value: ExpressionValue) throws(HopdError) {
+    count += 1
+    switch value {
+    case .null: break
+    case .boolean(let value): integers += value ? 1 : 0
+    case .integer(let value): integers += Int128(value)
+    case .double(let value), .date(let value):
+      hasDouble = true
+      add(value)
+    case .decimal(let value):
+      guard let sum = (decimals ?? DecimalNumber(0)).adding(value) else { throw .overflow("a decimal number") }
+      decimals = sum
+    default: throw .mismatch("a sum or an average has a member that is no number")
+    }
+  }
+
+  private mutating func add(_ term: Double) {
+    guard term.isFinite else {
+      special = (special ?? 0) + term
+      return
+    }
+    var term = term
+    var kept = 0
+    for partial in partials {
+      let (large, small) = term.magnitude < partial.magnitude ? (partial, term) : (term, partial)
+      let high = large + small
+      guard high.isFinite else {
+        // Beyond the doubles: the infinity stays, as it would in a plain sum.
+        special = (special ?? 0) + high
+        return
+      }
+      let low = small - (high - large)
+      if low != 0 {
+        partials[kept] = low
+        kept += 1
+      }
+      term = high
+    }
+    partials.removeSubrange(kept...)
+    partials.append(term)
+  }
+
+  /// The partial sums rounded once.
+  private var real: Double {
+    if let special { return special }
+    var rest = partials
+    guard var high = rest.popLast() else { return 0 }
+    var low = 0.0
+    while let next = rest.popLast() {
+      let before = high
+      high = before + next
+      low = next - (high - before)
+      if low != 0 { break }
+    }
+    // Half way between two doubles the rest decides.
+    if let next = rest.last, (low < 0 && next < 0) || (low > 0 && next > 0) {
+      let twice = low * 2
+      let other = high + twice
+      if twice == other - high { high = other }
+    }
+    return high
+  }
+
+  /// The sum; 0 of nothing.
+  func sum() throws(HopdError) -> ExpressionValue {
+    if let decimals {
+      guard let integers = DecimalNumber("\(integers)"),
+        let sum = DecimalNumber(real).flatMap({ decimals.adding($0)?.adding(integers) })
+      else { throw .overflow("a decimal number") }
+      return .decimal(sum)
+    }
+    if hasDouble {
+      var sum = self
+      sum.add(Double(integers))
+      return Arithmetic.number(sum.real)
+    }
+    guard let sum = Int64(exactly: integers) else { throw .overflow("64 bits") }
+    return .integer(sum)
+  }
+
+  /// The average; nil of nothing.
+  func average() throws(HopdError) -> ExpressionValue {
+    if count == 0 { return .null }
+    if decimals != nil { return try Arithmetic.apply(.divide, sum(), .integer(Int64(count))) }
+    var sum = self
+    sum.add(Double(integers))
+    return Arithmetic.number(sum.real / Double(count))
+  }
+}

@@ -1,0 +1,156 @@
+// The functions that compiled expressions call. Each runs the evaluator's own code, so the two cannot disagree. Those that may
+// fail get, as last arguments, the property they work for and the key of the row: the error names them, never a value.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+/// Functions of expressions in SQL.
+package enum ExpressionFunctions {
+  static let real = "hopd_real"
+  static let fold = "hopd_fold"
+  static let string = "hopd_string"
+  static let text = "hopd_text"
+  private static let failing = "hopd_checked_"
+  static let arithmetic = failing + "arithmetic"
+  static let number = failing + "number"
+  static let modulus = failing + "modulus"
+  static let cast = failing + "cast"
+  static let store = failing + "store"
+  static let matches = failing + "matches"
+  static let sum = failing + "sum"
+  static let average = failing + "average"
+  /// Evaluates an expression of `ExpressionFallbacks` on the object of a row.
+  static let evaluate = failing + "evaluate"
+
+  /// May evaluating this SQL fail for the values of a row?
+  static func mayFail(_ sql: String) -> Bool { sql.utf8.count >= failing.utf8.count && sql.contains(failing) }
+
+  /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's schema.
+  package static func register(on connection: Connection) throws(SQLiteError) {
+    try registerText(on: connection)
+    try registerNumbers(on: connection)
+    try registerConversions(on: connection)
+  }
+
+  private static func registerText(on connection: Connection) throws(SQLiteError) {
+    try connection.registerFailingFunction(real, argumentCount: 1, isDeterministic: true) { values in
+      guard case .integer(let bits)? = values.first else { return .null }
+      return .real(Double(bitPattern: UInt64(bitPattern: bits)))
+    }
+    try connection.registerFailingFunction(fold, argumentCount: 2, isDeterministic: true) { values in
+      guard case .text(let text) = values[0], case .integer(let flags) = values[1] else { return values[0] }
+      return .text(TextFolding.fold(text, ignoringCase: flags & 1 != 0, ignoringDiacritics: flags & 2 != 0))
+    }
+    try connection.registerFailingFunction(string, argumentCount: 3, isDeterministic: true) { values in
+      guard case .text(let name) = values[0], let operation = Comparison.Operator(rawValue: name),
+        case .text(let text) = values[1], case .text(let pattern) = values[2]
+      else { return .null }
+      return .integer(TextComparison.holds(operation, text, pattern) ? 1 : 0)
+    }
+    try connection.registerFailingFunction(text, argumentCount: 2, isDeterministic: true) { values in
+      guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
+      return try StorageForm.plain(TextFunction.apply(function, value(values[1])))
+    }
+    let patterns = PatternCache()
+    try connection.registerFailingFunction(matches, argumentCount: 5, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let text) = values[0], case .text(let pattern) = values[1],
+          case .integer(let flags) = values[2]
+        else { return .null }
+        let comparison = Comparison(
+          .selfObject, .matches, .selfObject, ignoresCase: flags & 1 != 0, ignoresDiacritics: flags & 2 != 0)
+        return .boolean(try TextFunction.holds(comparison, text, pattern, patterns: patterns))
+      }
+    }
+  }
+
+  private static func registerNumbers(on connection: Connection) throws(SQLiteError) {
+    try connection.registerFailingFunction(arithmetic, argumentCount: 5, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let name) = values[0], let operation = ArithmeticOperator(rawValue: name) else { return .null }
+        return try Arithmetic.apply(operation, value(values[1]), value(values[2]))
+      }
+    }
+    try connection.registerFailingFunction(number, argumentCount: 4, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
+        return try Arithmetic.apply(function, value(values[1]))
+      }
+    }
+    try connection.registerFailingFunction(modulus, argumentCount: 4, isDeterministic: true) { values in
+      try named(values) { try Arithmetic.modulus(value(values[0]), value(values[1])) }
+    }
+    try registerSum(sum, on: connection) { sum in try sum.sum() }
+    try registerSum(average, on: connection) { sum in try sum.average() }
+  }
+
+  /// A sum over rows; where it overflows is known at its end, so the row is kept from the terms.
+  private static func registerSum(
+    _ name: String, on connection: Connection, _ result: @escaping (ValueSum) throws -> ExpressionValue
+  ) throws(SQLiteError) {
+    try connection.registerAggregate(
+      name, argumentCount: 3, start: { (sum: ValueSum(), site: [SQLiteValue]()) },
+      step: { state, values in
+        if state.site.isEmpty { state.site = values }
+        do {
+          try state.sum.add(value(values[0]))
+        } catch let error as HopdError {
+          throw error.located(place(values))
+        }
+      },
+      finish: { state in try named(state.site) { try result(state.sum) } })
+  }
+
+  private static func registerConversions(on connection: Connection) throws(SQLiteError) {
+    try connection.registerFailingFunction(cast, argumentCount: 5, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let name) = values[0], let target = CastTarget(rawValue: name) else { return .null }
+        return try ValueCast.apply(target, to: value(values[2], isUUID: values[1] == .integer(1)))
+      }
+    }
+    try connection.registerFailingFunction(store, argumentCount: 5, isDeterministic: true) { values in
+      guard case .integer(let number) = values[0], let type = AttributeType(rawValue: Int(clamping: number)) else {
+        return .null
+      }
+      do {
+        return try StorageForm.stored(value(values[2], isUUID: values[1] == .integer(1)), as: type)
+      } catch let error as HopdError {
+        throw error.located(place(values))
+      }
+    }
+  }
+
+  /// Runs `body`; an error of it gets the place that the last two arguments say.
+  private static func named(
+    _ values: [SQLiteValue], _ body: () throws -> ExpressionValue
+  ) throws -> SQLiteValue {
+    do {
+      return try StorageForm.plain(try body())
+    } catch let error as HopdError {
+      throw error.located(place(values))
+    }
+  }
+
+  /// "Entity.property" and the row's key, behind the other arguments.
+  private static func place(_ values: [SQLiteValue]) -> Place {
+    guard values.count >= 2, case .text(let site) = values[values.count - 2] else { return Place() }
+    var place = Place()
+    let parts = site.split(separator: ".", maxSplits: 1)
+    place.entity = parts.first.map(String.init)
+    place.property = parts.count > 1 ? String(parts[1]) : nil
+    if case .integer(let key)? = values.last { place.row = key }
+    return place
+  }
+
+  /// What SQL passes, as a value: text is text, numbers are numbers.
+  private static func value(_ stored: SQLiteValue, isUUID: Bool = false) -> ExpressionValue {
+    switch stored {
+    case .null: .null
+    case .integer(let value): .integer(value)
+    case .real(let value): Arithmetic.number(value)
+    case .text(let text): .string(text)
+    case .blob(let bytes): isUUID && bytes.count == 16 ? .uuid(bytes) : .data(bytes)
+    }
+  }
+}

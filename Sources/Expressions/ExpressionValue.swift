@@ -1,0 +1,132 @@
+// What an expression gives on one object, and what is asked of the place the objects come from. Equality and order are
+// those of predicates (expressions §6): numbers by value whatever their kind, text by code units, never by locale.
+
+/// An object: its concrete entity and its primary key.
+package struct InstanceID: Sendable, Hashable {
+  package let entity: String
+  /// Z_PK.
+  package let key: Int64
+
+  /// Names an object.
+  package init(entity: String, key: Int64) {
+    self.entity = entity
+    self.key = key
+  }
+}
+
+/// The value of an expression.
+package enum ExpressionValue: Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case double(Double)
+  case decimal(DecimalNumber)
+  case string(String)
+  /// Seconds since 2001-01-01 UTC.
+  case date(Double)
+  case data([UInt8])
+  /// 16 bytes.
+  case uuid([UInt8])
+  /// What a column has of a transformable, or of a binary with external storage: carried, never looked into.
+  case carried([UInt8])
+  case object(InstanceID)
+  /// A collection: each object once, or one value per path.
+  case list([ExpressionValue])
+
+  /// Is it nil?
+  package var isNull: Bool {
+    if case .null = self { true } else { false }
+  }
+}
+
+/// Where the objects are.
+package protocol InstanceSource {
+  /// The value of an attribute, own or inherited, of an object.
+  func value(ofAttribute attribute: String, in object: InstanceID) throws -> ExpressionValue
+  /// The objects of a relationship: in its order where it has one, else by key; one or none of a to-one. References to
+  /// objects that are not there give none.
+  func objects(ofRelationship relationship: String, in object: InstanceID) throws -> [InstanceID]
+}
+
+extension ExpressionValue {
+  /// The number as a double, dates as their seconds; nil for what is no number.
+  var asDouble: Double? {
+    switch self {
+    case .boolean(let value): value ? 1 : 0
+    case .integer(let value): Double(value)
+    case .double(let value), .date(let value): value
+    case .decimal(let value): value.double
+    default: nil
+    }
+  }
+
+  private var asInteger: Int64? {
+    switch self {
+    case .boolean(let value): value ? 1 : 0
+    case .integer(let value): value
+    default: nil
+    }
+  }
+
+  /// -1, 0 or 1 as this stands before, with or behind the other; nil where the two have no order, as with nil.
+  package func order(_ other: ExpressionValue) -> Int? {
+    switch (self, other) {
+    case (.string(let left), .string(let right)):
+      return left.utf8.lexicographicallyPrecedes(right.utf8)
+        ? -1 : right.utf8.lexicographicallyPrecedes(left.utf8) ? 1 : 0
+    case (.data(let left), .data(let right)), (.uuid(let left), .uuid(let right)):
+      return left.lexicographicallyPrecedes(right) ? -1 : right.lexicographicallyPrecedes(left) ? 1 : 0
+    case (.decimal(let left), .decimal(let right)): return left.order(right)
+    default:
+      if let left = asInteger {
+        if let right = other.asInteger { return left < right ? -1 : left == right ? 0 : 1 }
+        if case .decimal(let right) = other { return DecimalNumber(left).order(right) }
+        return other.asDouble.flatMap { ExpressionValue.order(left, $0) }
+      }
+      if let right = other.asInteger {
+        if case .decimal(let left) = self { return left.order(DecimalNumber(right)) }
+        return asDouble.flatMap { ExpressionValue.order(right, $0) }.map { -$0 }
+      }
+      guard let left = asDouble, let right = other.asDouble, !left.isNaN, !right.isNaN else { return nil }
+      return left < right ? -1 : left == right ? 0 : 1
+    }
+  }
+
+  /// An integer against a double, without rounding either, as SQLite compares them.
+  private static func order(_ left: Int64, _ right: Double) -> Int? {
+    if right.isNaN { return nil }
+    if right >= 0x1p63 { return -1 }
+    if right < -0x1p63 { return 1 }
+    let whole = Int64(right.rounded(.towardZero))
+    if left != whole { return left < whole ? -1 : 1 }
+    let rest = right - right.rounded(.towardZero)
+    return rest > 0 ? -1 : rest < 0 ? 1 : 0
+  }
+}
+
+extension ExpressionValue: Hashable {
+  /// `==` of predicates: both nil, or the same value.
+  package static func == (left: ExpressionValue, right: ExpressionValue) -> Bool {
+    switch (left, right) {
+    case (.null, .null): true
+    case (.string(let one), .string(let other)): one.utf8.elementsEqual(other.utf8)
+    case (.carried(let one), .carried(let other)): one == other
+    case (.object(let one), .object(let other)): one == other
+    case (.list(let one), .list(let other)): one == other
+    default: left.order(right) == 0
+    }
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(0)
+    case .boolean, .integer, .double, .decimal, .date:
+      let number = asDouble ?? 0
+      hasher.combine(number == 0 ? 0 : number)
+    case .string(let text): for byte in text.utf8 { hasher.combine(byte) }
+    case .data(let bytes), .uuid(let bytes), .carried(let bytes): hasher.combine(bytes)
+    case .object(let object): hasher.combine(object)
+    case .list(let members): hasher.combine(members)
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// From a value to what a column of the destination holds: nothing to do where the types make sure of it, else a checked
+// function.
+
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+extension SQLExpressionCompiler {
+  func stored(
+    _ value: SQLFragment, as attribute: Attribute, _ frame: Frame
+  ) throws(NotCompilable) -> String {
+    if value.kind == .null { return "NULL" }
+    let wanted = kind(of: attribute)
+    switch (value.kind, attribute.type) {
+    case (.carried, _): throw NotCompilable("content that is only carried has no other form")
+    case (.object, _): throw NotCompilable("an object stands where the value of an attribute is wanted")
+    case (.boolean, .boolean), (.float, .float), (.float, .double), (.real, .double), (.string, .string),
+      (.string, .uri), (.uuid, .uuid), (.date, .date), (.decimal, .decimal), (.boolean, .decimal), (.integer, .decimal):
+      return value.sql
+    case (.data, .binary):
+      return attribute.allowsExternalStorage ? ExternalDataForm.inlineExpression(ofPlain: value.sql) : value.sql
+    case (.data, .transformable): return value.sql
+    case (.boolean, .integer16), (.boolean, .integer32), (.boolean, .integer64): return value.sql
+    case (.integer(let range), .integer16), (.integer(let range), .integer32), (.integer(let range), .integer64),
+      (.integer(let range), .boolean):
+      if let limits = wanted.range, limits.contains(range.lowerBound), limits.contains(range.upperBound) {
+        return value.sql
+      }
+    case (.boolean, .double), (.integer, .double), (.number, .double), (.date, .double), (.boolean, .date),
+      (.integer, .date), (.number, .date), (.real, .date), (.float, .date):
+      return "CAST(\(value.sql) AS REAL)"
+    default: break
+    }
+    let isUUID = value.kind == .uuid ? "1" : "0"
+    // A decimal's digits are those of its double.
+    return "\(ExpressionFunctions.store)(\(attribute.type.rawValue), \(isUUID), \(value.sql)\(frame.site))"
+  }
+
+  /// A key path to content that is only carried, in the form of the destination; nil for all other expressions.
+  ///
+  /// The SQL for content that leaves external storage calls `ExternalDataForm.contentFunction`, which the engine registers.
+  func carried(
+    _ node: ExpressionNode, _ frame: Frame, as attribute: Attribute
+  ) throws(NotCompilable) -> String? {
+    guard Self.needsEngine(node) == nil, case .value(let value)? = try? reach(node, frame) else { return nil }
+    switch (value.kind, attribute.type) {
+    case (.carried(isExternal: true), .binary):
+      return attribute.allowsExternalStorage
+        ? value.sql : "(\(ExternalDataForm.plainExpression(ofExternal: value.sql)))"
+    case (.carried(isExternal: false), .transformable): return value.sql
+    case (.data, .binary) where attribute.allowsExternalStorage:
+      return "(\(ExternalDataForm.inlineExpression(ofPlain: value.sql)))"
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,270 @@
+// Values as SQL (expressions §6.5, §6.6): plain operators where they cannot differ from the evaluator, else functions that run
+// the evaluator's own code.
+
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+extension SQLExpressionCompiler {
+  /// What an expression reaches.
+  func reach(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLReached {
+    switch node {
+    case .constant(let constant): return .value(literal(ExpressionValue(constant)))
+    case .selfObject, .variable("source"):
+      return .objects(SQLChain(alias: frame.row.alias, entity: frame.row.entity))
+    case .variable(let name):
+      guard let row = frame.row.variables[name] else { throw NotCompilable("$\(name) is not known here") }
+      return .objects(SQLChain(alias: row.alias, entity: row.entity))
+    case .keyPath(let base, let steps): return try follow(try reach(base, frame), steps, frame)
+    case .function(let function, let arguments): return .value(try call(function, arguments, frame))
+    case .cast(let operand, let target): return .value(try cast(try scalar(operand, frame), to: target, frame))
+    case .ternary(let predicate, let yes, let no): return .value(try ternary(predicate, yes, no, frame))
+    case .subquery(let collection, let variable, let predicate):
+      return try subquery(collection, variable, predicate, frame)
+    case .aggregate(let members):
+      var list: [SQLFragment] = []
+      for member in members { list.append(try scalar(member, frame)) }
+      return .list(list)
+    case .element(let collection, let index): return try element(collection, index, frame)
+    case .arithmetic(let operation, let left, let right):
+      return .value(try arithmetic(operation, try scalar(left, frame), try scalar(right, frame), frame))
+    case .negated(let operand): return .value(try negated(try scalar(operand, frame), frame))
+    case .destinationInstances, .policyMethod:
+      throw NotCompilable(Self.needsEngine(node) ?? "it needs the engine")
+    }
+  }
+
+  /// The expression as one value.
+  func scalar(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLFragment {
+    switch try reach(node, frame) {
+    case .value(let fragment): return fragment
+    case .objects(let chain):
+      guard !chain.isCollection, let table = schema.table(of: chain.entity) else {
+        throw NotCompilable("a collection stands where one value is wanted")
+      }
+      return SQLFragment(sql: chain.scalar("\(chain.alias).Z_PK"), kind: .object(root: table.rootEntity))
+    case .values, .list: throw NotCompilable("a collection stands where one value is wanted")
+    }
+  }
+
+  // MARK: Constants
+
+  func literal(_ value: ExpressionValue) -> SQLFragment {
+    switch value {
+    case .null: return .null
+    case .boolean(let value): return SQLFragment(sql: value ? "1" : "0", kind: .boolean, constant: .boolean(value))
+    case .integer(let number):
+      let text = SQLiteValue.integer(number).literal
+      return SQLFragment(
+        sql: number < 0 && number > .min ? "(\(text))" : text, kind: .integer(number...number), constant: value)
+    case .double(let number): return SQLFragment(sql: Self.real(number), kind: .real, constant: value)
+    case .date(let number): return SQLFragment(sql: Self.real(number), kind: .date, constant: value)
+    case .decimal(let number):
+      let sql = number.integer.map { literal(.integer($0)).sql } ?? Self.real(number.double)
+      return SQLFragment(sql: sql, kind: .decimal, constant: value)
+    case .string(let text): return SQLFragment(sql: SQLiteValue.text(text).literal, kind: .string, constant: value)
+    case .data(let bytes): return SQLFragment(sql: SQLiteValue.blob(bytes).literal, kind: .data, constant: value)
+    case .uuid(let bytes): return SQLFragment(sql: SQLiteValue.blob(bytes).literal, kind: .uuid, constant: value)
+    case .carried, .object, .list: return .null
+    }
+  }
+
+  /// A double, bit for bit: SQLite's reading of decimal text is not always the nearest double (3.40), so only small whole
+  /// numbers are written as text.
+  static func real(_ value: Double) -> String {
+    if value.isNaN { return "NULL" }
+    if value == value.rounded(), value.magnitude < 0x1p53 {
+      let text = "\(Int64(value)).0"
+      return value < 0 ? "(\(text))" : text
+    }
+    return "\(ExpressionFunctions.real)(\(SQLiteValue.integer(Int64(bitPattern: value.bitPattern)).literal))"
+  }
+
+  // MARK: Arithmetic
+
+  func arithmetic(
+    _ operation: ArithmeticOperator, _ left: SQLFragment, _ right: SQLFragment, _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    if left.kind == .null || right.kind == .null { return .null }
+    guard left.kind.valueClass == .number, right.kind.valueClass == .number else {
+      throw NotCompilable("\(operation.rawValue) is used on a value that is no number")
+    }
+    guard operation == .power || (left.kind != .decimal && right.kind != .decimal) else {
+      throw NotCompilable("decimals are computed in decimal")
+    }
+    let (isDate, isOtherDate) = (left.kind == .date, right.kind == .date)
+    let one = isDate ? left.real : left.sql
+    let other = isOtherDate ? right.real : right.sql
+    func checked(_ kind: SQLKind) -> SQLFragment {
+      let name = SQLiteIdentifier.literal(operation.rawValue)
+      return SQLFragment(sql: "\(ExpressionFunctions.arithmetic)(\(name), \(one), \(other)\(frame.site))", kind: kind)
+    }
+    if operation == .power { return checked(.real) }
+    if let first = left.kind.range, let second = right.kind.range {
+      guard let range = Self.range(operation, first, second) else { return checked(.integer(.min ... .max)) }
+      return SQLFragment(sql: "(\(one) \(operation.rawValue) \(other))", kind: .integer(range))
+    }
+    let kind: SQLKind =
+      switch (isDate, isOtherDate, operation) {
+      case (true, true, .subtract): .real
+      case (true, _, .add), (true, _, .subtract), (_, true, .add): .date
+      case (true, _, _), (_, true, _): .real
+      default: left.kind.isReal || right.kind.isReal ? .real : .number
+      }
+    // A double on one side makes a double of the other, as in the evaluator.
+    guard kind != .number, operation != .divide else { return checked(kind) }
+    return SQLFragment(sql: "(\(one) \(operation.rawValue) \(other))", kind: kind)
+  }
+
+  /// The range of a result that cannot overflow; nil where it can.
+  static func range(
+    _ operation: ArithmeticOperator, _ left: ClosedRange<Int64>, _ right: ClosedRange<Int64>
+  ) -> ClosedRange<Int64>? {
+    var ends: [Int64] = []
+    for one in [left.lowerBound, left.upperBound] {
+      for other in [right.lowerBound, right.upperBound] {
+        let (value, overflow) =
+          switch operation {
+          case .add: one.addingReportingOverflow(other)
+          case .subtract: one.subtractingReportingOverflow(other)
+          case .multiply: one.multipliedReportingOverflow(by: other)
+          case .divide, .power: (Int64(0), true)
+          }
+        if overflow { return nil }
+        ends.append(value)
+      }
+    }
+    guard let low = ends.min(), let high = ends.max() else { return nil }
+    return low...high
+  }
+
+  private func negated(_ operand: SQLFragment, _ frame: Frame) throws(NotCompilable) -> SQLFragment {
+    if let constant = operand.constant, let value = try? Arithmetic.negate(constant) { return literal(value) }
+    switch operand.kind {
+    case .real, .float: return SQLFragment(sql: "(- \(operand.sql))", kind: operand.kind)
+    default: return try arithmetic(.subtract, literal(.integer(0)), operand, frame)
+    }
+  }
+
+  // MARK: Functions
+
+  private func call(
+    _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    guard let first = arguments.first else { return SQLFragment(sql: Self.real(moment), kind: .date) }
+    switch function {
+    case .now: return SQLFragment(sql: Self.real(moment), kind: .date)
+    case .count, .sum, .min, .max, .average:
+      let reached = try reach(first, frame)
+      if case .value(let fragment) = reached, fragment.kind == .null { return .null }
+      switch function {
+      case .count: return try count(reached)
+      case .sum: return try combined(.sum, try values(of: reached), frame)
+      case .min: return try combined(.min, try values(of: reached), frame)
+      case .max: return try combined(.max, try values(of: reached), frame)
+      default: return try combined(.average, try values(of: reached), frame)
+      }
+    case .modulus:
+      guard arguments.count == 2 else { throw NotCompilable("modulus:by: takes two arguments") }
+      let (left, right) = (try number(first, frame), try number(arguments[1], frame))
+      if left.kind == .null || right.kind == .null { return .null }
+      let kind: SQLKind =
+        left.kind.range != nil && right.kind.range != nil
+        ? .integer(.min ... .max) : left.kind == .number || right.kind == .number ? .number : .real
+      return SQLFragment(sql: "\(ExpressionFunctions.modulus)(\(left.sql), \(right.sql)\(frame.site))", kind: kind)
+    case .absolute, .ceiling, .floor, .truncate:
+      let operand = try number(first, frame)
+      if operand.kind == .null { return .null }
+      if let range = operand.kind.range {
+        if function != .absolute { return SQLFragment(sql: operand.sql, kind: .integer(range)) }
+        if range.lowerBound > .min {
+          let most = max(range.lowerBound.magnitude, range.upperBound.magnitude)
+          return SQLFragment(sql: "abs(\(operand.sql))", kind: .integer(0...Int64(clamping: most)))
+        }
+      }
+      let kind: SQLKind =
+        operand.kind.range != nil ? .integer(.min ... .max) : operand.kind == .number ? .number : .real
+      let name = SQLiteIdentifier.literal(function.rawValue)
+      return SQLFragment(sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: kind)
+    case .uppercase, .lowercase, .length:
+      let operand = try scalar(first, frame)
+      if operand.kind == .null { return .null }
+      guard operand.kind == .string else {
+        throw NotCompilable("\(function.rawValue) is used on a value that is no text")
+      }
+      let name = SQLiteIdentifier.literal(function.rawValue)
+      return SQLFragment(
+        sql: "\(ExpressionFunctions.text)(\(name), \(operand.sql))",
+        kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
+    }
+  }
+
+  /// A number for a function: dates as their seconds, no decimals.
+  private func number(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> SQLFragment {
+    let operand = try scalar(node, frame)
+    if operand.kind == .null { return operand }
+    guard operand.kind.valueClass == .number else {
+      throw NotCompilable("a function of numbers is used on another value")
+    }
+    guard operand.kind != .decimal else { throw NotCompilable("decimals are computed in decimal") }
+    return operand.kind == .date ? SQLFragment(sql: operand.real, kind: .real) : operand
+  }
+
+  private func ternary(
+    _ predicate: PredicateNode, _ yes: ExpressionNode, _ no: ExpressionNode, _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    let condition = try self.predicate(predicate, frame).sql
+    let (one, other) = (try scalar(yes, frame), try scalar(no, frame))
+    guard let kind = one.kind.joined(other.kind) else {
+      throw NotCompilable("TERNARY has values of different kinds")
+    }
+    return SQLFragment(sql: "(CASE WHEN \(condition) THEN \(one.sql) ELSE \(other.sql) END)", kind: kind)
+  }
+
+  // MARK: CAST
+
+  private func cast(_ operand: SQLFragment, to target: CastTarget, _ frame: Frame) throws(NotCompilable) -> SQLFragment
+  {
+    if operand.kind == .null { return .null }
+    guard operand.kind != .decimal, target != .decimal else { throw NotCompilable("decimals are computed in decimal") }
+    switch operand.kind {
+    case .carried, .object: throw NotCompilable("CAST is used on content that is only carried, or on an object")
+    default: break
+    }
+    let kind: SQLKind
+    switch target {
+    case .string:
+      if operand.kind == .string { return operand }
+      kind = .string
+    case .number:
+      switch operand.kind {
+      case .boolean: return SQLFragment(sql: operand.sql, kind: .integer(0...1))
+      case .integer, .real, .float, .number: return operand
+      case .date: return SQLFragment(sql: operand.real, kind: .real)
+      default: kind = .number
+      }
+    case .date, .double:
+      if operand.kind.valueClass == .number {
+        return SQLFragment(sql: operand.real, kind: target == .date ? .date : .real)
+      }
+      kind = target == .date ? .date : .real
+    case .float:
+      if operand.kind == .float { return operand }
+      kind = .float
+    case .boolean:
+      if operand.kind == .boolean { return operand }
+      kind = .boolean
+    case .integer16, .integer32, .integer64, .decimal:
+      let type: AttributeType = target == .integer16 ? .integer16 : target == .integer32 ? .integer32 : .integer64
+      let wanted = StorageForm.range(of: type)
+      if let range = operand.kind.range, wanted.contains(range.lowerBound), wanted.contains(range.upperBound) {
+        return SQLFragment(sql: operand.sql, kind: .integer(range))
+      }
+      kind = .integer(wanted)
+    }
+    let name = SQLiteIdentifier.literal(target.rawValue)
+    let isUUID = operand.kind == .uuid ? "1" : "0"
+    return SQLFragment(
+      sql: "\(ExpressionFunctions.cast)(\(name), \(isUUID), \(operand.sql)\(frame.site))", kind: kind)
+  }
+}

@@ -1,0 +1,226 @@
+// Expressions as SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. What cannot be compiled
+// exactly is refused with a reason, or, with fallbacks, becomes a call that evaluates the expression on the row's object.
+// The API is here; the rules are in the extensions: paths, values, predicates, storage.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+/// Why an expression cannot be SQL.
+package struct NotCompilable: Error, Sendable, Hashable, CustomStringConvertible {
+  /// In words, for the plan.
+  package let reason: String
+
+  init(_ reason: String) { self.reason = reason }
+
+  package var description: String { reason }
+}
+
+/// A row that an expression is about: the alias of its table in the statement, its entity, and what variables mean there.
+package struct SQLRow: Sendable, Hashable {
+  package let alias: String
+  package let entity: String
+  /// Further rows by the names of variables, without `$`: `each`, and those of SUBQUERY.
+  package var variables: [String: SQLRow]
+
+  /// Names a row.
+  package init(alias: String, entity: String, variables: [String: SQLRow] = [:]) {
+    self.alias = alias
+    self.entity = entity
+    self.variables = variables
+  }
+}
+
+/// The objects that an expression reaches from a row, as parts of a SELECT: they go behind FROM and into WHERE, correlated or
+/// joined with the row's table as the caller likes.
+package struct SQLObjects: Sendable, Hashable {
+  /// Tables with aliases, comma-separated.
+  package let from: String
+  /// What joins them with each other and with the row.
+  package let condition: String
+  /// The alias whose rows are the objects.
+  package let alias: String
+  /// Their declared entity; subentities included.
+  package let entity: String
+  /// At most one object per row.
+  package let isToOne: Bool
+  /// Terms of ORDER BY that give the relationship's order, or that of keys.
+  package let order: String
+  /// May one object come several times? Then it counts once, at its first place.
+  package let mayRepeat: Bool
+
+  /// The objects' keys: SELECT of Z_PK.
+  package var keys: String {
+    "SELECT \(mayRepeat ? "DISTINCT " : "")\(alias).Z_PK FROM \(from) WHERE \(condition)"
+  }
+}
+
+/// Compiles expressions and predicates of one scope.
+package struct SQLExpressionCompiler {
+  let scope: ExpressionScope
+  let schema: StoreSchema
+  let schemaName: String
+  let moment: Double
+  let fallbacks: ExpressionFallbacks?
+  let evaluatesOnInstances: Bool
+  let counter = AliasCounter()
+
+  /// Compiles against the store that `schema` lays out and that is attached as `schemaName`. `moment` is `now()`.
+  ///
+  /// With `fallbacks` what cannot be SQL is evaluated on instances, and with `evaluatesOnInstances` everything is.
+  package init(
+    scope: ExpressionScope, schema: StoreSchema, schemaName: String, moment: Double,
+    fallbacks: ExpressionFallbacks? = nil, evaluatesOnInstances: Bool = false
+  ) {
+    self.scope = scope
+    self.schema = schema
+    self.schemaName = schemaName
+    self.moment = moment
+    self.fallbacks = fallbacks
+    self.evaluatesOnInstances = evaluatesOnInstances
+  }
+
+  // MARK: What the engine asks for
+
+  /// An SQL scalar; Booleans 0 and 1, dates and decimals as numbers, objects as Z_PK.
+  package func value(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> String {
+    try compiled(.value(node), node, row) { () throws(NotCompilable) in
+      try scalar(node, frame(row, property: nil)).sql
+    }
+  }
+
+  /// An SQL scalar in the storage form of a destination attribute; a value that does not fit is an error of the row.
+  package func value(
+    _ node: ExpressionNode, row: SQLRow, storedAs attribute: Attribute
+  ) throws(NotCompilable) -> String {
+    let frame = frame(row, property: attribute.name)
+    // Carried content stays in SQL, where files of external storage can be asked for.
+    if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
+    return try compiled(.stored(node, attribute), node, row, property: attribute.name) { () throws(NotCompilable) in
+      try stored(try scalar(node, frame), as: attribute, frame)
+    }
+  }
+
+  /// A condition that is 1 or 0, never NULL.
+  package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
+    try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
+      try guarded(self.predicate(predicate, frame(row, property: nil)).twoValued, row)
+    }
+  }
+
+  /// A condition for WHERE, where NULL means the same as 0; indexes can serve it.
+  package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
+    try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
+      try guarded(self.predicate(predicate, frame(row, property: nil)).sql, row)
+    }
+  }
+
+  /// The objects that an expression reaches.
+  package func objects(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLObjects {
+    if let reason = Self.needsEngine(node) { throw NotCompilable(reason) }
+    do throws(NotCompilable) {
+      if evaluatesOnInstances, fallbacks != nil { throw NotCompilable("everything is evaluated on instances") }
+      guard case .objects(let chain) = try reach(node, frame(row, property: nil)) else {
+        throw NotCompilable("a value stands where objects are wanted")
+      }
+      guard !chain.hasLostOrder else {
+        throw NotCompilable("objects are reached in several ways, and their order counts")
+      }
+      return objects(of: chain)
+    } catch {
+      guard let fallbacks, let (entity, isToMany) = staticEntity(node, row), let table = schema.table(of: entity) else {
+        throw error
+      }
+      let call = fallbacks.call(.objects(node), self, row, property: nil, because: error.reason)
+      let (list, alias) = (counter.next(), counter.next())
+      return SQLObjects(
+        from: "json_each(\(call)) AS \(list), \(qualified(table.name)) AS \(alias)",
+        condition: "\(alias).Z_PK = \(list).value", alias: alias, entity: entity, isToOne: !isToMany,
+        order: "\(list).key", mayRepeat: false)
+    }
+  }
+
+  // MARK: Frames
+
+  /// Where an expression stands while it is compiled.
+  struct Frame {
+    var row: SQLRow
+    /// The last two arguments of functions that may fail: what the error names.
+    let site: String
+  }
+
+  /// Gives aliases that no other part of the same compiler has.
+  final class AliasCounter {
+    private var count = 0
+    func next() -> String {
+      count += 1
+      return "o\(count)"
+    }
+  }
+
+  func frame(_ row: SQLRow, property: String?) -> Frame {
+    let name = property.map { "\(row.entity).\($0)" } ?? row.entity
+    return Frame(row: row, site: ", \(SQLiteIdentifier.literal(name)), \(row.alias).Z_PK")
+  }
+
+  func qualified(_ table: String) -> String {
+    SQLiteIdentifier.quoted(schemaName) + "." + SQLiteIdentifier.quoted(table)
+  }
+
+  private func compiled(
+    _ entry: ExpressionFallbacks.Work, _ node: some Sendable, _ row: SQLRow, property: String? = nil,
+    _ body: () throws(NotCompilable) -> String
+  ) throws(NotCompilable) -> String {
+    if let reason = entry.needsEngine { throw NotCompilable(reason) }
+    guard let fallbacks else { return try body() }
+    if evaluatesOnInstances {
+      return fallbacks.call(entry, self, row, property: property, because: "everything is evaluated on instances")
+    }
+    do {
+      return try body()
+    } catch {
+      return fallbacks.call(entry, self, row, property: property, because: error.reason)
+    }
+  }
+
+  /// SQLite tests the terms of WHERE in the order it likes: one that may fail must not meet rows that others leave out.
+  private func guarded(_ sql: String, _ row: SQLRow) -> String {
+    guard ExpressionFunctions.mayFail(sql), let number = schema.number(of: row.entity) else { return sql }
+    let numbers = schema.numbersOfSubtree(of: row.entity).map(String.init).joined(separator: ", ")
+    let membership = numbers.isEmpty ? "= \(number)" : "IN (\(numbers))"
+    return "CASE WHEN \(row.alias).Z_ENT \(membership) THEN \(sql) ELSE 0 END"
+  }
+
+  /// What neither SQL nor an evaluator on the source can do: objects of the destination, methods of a policy.
+  static func needsEngine(_ node: ExpressionNode) -> String? {
+    switch node {
+    case .destinationInstances: "objects of the destination are looked up inside an expression"
+    case .policyMethod(let selector, _): "the policy's method \(selector) is called"
+    case .constant, .selfObject, .variable: nil
+    case .keyPath(let base, _), .cast(let base, _), .element(let base, _), .negated(let base): needsEngine(base)
+    case .function(_, let parts), .aggregate(let parts): parts.lazy.compactMap(needsEngine).first
+    case .ternary(let predicate, let yes, let no): needsEngine(predicate) ?? needsEngine(yes) ?? needsEngine(no)
+    case .subquery(let base, _, let predicate): needsEngine(base) ?? needsEngine(predicate)
+    case .arithmetic(_, let left, let right): needsEngine(left) ?? needsEngine(right)
+    }
+  }
+
+  static func needsEngine(_ predicate: PredicateNode) -> String? {
+    switch predicate {
+    case .constant: nil
+    case .comparison(let comparison): needsEngine(comparison.left) ?? needsEngine(comparison.right)
+    case .and(let parts), .or(let parts): parts.lazy.compactMap { needsEngine($0) }.first
+    case .not(let part): needsEngine(part)
+    }
+  }
+}
+
+extension ExpressionFallbacks.Work {
+  fileprivate var needsEngine: String? {
+    switch self {
+    case .value(let node), .stored(let node, _), .objects(let node): SQLExpressionCompiler.needsEngine(node)
+    case .condition(let predicate): SQLExpressionCompiler.needsEngine(predicate)
+    }
+  }
+}

@@ -1,0 +1,111 @@
+// The objects of a store, read one value at a time through prepared statements: slow beside SQL over many rows, and always
+// right. It reads on the connection that may be in the middle of another statement, which SQLite allows.
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+/// Objects of one store.
+package final class StoreInstanceSource: InstanceSource {
+  private let reader: StoreReader
+  private let schema: StoreSchema
+  private let entityNames: [Int64: String]
+  private var statements: [String: Statement] = [:]
+  private var attributes: [PropertyKey: (attribute: Attribute, sql: String)] = [:]
+  private var relationships: [PropertyKey: String?] = [:]
+
+  private struct PropertyKey: Hashable {
+    let entity: String
+    let property: String
+  }
+
+  /// Reads the store that `schema` lays out.
+  package init(reader: StoreReader, schema: StoreSchema) {
+    self.reader = reader
+    self.schema = schema
+    entityNames = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The object of a row, by the row's entity number.
+  package func object(number: Int64, key: Int64) throws(HopdError) -> InstanceID {
+    guard let entity = entityNames[number] else {
+      throw HopdError(
+        .storeDamaged, "a row has the entity number \(number), which no entity of the model has", at: Place(row: key),
+        hint: "restore the store from a backup")
+    }
+    return InstanceID(entity: entity, key: key)
+  }
+
+  package func value(ofAttribute name: String, in object: InstanceID) throws -> ExpressionValue {
+    let key = PropertyKey(entity: object.entity, property: name)
+    let (attribute, sql) = try attributes[key] ?? attribute(key)
+    attributes[key] = (attribute, sql)
+    let statement = try statement(sql)
+    try statement.bind([.integer(object.key)])
+    defer { statement.reset() }
+    return try statement.step() ? StorageForm.value(statement.value(at: 0), of: attribute) : .null
+  }
+
+  private func attribute(_ key: PropertyKey) throws -> (Attribute, String) {
+    guard let entity = schema.model.entity(named: key.entity), let table = schema.table(of: key.entity),
+      let attribute = schema.model.allAttributes(of: entity)[key.property],
+      let column = schema.column(ofAttribute: key.property, in: key.entity)
+    else { throw HopdError.invalid("\(key.entity) has no stored attribute \(key.property)") }
+    let text = "SELECT \(SQLiteIdentifier.quoted(column)) FROM \(reader.qualified(table.name)) WHERE Z_PK = ?"
+    return (attribute, text)
+  }
+
+  package func objects(ofRelationship name: String, in object: InstanceID) throws -> [InstanceID] {
+    let key = PropertyKey(entity: object.entity, property: name)
+    let sql = try relationships[key] ?? relationship(key)
+    relationships[key] = .some(sql)
+    guard let sql else { return [] }
+    let statement = try statement(sql)
+    try statement.bind([.integer(object.key)])
+    defer { statement.reset() }
+    var found: [InstanceID] = []
+    while try statement.step() {
+      found.append(try self.object(number: statement.integer(at: 1), key: statement.integer(at: 0)))
+    }
+    return found
+  }
+
+  /// The query for a relationship's objects; nil where it has no storage.
+  private func relationship(_ key: PropertyKey) throws -> String? {
+    guard let entity = schema.model.entity(named: key.entity), let table = schema.table(of: key.entity),
+      let relationship = schema.model.allRelationships(of: entity)[key.property],
+      let storage = schema.storage(ofRelationship: key.property, in: key.entity),
+      let target = schema.table(of: relationship.destinationEntityName)
+    else { throw HopdError.invalid("\(key.entity) has no stored relationship \(key.property)") }
+    let quoted = SQLiteIdentifier.quoted
+    let start = "SELECT t.Z_PK, t.Z_ENT FROM \(reader.qualified(target.name)) AS t "
+    // Members that the destination does not admit are none; a root admits its whole table.
+    let numbers = schema.numbersOfSubtree(of: relationship.destinationEntityName).map(String.init)
+    let membership =
+      target.rootEntity == relationship.destinationEntityName
+      ? "" : " AND t.Z_ENT IN (\(numbers.joined(separator: ", ")))"
+    switch storage {
+    case .toOne(_, let column, _, _):
+      return start + "JOIN \(reader.qualified(table.name)) AS s ON t.Z_PK = s.\(quoted(column)) WHERE s.Z_PK = ?"
+        + membership
+    case .inverseOfToOne(_, let column, let orderKey):
+      let order = orderKey.map { "t.\(quoted($0)), " } ?? ""
+      return start + "WHERE t.\(quoted(column)) = ?\(membership) ORDER BY \(order)t.Z_PK"
+    case .ownerColumn(_, let column):
+      return start + "WHERE t.\(quoted(column)) = ?\(membership) ORDER BY t.Z_PK"
+    case .join(let join, let isOwner):
+      let (near, far) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+      let order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { "j.\(quoted($0)), " } ?? ""
+      return start + "JOIN \(reader.qualified(join.name)) AS j ON t.Z_PK = j.\(quoted(far)) "
+        + "WHERE j.\(quoted(near)) = ?\(membership) ORDER BY \(order)t.Z_PK"
+    }
+  }
+
+  private func statement(_ sql: String) throws(SQLiteError) -> Statement {
+    if let known = statements[sql] { return known }
+    let made = try reader.connection.prepare(sql)
+    statements[sql] = made
+    return made
+  }
+}

@@ -1,0 +1,117 @@
+// CAST (expressions §6.6): checked, the whole text must be the number, and it must fit. SQLite's own CAST never fails, so it
+// is never used for this.
+
+import Diagnostics
+
+/// CAST of a value.
+enum ValueCast {
+  /// The value as `target`; nil stays nil.
+  static func apply(_ target: CastTarget, to value: ExpressionValue) throws(HopdError) -> ExpressionValue {
+    if value.isNull { return .null }
+    switch target {
+    case .string:
+      guard let text = text(of: value) else { throw .cast(to: "text") }
+      return .string(text)
+    case .number: return try number(value)
+    case .decimal:
+      if case .string(let text) = value {
+        guard isNumber(text), let decimal = DecimalNumber(text) else { throw .cast(to: "a decimal number") }
+        return .decimal(decimal)
+      }
+      guard let decimal = Arithmetic.decimal(value) else { throw .cast(to: "a decimal number") }
+      return .decimal(decimal)
+    case .date:
+      // Text has no agreed form of dates.
+      if case .string = value { throw .cast(to: "a date") }
+      guard let seconds = value.asDouble else { throw .cast(to: "a date") }
+      return .date(seconds)
+    case .integer16: return .integer(try integer(value, in: Int64(Int16.min)...Int64(Int16.max), "16 bits"))
+    case .integer32: return .integer(try integer(value, in: Int64(Int32.min)...Int64(Int32.max), "32 bits"))
+    case .integer64: return .integer(try integer(value, in: .min ... .max, "64 bits"))
+    case .double:
+      guard let real = try number(value).asDouble else { throw .cast(to: "a number") }
+      return Arithmetic.number(real)
+    case .float:
+      guard let real = try number(value).asDouble else { throw .cast(to: "a number") }
+      return Arithmetic.number(try float(real))
+    case .boolean: return .boolean(try integer(value, in: 0...1, "a Boolean") == 1)
+    }
+  }
+
+  /// Shortest text that reads back equal; whole numbers without a point. nil where the value has no text.
+  static func text(of value: ExpressionValue) -> String? {
+    switch value {
+    case .string(let text): text
+    case .boolean(let value): value ? "1" : "0"
+    case .integer(let value): String(value)
+    case .double(let value), .date(let value): text(of: value)
+    case .decimal(let value): value.description
+    case .uuid(let bytes): uuid(bytes)
+    case .null, .data, .carried, .object, .list: nil
+    }
+  }
+
+  private static func text(of value: Double) -> String {
+    if value == 0 { return "0" }
+    let text = value.description
+    return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+  }
+
+  private static func uuid(_ bytes: [UInt8]) -> String {
+    var text = ""
+    for (index, byte) in bytes.enumerated() {
+      if [4, 6, 8, 10].contains(index) { text += "-" }
+      text += (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    }
+    return text
+  }
+
+  /// Sign, digits with at most one point, exponent: `Double(_:)` would take "inf" and hexadecimal too.
+  private static func isNumber(_ text: String) -> Bool {
+    guard text.utf8.contains(where: { (0x30...0x39).contains($0) }), text.utf8.count <= 100_000 else { return false }
+    return text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || "+-.eE".utf8.contains(byte)
+    }
+  }
+
+  private static func number(_ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
+    switch value {
+    case .string(let text):
+      guard isNumber(text) else { throw .cast(to: "a number") }
+      if let integer = Int64(text) { return .integer(integer) }
+      guard let real = Double(text) else { throw .cast(to: "a number") }
+      // Digits alone that do not fit 64 bits would lose some of them.
+      guard text.utf8.contains(where: { ".eE".utf8.contains($0) }) else { throw .overflow("64 bits") }
+      guard real.isFinite else { throw .overflow("a double") }
+      return .double(real)
+    case .boolean(let value): return .integer(value ? 1 : 0)
+    case .date(let value): return .double(value)
+    case .decimal(let value): return value.integer.map { .integer($0) } ?? .double(value.double)
+    case .integer, .double: return value
+    default: throw .cast(to: "a number")
+    }
+  }
+
+  /// The value as an integer, where it is one exactly.
+  static func integer(
+    _ value: ExpressionValue, in range: ClosedRange<Int64>, _ target: String
+  ) throws(HopdError) -> Int64 {
+    let result: Int64?
+    switch try number(value) {
+    case .integer(let value): result = value
+    case .double(let value):
+      guard value == value.rounded(.towardZero) else { throw .cast(to: "an integer: it has a fraction") }
+      result = Int64(exactly: value)
+    default: result = nil
+    }
+    guard let result, range.contains(result) else { throw .overflow(target) }
+    return result
+  }
+
+  /// The nearest float, as a double.
+  static func float(_ value: Double) throws(HopdError) -> Double {
+    let float = Float(value)
+    guard float.isFinite || !value.isFinite else { throw .overflow("a float") }
+    return Double(float)
+  }
+}

@@ -1,0 +1,51 @@
+// The side file of objects that a migration took out of the store and keeps (`invalid_rows = "quarantine"`). It gets its name
+// before the new store gets its own: a crash in between leaves one file too many, never an object too few.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// Where set-aside objects of a job go: a SQLite database beside the store.
+package struct QuarantineFile: Sendable {
+  private let area: StagingArea
+  private let files: any DurableFileSystem
+
+  /// The file of a job's staging area.
+  package init(area: StagingArea, files: any DurableFileSystem) {
+    self.area = area
+    self.files = files
+  }
+
+  /// Where it is built, with the staged stores; it goes with them when they do.
+  package var staged: FilePath { area.path(named: "quarantine") }
+
+  /// Its name in the end: `<store>.quarantine-<job>`, which no pattern for stores should match.
+  package var published: FilePath {
+    area.location.directory.appending("\(area.location.fileName).quarantine-\(area.job)")
+  }
+
+  /// Makes the empty database unless it is there.
+  package func prepare() throws {
+    guard try files.status(staged) == nil else { return }
+    try files.createFile(staged, [], mode: 0o600)
+  }
+
+  /// Gives the file its name for good, with the attributes of `model` where that file is there; nil where nothing was set
+  /// aside. Done again after a crash, it answers the file that is there.
+  package func publish(attributesOf model: FilePath?) throws -> FilePath? {
+    guard try files.status(staged) != nil else {
+      return try files.status(published) != nil ? published : nil
+    }
+    if let model, try files.status(model) != nil { try files.copyAttributes(from: model, to: staged) }
+    try files.syncFile(staged)
+    try files.rename(staged, to: published)
+    try files.syncDirectory(area.location.directory)
+    return published
+  }
+
+  /// Takes the file back: the store keeps its old content, so its objects are where they were.
+  package func withdraw() throws {
+    if try files.unlinkIfPresent(published) { try files.syncDirectory(area.location.directory) }
+  }
+}
