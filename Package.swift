@@ -291,7 +291,8 @@ let package = Package(
     .testTarget(
       name: "HopdServiceTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationPipeline",
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationEngine",
+        "MigrationPipeline",
         "MigrationPlanning", "PersistentStore", "StoreReplacement", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],

@@ -97,8 +97,16 @@ import Testing
   @Test func rowsOfTheResultAreOnlyExpectedWhereTheyAreKnown() throws {
     let small = try store(Self.rows)
     #expect(try plan(small, catalog()).expectation.rowsByEntity == ["E": 2, "Lost": 0, "New": 0])
-    let filtered = try plan(small, catalog(filter: .constant(true))).expectation
-    #expect(filtered.rowsByEntity == ["Lost": 0, "New": 0])
+    // Through a filter, as far as SQL can say it.
+    let unread = PredicateNode.comparison(
+      Comparison(.keyPath(.selfObject, [.key("unread")]), .equal, .constant(.string("c"))))
+    let filtered = try plan(small, catalog(filter: unread))
+    #expect(filtered.expectation.rowsByEntity == ["E": 1, "Lost": 0, "New": 0])
+    #expect(filtered.plan.hops.first?.entities.map(\.rows) == [1])
+    #expect(filtered.plan.warnings.contains { $0.code == .dataDropped && $0.message.hasPrefix("1 row fulfils") })
+    let later = PredicateNode.comparison(
+      Comparison(.function(.now, []), .greater, .constant(.date(0))))
+    #expect(try plan(small, catalog(filter: later)).expectation.rowsByEntity == ["Lost": 0, "New": 0])
     #expect(try plan(small, catalog(policy: "P")).expectation.rowsByEntity.isEmpty)
     let rules = PlanningRules(invalidRows: InvalidRowsRules(byEntity: ["E": .skip]))
     #expect(try plan(small, catalog(), rules).expectation.rowsByEntity == ["Lost": 0, "New": 0])
