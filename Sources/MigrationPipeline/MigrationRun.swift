@@ -130,6 +130,7 @@ final class MigrationRun {
       _ = try HopCompiler.compile(
         hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
     }
+    if request.takesNotes { for sentence in MigrationRun.decisions(plan) { observer(.note(.decision(sentence))) } }
     observer(
       .planned(
         PlanSummary(
@@ -137,6 +138,36 @@ final class MigrationRun {
           rows: plan.estimate.rows,
           bytes: plan.estimate.bytes, warnings: plan.warnings, dropped: plan.drops)))
     return plan
+  }
+
+  /// What the plan has decided, for a trace.
+  private static func decisions(_ plan: MigrationPlan) -> [String] {
+    var sentences = [
+      "the store has version \(plan.store.version.title) and goes to \(plan.target.title) in \(plan.hops.count) hops"
+    ]
+    for hop in plan.hops {
+      let title = "hop \(hop.index + 1) of \(plan.hops.count), \(hop.title)"
+      let rows = Dictionary(hop.entities.map { ($0.mapping, $0.rows) }) { first, _ in first }
+      if let mapped = hop.mapped {
+        let names = mapped.mappings.map { "\($0.name) (\($0.path.printable))" }.joined(separator: ", then ")
+        sentences.append("\(title): follows \(names)")
+        sentences += mapped.entityMappings.map { mapping in
+          "\(title): \(mapping.name), \(mapping.type.word), \(mapping.source ?? "no source") → "
+            + "\(mapping.destination ?? "nothing"), \(rows[mapping.name] ?? 0) rows"
+            + (mapping.policy.map { ", by the policy \($0)" } ?? "")
+        }
+      } else {
+        sentences.append("\(title): inferred, as no mapping model fits it")
+        sentences += hop.mapping.entityMappings.map { mapping in
+          "\(title): \(mapping.kind.rawValue), \(mapping.sourceEntity ?? "no source") → "
+            + "\(mapping.destinationEntity ?? "nothing"), \(rows[mapping.name] ?? 0) rows"
+        }
+      }
+      if MigrationPlanner.beginsSegment(hop.index, of: plan) {
+        sentences.append("\(title): its rows are looked at when the hop before is complete")
+      }
+    }
+    return sentences
   }
 
   /// Throws with every policy that the plan needs and that no program stands in for.

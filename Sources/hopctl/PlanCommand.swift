@@ -101,7 +101,13 @@ struct PlanCommand: HopctlCommand {
       return Trial(drops: found.drops, warnings: found.warnings)
     } catch {
       // What would refuse the migration is part of the answer; what only hinders the trial is not.
-      guard error.error.code.exit == .dataError else { throw error }
+      guard error.error.code.exit == .dataError else {
+        var hindrance = error.error
+        if hindrance.code == .noSpace {
+          hindrance.hint = "name another folder for the trial with --scratch DIR, or leave it out with --no-scan"
+        }
+        throw hindrance
+      }
       return Trial(failure: error)
     }
   }
