@@ -2,6 +2,7 @@
 // and how it is answered is the business of whoever implements it.
 
 import Diagnostics
+import Expressions
 import MappingModel
 import MigrationPlanning
 import SQLite
@@ -19,6 +20,8 @@ package struct PolicyStepContext {
   /// `now()` of the hop.
   package let moment: Double
   package let options: EngineOptions
+  /// What SQL cannot say of the hop's expressions; registered on the connection.
+  package var fallbacks = ExpressionFallbacks()
   /// To be called between batches with the rows that were written since the last call; throws `interrupted`.
   package let report: (Int64) throws -> Void
 }
