@@ -102,7 +102,8 @@ let package = Package(
     .target(
       name: "MigrationPlanning",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "PropertyLists", "SQLite",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "PersistentStore", "PropertyLists",
+        "SQLite",
         systemPackage,
       ],
       swiftSettings: strict),
@@ -244,7 +245,8 @@ let package = Package(
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
-        "Diagnostics", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore", "PropertyLists",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
+        "PropertyLists",
         "SQLite", systemPackage,
       ],
       swiftSettings: strict),
@@ -289,7 +291,8 @@ let package = Package(
     .testTarget(
       name: "HopdServiceTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationPipeline",
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationEngine",
+        "MigrationPipeline",
         "MigrationPlanning", "PersistentStore", "StoreReplacement", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],
@@ -330,6 +333,7 @@ if Context.environment["HOPD_FUZZ"] != nil {
   }
   package.targets += [
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
+    fuzzer("FuzzExpression", ["Expressions", "ManagedObjectModel"]),
     fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),

@@ -44,5 +44,5 @@ extension String {
   }
 
   /// One line, fit to be printed.
-  var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
+  package var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
 }

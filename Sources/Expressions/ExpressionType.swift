@@ -40,16 +40,6 @@ extension ExpressionType {
     }
   }
 
-  /// The collection of members of that type; a collection stays one.
-  func collected(isOrdered: Bool) -> ExpressionType {
-    switch self {
-    case .value(let type): .values(type)
-    case .object(let entity): .objects(entity: entity, isOrdered: isOrdered)
-    case .objects(let entity, _): .objects(entity: entity, isOrdered: isOrdered)
-    default: self
-    }
-  }
-
   /// In words, for messages: "a number", "objects of Person".
   var words: String {
     switch self {

@@ -13,7 +13,7 @@ struct ExpressionTyping {
   /// How many attributes with external storage were met: only whether they are nil can be asked.
   var externalValues = 0
 
-  private static let maximumFindings = 20
+  static let maximumFindings = 20
   static let reservedVariables: Set<String> = [
     "source", "destination", "manager", "entityPolicy", "entityMapping", "propertyMapping",
   ]

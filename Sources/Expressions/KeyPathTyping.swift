@@ -73,6 +73,8 @@ extension ExpressionTyping {
   }
 
   private mutating func refuse(unknown name: String, of entity: Entity, _ node: ExpressionNode) {
+    // What is found beyond is not told, and looking for near names takes its time.
+    guard findings.count < Self.maximumFindings else { return }
     if name == "objectID" {
       unsupported(
         "in “\(node)”, of an objectID only its path in the store is supported",

@@ -8,7 +8,6 @@ import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
-import MigrationPolicy
 import PersistentStore
 import PolicyHost
 import StoreReplacement
@@ -44,7 +43,7 @@ package struct DaemonSetup: Sendable {
   /// What is known of the names of self many-to-many tables, by watch.
   private let namings: [String: JoinTableNaming]
   /// The programs of policies; nil where none is bound.
-  private let policies: (any PolicyProvider)?
+  private let policies: PolicyMaker?
 
   /// Reads the models of each watch; throws the first thing that is wrong.
   package init(_ loaded: LoadedConfiguration) throws(HopdError) {
@@ -78,7 +77,7 @@ package struct DaemonSetup: Sendable {
     self.warnings = warnings
     self.catalogs = catalogs
     self.namings = namings
-    policies = try Self.programs(loaded.configuration.policies)
+    policies = Self.programs(loaded.configuration.policies)
   }
 
   /// The names that the watch gives, and those in its reference store. It is read with the models, so that a reload
@@ -154,7 +153,16 @@ package struct DaemonSetup: Sendable {
   }
 
   /// The programs that the configuration names.
-  private static func programs(_ policies: [Configuration.Policy]) throws(HopdError) -> (any PolicyProvider)? { nil }
+  private static func programs(_ policies: [Configuration.Policy]) -> PolicyMaker? {
+    if policies.isEmpty { return nil }
+    let bindings = Dictionary(
+      policies.map { policy in
+        let limits = PolicyLimits(timeout: policy.timeout, memory: policy.memory)
+        return (policy.name, PolicyBinding(command: policy.command, limits: limits))
+      }
+    ) { first, _ in first }
+    return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
+  }
 
   /// May a file of this name be a store? Hidden files, side files and files of our own may not.
   package static func ignores(_ name: String) -> Bool {

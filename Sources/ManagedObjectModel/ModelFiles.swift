@@ -5,20 +5,22 @@ import Diagnostics
 import Glibc
 import SystemPackage
 
-/// Reads files and folders of models.
-enum ModelFiles {
+/// Reads files and folders of models and mapping models.
+package enum ModelFiles {
   /// What a path leads to, links followed.
-  enum Kind: Equatable {
+  package enum Kind: Equatable {
     /// A folder, with its identity for recognising one that was visited before.
     case folder(device: UInt64, inode: UInt64)
+    /// A regular file.
     case file
     /// A pipe, socket or device.
     case other
+    /// Nothing.
     case missing
   }
 
   /// What is at `path`; throws where that cannot be told.
-  static func kind(of path: FilePath) throws(HopdError) -> Kind {
+  package static func kind(of path: FilePath) throws(HopdError) -> Kind {
     var info = stat()
     guard path.withPlatformString({ stat($0, &info) }) == 0 else {
       let code = errno
@@ -34,7 +36,7 @@ enum ModelFiles {
   }
 
   /// Names in a folder in the order of their bytes, without `.` and `..`.
-  static func names(in path: FilePath) throws(HopdError) -> [String] {
+  package static func names(in path: FilePath) throws(HopdError) -> [String] {
     guard let directory = path.withPlatformString({ opendir($0) }) else {
       throw error(errno, "cannot read the folder", path)
     }
@@ -60,7 +62,7 @@ enum ModelFiles {
   }
 
   /// The bytes of a regular file, at most `limit`.
-  static func bytes(of path: FilePath, limit: Int) throws(HopdError) -> [UInt8] {
+  package static func bytes(of path: FilePath, limit: Int) throws(HopdError) -> [UInt8] {
     // Non-blocking, so that a pipe in the place of the file does not hang us.
     let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
     guard descriptor >= 0 else { throw error(errno, "cannot open the file", path) }

@@ -2,7 +2,7 @@
 // readers bring them to one form, so that a model is the same value whichever way it came (docs/decisions/0011).
 
 /// Decimal numbers as text without exponent and without leading zeros, the scale kept.
-enum DecimalText {
+package enum DecimalText {
   /// The number mantissa × 10^exponent; the mantissa in units of 16 bits, lowest first.
   static func text(mantissa: [UInt16], exponent: Int64, isNegative: Bool) -> String {
     // 128 bits: at most 39 digits, found by dividing by ten.
@@ -21,7 +21,7 @@ enum DecimalText {
   }
 
   /// The text of a model in that form; nil where it is no decimal number.
-  static func normalized(_ text: String) -> String? {
+  package static func normalized(_ text: String) -> String? {
     var rest = Array(text.utf8)[...]
     var isNegative = false
     if let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") {

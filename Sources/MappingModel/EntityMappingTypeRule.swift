@@ -6,13 +6,17 @@ import ManagedObjectModel
 extension EntityMappingType {
   /// The type of a mapping with these entities and this policy.
   static func compiled(
-    policy: String?, source origin: Entity?, sourceModel: ManagedObjectModel, destination target: Entity?,
-    destinationModel: ManagedObjectModel, isGrouped: Bool = false
+    policy: String?, source: String?, destination: String?, from sourceModel: ManagedObjectModel,
+    to destinationModel: ManagedObjectModel, isGrouped: Bool = false
   ) -> EntityMappingType {
     if policy != nil { return .custom }
-    guard let origin else { return .add }
-    guard let target else { return .remove }
-    return !isGrouped && isContinued(origin, sourceModel, by: target, destinationModel) ? .copy : .transform
+    guard let source else { return .add }
+    guard let destination else { return .remove }
+    guard !isGrouped, let origin = sourceModel.entity(named: source),
+      let target = destinationModel.entity(named: destination),
+      isContinued(origin, sourceModel, by: target, destinationModel)
+    else { return .transform }
+    return .copy
   }
 
   /// Does everything of the source survive as it was? Additions are allowed.

@@ -134,6 +134,18 @@ package enum PropertyValue: Sendable, Hashable {
   case matching(entity: String, attribute: String, key: ExpressionNode)
 }
 
+extension PropertyValue: CustomStringConvertible {
+  /// As `hopctl mapping show` prints it.
+  package var description: String {
+    switch self {
+    case .expression(let node): node.description
+    case .grouped(let mapping, let keys):
+      "object of \(mapping) by {\(keys.map(\.description).joined(separator: ", "))}"
+    case .matching(let entity, let attribute, let key): "\(entity) where \(attribute) == \(key.description)"
+    }
+  }
+}
+
 /// How source objects and destination objects correspond. All but `each` are words of text mappings only.
 package enum SourceGrouping: Sendable, Hashable {
   /// One destination object for each source object.

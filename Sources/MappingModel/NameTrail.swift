@@ -1,158 +1,137 @@
-// Where the names of a hop with mapping models go on: which source entity an entity continues, and which properties are
-// carried as they are. Layouts, costs and remarks ask for it; what rows become is decided by the expressions alone.
+// A mapped hop as far as it is a matter of names: which entity, attribute and relationship of the destination plainly
+// continues which one of the source. Decisions on the layout of the new store (names of tables, triggers) ask for no more,
+// and the way that an inferred mapping answers them already serves both kinds of hops.
 
 import Expressions
 import ManagedObjectModel
 
 extension MappedHop {
-  /// The hop as a mapping of names: of each entity mapping the properties whose expression is a plain `$source.name`, or a
-  /// lookup of the objects made for `$source.name`; entities without a mapping are added or removed.
-  package func nameTrail(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel
-  ) -> InferredMapping {
-    var trail: [EntityMapping] = []
-    var told: Set<String> = []
-    for mapping in entityMappings {
-      guard let to = mapping.destination, let target = destination.entity(named: to) else { continue }
-      let from = mapping.source.flatMap { source.entity(named: $0) }
-      let isFirst = from.map { told.insert($0.name).inserted } ?? false
-      trail.append(
-        EntityMapping(
-          name: mapping.name, kind: from == nil ? .add : mapping.type == .copy ? .copy : .transform,
-          sourceEntity: from?.name, destinationEntity: to,
-          attributes: destination.storedAttributes(of: target).map { attribute in
-            AttributeMapping(
-              destination: attribute.name,
-              source: from.flatMap { carried(attribute.name, by: mapping, of: $0, in: source) })
-          },
-          relationships: destination.storedRelationships(of: target).map { relationship in
-            RelationshipMapping(
-              destination: relationship.name,
-              source: from.flatMap { pairs(relationship.name, by: mapping, of: $0, in: source) })
-          },
-          droppedAttributes: isFirst ? from.map { unread($0, in: source).attributes } ?? [] : [],
-          droppedRelationships: isFirst ? from.map { unread($0, in: source).relationships } ?? [] : []))
-    }
-    let reached = Set(trail.compactMap(\.destinationEntity))
-    for entity in destination.rootEntities.flatMap({ destination.subtree(of: $0) }) where !reached.contains(entity.name)
-    {
-      trail.append(
-        EntityMapping(name: entity.name, kind: .add, sourceEntity: nil, destinationEntity: entity.name))
-    }
-    for entity in source.rootEntities.flatMap({ source.subtree(of: $0) }) where !told.contains(entity.name) {
-      trail.append(
-        EntityMapping(name: entity.name, kind: .remove, sourceEntity: entity.name, destinationEntity: nil))
-    }
+  /// The hop's plain continuations in the shape of an inferred mapping.
+  ///
+  /// Per destination entity the first mapping that makes one object per object: attributes that are `$source.x`, and
+  /// relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values have no source here.
+  /// Rows are never moved by it.
+  package func nameTrail(source: ManagedObjectModel, destination: ManagedObjectModel) -> InferredMapping {
+    let trail = NameTrail(hop: self, source: source, destination: destination)
     return InferredMapping(
-      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: trail)
-  }
-
-  /// The source attribute that the expression is, and nothing else.
-  private func carried(
-    _ attribute: String, by mapping: ExplicitEntityMapping, of entity: Entity, in model: ManagedObjectModel
-  ) -> String? {
-    guard case .expression(let node)? = mapping.attributes.first(where: { $0.name == attribute })?.value,
-      let name = MappedHop.plainSourceKey(node), model.allAttributes(of: entity)[name] != nil
-    else { return nil }
-    return name
-  }
-
-  private func pairs(
-    _ relationship: String, by mapping: ExplicitEntityMapping, of entity: Entity, in model: ManagedObjectModel
-  ) -> RelationshipMapping.SourcePairs? {
-    guard case .expression(let node)? = mapping.relationships.first(where: { $0.name == relationship })?.value,
-      case .destinationInstances(_, let argument) = node, let name = MappedHop.plainSourceKey(argument),
-      model.allRelationships(of: entity)[name] != nil
-    else { return nil }
-    return RelationshipMapping.SourcePairs(entity: entity.name, relationship: name, isInverted: false)
-  }
-
-  /// `name` of a plain `$source.name`.
-  package static func plainSourceKey(_ node: ExpressionNode) -> String? {
-    guard case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first
-    else { return nil }
-    return name
-  }
-
-  // MARK: What nobody reads
-
-  /// Stored properties of a source entity whose names no expression of the hop mentions; none where a policy may read them.
-  private func unread(
-    _ entity: Entity, in model: ManagedObjectModel
-  ) -> (attributes: [String], relationships: [String]) {
-    guard policies.isEmpty else { return ([], []) }
-    let read = mentioned
-    let relationships = model.storedRelationships(of: entity).filter { relationship in
-      // The pairs go on if either end is read.
-      !read.contains(relationship.name) && !(relationship.inverseName.map(read.contains) ?? false)
-    }
-    return (
-      model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name)
-    )
-  }
-
-  /// Every key that any expression of the hop names.
-  private var mentioned: Set<String> {
-    var keys = MentionedKeys()
-    for mapping in entityMappings {
-      if let filter = mapping.filter { keys.add(filter.predicate) }
-      for property in mapping.attributes + mapping.relationships {
-        switch property.value {
-        case .expression(let node)?: keys.add(node)
-        case .grouped(_, let nodes)?: for node in nodes { keys.add(node) }
-        case .matching(_, _, let node)?: keys.add(node)
-        case nil: break
-        }
-      }
-      switch mapping.grouping {
-      case .each: break
-      case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
-        for node in nodes { keys.add(node) }
-        if case .latest(let node) = keep { keys.add(node) }
-      case .expand(let node, _): keys.add(node)
-      }
-    }
-    return keys.names
+      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: trail.entityMappings())
   }
 }
 
-/// The keys in a tree.
-private struct MentionedKeys {
-  private(set) var names: Set<String> = []
+private struct NameTrail {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  /// The mapping that speaks for a destination entity.
+  private var mappings: [String: ExplicitEntityMapping] = [:]
+  /// The source entity that a destination entity continues, abstract ones included.
+  private var origins: [String: String] = [:]
 
-  mutating func add(_ node: ExpressionNode) {
-    switch node {
-    case .constant, .selfObject, .variable: break
-    case .keyPath(let base, let steps):
-      add(base)
-      for case .key(let name) in steps { names.insert(name) }
-    case .function(_, let nodes), .aggregate(let nodes), .policyMethod(_, let nodes):
-      for node in nodes { add(node) }
-    case .cast(let node, _), .element(let node, _), .negated(let node): add(node)
-    case .ternary(let predicate, let first, let second):
-      add(predicate)
-      add(first)
-      add(second)
-    case .subquery(let collection, _, let predicate):
-      add(collection)
-      add(predicate)
-    case .arithmetic(_, let left, let right):
-      add(left)
-      add(right)
-    case .destinationInstances(let lookup, let node):
-      if case .sourceRelationship(let name) = lookup { names.insert(name) }
-      add(node)
+  init(hop: MappedHop, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.source = source
+    self.destination = destination
+    for mapping in hop.entityMappings {
+      guard case .each = mapping.grouping, let name = mapping.destination, mappings[name] == nil,
+        let origin = mapping.source, source.entity(named: origin) != nil
+      else { continue }
+      mappings[name] = mapping
+      origins[name] = origin
+    }
+    for entity in destination.entities where entity.isAbstract && origins[entity.name] == nil {
+      guard let (mapping, origin) = origin(ofAbstract: entity) else { continue }
+      mappings[entity.name] = mapping
+      origins[entity.name] = origin
     }
   }
 
-  mutating func add(_ predicate: PredicateNode) {
-    switch predicate {
-    case .constant: break
-    case .comparison(let comparison):
-      add(comparison.left)
-      add(comparison.right)
-    case .and(let parts), .or(let parts): for part in parts { add(part) }
-    case .not(let part): add(part)
+  /// An abstract entity has no objects and no mapping: the first mapped entity below it tells what it continues, by the
+  /// ancestor of that entity's source that has its name or its renaming identifier.
+  private func origin(ofAbstract entity: Entity) -> (ExplicitEntityMapping, String)? {
+    for below in destination.subtree(of: entity) {
+      guard let mapping = mappings[below.name], let name = mapping.source, let origin = source.entity(named: name)
+      else { continue }
+      let ancestors = source.lineage(of: origin)
+      let match =
+        ancestors.first { $0.renamingIdentifier == entity.renamingIdentifier }
+        ?? ancestors.first { $0.name == entity.name }
+      if let match { return (mapping, match.name) }
     }
+    return nil
+  }
+
+  func entityMappings() -> [EntityMapping] {
+    let ordered = destination.rootEntities.flatMap { destination.subtree(of: $0) }
+    let taken = Set(origins.values)
+    return ordered.map(entityMapping)
+      + source.rootEntities.flatMap { source.subtree(of: $0) }.filter { !taken.contains($0.name) }.map { entity in
+        EntityMapping(
+          name: entity.name, kind: .remove, sourceEntity: entity.name, destinationEntity: nil,
+          droppedAttributes: source.storedAttributes(of: entity).map(\.name),
+          droppedRelationships: source.storedRelationships(of: entity).map(\.name))
+      }
+  }
+
+  private func entityMapping(to entity: Entity) -> EntityMapping {
+    let mapping = mappings[entity.name]
+    guard let mapping, let name = origins[entity.name], let origin = source.entity(named: name) else {
+      return EntityMapping(
+        name: entity.name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
+        attributes: destination.storedAttributes(of: entity).map {
+          AttributeMapping(destination: $0.name, source: nil)
+        },
+        relationships: destination.storedRelationships(of: entity).map {
+          RelationshipMapping(destination: $0.name, source: nil)
+        })
+    }
+    let known = Set(source.storedAttributes(of: origin).map(\.name))
+    let attributes = destination.storedAttributes(of: entity).map { attribute in
+      AttributeMapping(
+        destination: attribute.name,
+        source: Self.plainKey(mapping.attributes.first { $0.name == attribute.name }?.value).flatMap {
+          known.contains($0) ? $0 : nil
+        })
+    }
+    let relationships = destination.storedRelationships(of: entity).map { relationship in
+      RelationshipMapping(
+        destination: relationship.name, source: pairs(of: relationship, mapping, from: origin) ?? inverted(relationship)
+      )
+    }
+    let keptAttributes = Set(attributes.compactMap(\.source))
+    let keptPairs = Set(relationships.compactMap(\.source?.relationship))
+    return EntityMapping(
+      name: mapping.name, kind: mapping.type == .copy ? .copy : .transform, sourceEntity: name,
+      destinationEntity: entity.name, attributes: attributes, relationships: relationships,
+      droppedAttributes: known.subtracting(keptAttributes).sorted(),
+      droppedRelationships: source.storedRelationships(of: origin).map(\.name).filter { !keptPairs.contains($0) })
+  }
+
+  private func pairs(
+    of relationship: Relationship, _ mapping: ExplicitEntityMapping, from origin: Entity
+  ) -> RelationshipMapping.SourcePairs? {
+    guard case .expression(let node)? = mapping.relationships.first(where: { $0.name == relationship.name })?.value,
+      case .destinationInstances(_, let objects) = node, let name = Self.plainKey(.expression(objects)),
+      source.allRelationships(of: origin)[name] != nil
+    else { return nil }
+    return RelationshipMapping.SourcePairs(entity: origin.name, relationship: name, isInverted: false)
+  }
+
+  /// The pairs of a relationship that only its inverse sets.
+  private func inverted(_ relationship: Relationship) -> RelationshipMapping.SourcePairs? {
+    guard let inverse = destination.inverse(of: relationship) else { return nil }
+    for owner in destination.subtree(of: inverse.entity) {
+      guard let mapping = mappings[owner.name], let origin = origins[owner.name].flatMap({ source.entity(named: $0) }),
+        let found = pairs(of: inverse.relationship, mapping, from: origin)
+      else { continue }
+      return RelationshipMapping.SourcePairs(
+        entity: found.entity, relationship: found.relationship, isInverted: true)
+    }
+    return nil
+  }
+
+  /// `x` of `$source.x`.
+  private static func plainKey(_ value: PropertyValue?) -> String? {
+    guard case .expression(.keyPath(.variable("source"), let steps))? = value, steps.count == 1,
+      case .key(let name)? = steps.first
+    else { return nil }
+    return name
   }
 }

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import Expressions
+import ManagedObjectModel
 import PropertyLists
 import SystemPackage
 import TOMLDocuments
@@ -13,7 +14,7 @@ package struct TextMapping: Sendable {
   package static let fileNameEnd = ".hopmap.toml"
 
   /// The file.
-  package let file: FilePath
+  package let path: FilePath
   /// `[mapping] model`: the model that has the versions, where several do; nil for any.
   package let model: String?
   /// `[mapping] source` and `destination`: names of versions.
@@ -24,7 +25,7 @@ package struct TextMapping: Sendable {
 
   /// File name without `.hopmap.toml`.
   package var name: String {
-    let name = file.lastComponent?.string ?? ""
+    let name = path.lastComponent?.string ?? ""
     return name.hasSuffix(Self.fileNameEnd) ? String(name.dropLast(Self.fileNameEnd.count)) : name
   }
 
@@ -43,10 +44,29 @@ package struct TextMapping: Sendable {
     let header = reader.header(root)
     entities = reader.entities(root)
     try TextMappingMistakes.check(reader.errors, file: file)
-    self.file = file
+    path = file
     model = header.model
     sourceVersion = header.source
     destinationVersion = header.destination
+  }
+}
+
+extension TextMapping: MappingFile {
+  package var form: MappingForm { .text }
+  package var sourceEntities: Set<String> { Set(entities.compactMap(\.source?.value)) }
+
+  package func fit(source version: MappableVersion) -> MappingFit { fit(sourceVersion, version) }
+  package func fit(destination version: MappableVersion) -> MappingFit { fit(destinationVersion, version) }
+
+  /// A person wrote the names, so they are meant; what does not fit behind them is told when it is loaded.
+  private func fit(_ name: String, _ version: MappableVersion) -> MappingFit {
+    name == version.model.name && model.map { $0 == version.modelName } ?? true ? .exact : .unrelated
+  }
+
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    LoadedMapping(mapping: try resolved(source: source, destination: destination))
   }
 }
 

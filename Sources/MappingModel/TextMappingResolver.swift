@@ -14,9 +14,9 @@ extension TextMapping {
   ) throws(HopdError) -> ExplicitMapping {
     var resolver = TextMappingResolver(self, source: source, destination: destination)
     let mappings = resolver.resolve()
-    try TextMappingMistakes.check(resolver.errors, file: file)
+    try TextMappingMistakes.check(resolver.errors, file: path)
     return ExplicitMapping(
-      name: name, path: file, sourceVersion: source.name, destinationVersion: destination.name,
+      name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
       entityMappings: mappings)
   }
 }
@@ -104,7 +104,7 @@ struct TextMappingResolver {
     return ExplicitEntityMapping(
       name: text.title,
       type: .compiled(
-        policy: text.policy, source: origin, sourceModel: source, destination: entity, destinationModel: destination,
+        policy: text.policy, source: origin?.name, destination: entity.name, from: source, to: destination,
         isGrouped: text.grouping != nil),
       source: origin?.name, destination: entity.name, policy: text.policy, userInfo: text.userInfo,
       filter: text.filter?.value, attributes: attributes, relationships: relationships, grouping: grouping ?? .each)

@@ -107,7 +107,7 @@ struct TextPropertyResolver {
     case .madeByAny(let name, let objects):
       return checked(.destinationInstances(.sourceRelationship(name), objects), relationship, place)
     case .grouped(let mapping, let keys):
-      checkMaker(mapping, relationship, place)
+      guard checkMaker(mapping, relationship, place) else { return nil }
       if let outline = outlines.first(where: { $0.name == mapping }) {
         guard let count = outline.keyCount else {
           mistake(
@@ -226,27 +226,34 @@ struct TextPropertyResolver {
   private mutating func checked(
     _ node: ExpressionNode, _ relationship: Relationship, _ place: Place
   ) -> PropertyValue? {
-    if case .destinationInstances(.entityMapping(let mapping), _) = node { checkMaker(mapping, relationship, place) }
+    if case .destinationInstances(.entityMapping(let mapping), _) = node,
+      !checkMaker(mapping, relationship, place)
+    {
+      return nil
+    }
     let checker = ExpressionChecker(scope(.relationship))
     collect(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
     return .expression(node)
   }
 
-  private mutating func checkMaker(_ mapping: String, _ relationship: Relationship, _ place: Place) {
+  /// Is there such a mapping, and are its objects those of the relationship?
+  private mutating func checkMaker(_ mapping: String, _ relationship: Relationship, _ place: Place) -> Bool {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)
       mistake(
         "there is no entity mapping \(mapping) in this file", place,
         NearestName.among(names, to: mapping).map { "did you mean \($0)?" }
           ?? "there are: \(names.prefix(20).joined(separator: ", "))")
-      return
+      return false
     }
-    if !isFit(outline, for: relationship) {
+    guard isFit(outline, for: relationship) else {
       mistake(
         "the mapping \(mapping) makes \(outline.destination ?? "no") objects, and \(entity.name).\(relationship.name) "
           + "holds \(relationship.destinationEntityName)", place,
         "name a mapping whose destination is \(relationship.destinationEntityName) or below it")
+      return false
     }
+    return true
   }
 
   private func isFit(_ outline: TextMappingResolver.Outline, for relationship: Relationship) -> Bool {
@@ -270,8 +277,7 @@ struct TextPropertyResolver {
     do {
       try body()
     } catch {
-      // The checker knows names only; a mapping that does not exist was told with the nearest name already.
-      if errors.last?.place != place { errors.append(error.located(place)) }
+      errors.append(error.located(place))
     }
   }
 

@@ -219,7 +219,9 @@ struct AssociationSQL {
     return statements + [
       "CREATE TABLE \(own(AssociationLayout.associationTable)) (\"mapping\" INTEGER, \"source_entity\" INTEGER,"
         + " \"source\" INTEGER, \"destination_entity\" INTEGER, \"destination\" INTEGER)",
-      "CREATE INDEX \(index)HOPD_ASSOCIATION_SOURCE ON HOPD_ASSOCIATION (\"source\", \"mapping\", \"source_entity\")",
+      // Unique: the same pair told twice is one association.
+      "CREATE UNIQUE INDEX \(index)HOPD_ASSOCIATION_SOURCE ON HOPD_ASSOCIATION"
+        + " (\"source\", \"mapping\", \"source_entity\", \"destination\", \"destination_entity\")",
       "CREATE INDEX \(index)HOPD_ASSOCIATION_DESTINATION ON HOPD_ASSOCIATION"
         + " (\"destination\", \"mapping\", \"destination_entity\")",
     ]

@@ -4,7 +4,6 @@
 import Diagnostics
 import MappingModel
 import MigrationPlanning
-import MigrationPolicy
 import SQLite
 
 /// What a policy step works with.
@@ -30,10 +29,4 @@ package protocol PolicyStepRunner: AnyObject {
   func run(_ step: HopProgram.PolicyStep, context: PolicyStepContext) throws
   /// Ends the policy programs; also after an error.
   func close()
-}
-
-/// Makes runners of policy steps.
-enum PolicySteps {
-  /// A runner that opens policies with `provider` when the first of their steps comes.
-  static func runner(provider: any PolicyProvider, note: HopNote.Taker?) -> (any PolicyStepRunner)? { nil }
 }

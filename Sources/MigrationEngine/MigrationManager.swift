@@ -198,7 +198,8 @@ package struct MigrationManager {
       hop: hop, layout: layout, sourceSchema: sourceSchema, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances)
     let program = try compiler.compile()
-    let policies = program.hasPolicies ? policies.flatMap { PolicySteps.runner(provider: $0, note: note) } : nil
+    let policies =
+      program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil
     return (
       program,
       MappedRun(

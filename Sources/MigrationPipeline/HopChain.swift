@@ -26,6 +26,7 @@ struct HopChain {
   let options: EngineOptions
   let rules: PlanningRules
   let policies: (any PolicyProvider)?
+  let policyLines: PolicyLines
   /// Does somebody read statements and decisions?
   let takesNotes: Bool
   let files: any DurableFileSystem
@@ -107,7 +108,7 @@ struct HopChain {
         identity: identity, options: options, external: external, policies: policies,
         note: note)
       var path = area.path(hop: index)
-      try removeIfItMustStartOver(index)
+      defer { tellPolicyLines() }
       if try files.status(path) == nil {
         guard !source.isEmpty else { throw HopdError(.stagingStale, "the store of the hop before is gone") }
         path = try area.create(hop: index)
@@ -116,6 +117,7 @@ struct HopChain {
       }
       let watch = ProgressWatch(plan: plan, hop: hop, rowsBefore: done, observer: observer)
       let staged = try manager.run(into: path) { progress in
+        tellPolicyLines()
         watch.note(progress)
         return !stop.isStopping
       }
@@ -144,6 +146,10 @@ struct HopChain {
   }
 
   private func isLast(_ index: Int) -> Bool { index == plan.hops.count - 1 }
+
+  private func tellPolicyLines() {
+    for line in policyLines.take() { observer(.note(line)) }
+  }
 
   /// Where the hops' notes go; statements and decisions only where somebody reads them.
   private var note: HopNote.Taker {
@@ -175,24 +181,6 @@ struct HopChain {
         error.isFull ? .noSpace : .inputOutput, "the objects that were set aside cannot be kept",
         at: Place(file: file.staged), cause: error, hint: "the store is untouched; free space and try again")
     }
-  }
-
-  /// A policy program may keep what it saw, so a hop with policies that was interrupted begins again.
-  private func removeIfItMustStartOver(_ index: Int) throws {
-    guard plan.hops[index].mapped?.policies.isEmpty == false else { return }
-    let path = area.path(hop: index)
-    guard try files.status(path) != nil else { return }
-    let schema = MigrationManager.schemaName(ofHop: index)
-    let isComplete: Bool
-    do {
-      try connection.attach(path, as: schema)
-      isComplete =
-        (try? MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)) != nil
-      try connection.detach(schema)
-    } catch {
-      throw HopdError(.stagingStale, "the staged store cannot be opened", at: Place(file: path), cause: error)
-    }
-    if !isComplete { try area.remove(path) }
   }
 
   /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once.

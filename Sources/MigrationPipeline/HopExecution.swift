@@ -16,8 +16,15 @@ package struct EntityExecution: Sendable, Hashable {
 extension MigrationPipeline {
   /// The executions of a hop with mapping models, by entity mapping.
   package static func executions(of hop: Hop) throws(HopdError) -> [EntityExecution] {
-    (hop.mapped?.entityMappings ?? []).map { mapping in
-      EntityExecution(kind: mapping.policy == nil ? "sql" : "policy", reasons: [])
+    let known = try MappedHopCompiler.executions(hop: hop)
+    return (hop.mapped?.entityMappings ?? []).map { mapping in
+      let execution = known[mapping.name] ?? .sql
+      switch execution {
+      case .sql: return EntityExecution(kind: execution.word, reasons: [])
+      case .instances(let reasons): return EntityExecution(kind: execution.word, reasons: reasons)
+      case .policy(let policy):
+        return EntityExecution(kind: execution.word, reasons: ["the policy \(policy) makes the objects"])
+      }
     }
   }
 }

@@ -41,8 +41,8 @@ package struct MigrationRequest: Sendable {
   package var engine: EngineOptions
   /// What becomes of the rows of entities that go on while no mapping takes them.
   package var unmappedEntities: UnmappedEntitiesRule = .fail
-  /// Opens the policies that mapping models name; nil where no class is bound.
-  package var policies: (any PolicyProvider)? = nil
+  /// Makes the policies that mapping models name; nil where no class is bound.
+  package var policies: PolicyMaker? = nil
   /// Does somebody read statements and decisions (`MigrationEvent.note`)?
   package var takesNotes = false
   /// Where intent records and locks live; it must exist and be writable.
@@ -72,6 +72,9 @@ package struct MigrationRequest: Sendable {
     self.stateDirectory = stateDirectory
     self.job = job
   }
+
+  /// Is the class of a policy bound to a program?
+  package func isBound(_ policy: String) -> Bool { policies?({ false }, { _, _ in }).isBound(policy) ?? false }
 
   /// The rules of the plan.
   package var rules: PlanningRules {

@@ -64,7 +64,8 @@ extension MigrationRun {
     let chain = HopChain(
       plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: plan.fingerprint, source: job, boot: try files.bootIdentifier()),
-      options: request.engine, rules: request.rules, policies: request.policies, takesNotes: request.takesNotes,
+      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
+      takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
     let outcome = try chain.run()
     let verified = try verify(outcome.staged, chain: chain)

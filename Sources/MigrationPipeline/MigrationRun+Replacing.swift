@@ -103,7 +103,8 @@ extension MigrationRun {
     let chain = HopChain(
       plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-      options: request.engine, rules: request.rules, policies: request.policies, takesNotes: request.takesNotes,
+      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
+      takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
     let (outcome, verified) = try build(chain, intent: &intent, workshop: workshop)
 

@@ -78,7 +78,8 @@ extension MigrationRun {
       let outcome = try HopChain(
         plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
         identity: Checkpoint.Identity(plan: plan.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
-        options: self.request.engine, rules: self.request.rules, policies: nil, takesNotes: self.request.takesNotes,
+        options: self.request.engine, rules: self.request.rules, policies: nil, policyLines: self.policyLines,
+        takesNotes: self.request.takesNotes,
         files: self.files, stop: self.stop, observer: self.observer, end: end
       ).run()
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)

@@ -25,6 +25,9 @@ final class MigrationRun {
   let stop: StopSignal
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
+  /// The policies of this run, and what they write.
+  let policies: (any PolicyProvider)?
+  let policyLines = PolicyLines()
 
   var stage = MigrationStage.identify
   var facts: StoreFacts?
@@ -49,6 +52,7 @@ final class MigrationRun {
     self.stop = stop
     self.observer = observer
     job = request.job
+    policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1) })
   }
 
   func failure(_ error: any Error) -> MigrationFailure {
@@ -116,12 +120,17 @@ final class MigrationRun {
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
-    if needsPolicies { try MigrationRun.requirePolicies(plan, request.policies) }
+    if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // What no statement can do is refused here, before anything is written.
-    for hop in plan.hops where !hop.isMapped {
+    for hop in plan.hops {
+      guard !hop.isMapped else {
+        _ = try MappedHopCompiler.executions(hop: hop)
+        continue
+      }
       _ = try HopCompiler.compile(
         hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
     }
+    if request.takesNotes { for sentence in MigrationRun.decisions(plan) { observer(.note(.decision(sentence))) } }
     observer(
       .planned(
         PlanSummary(
@@ -131,11 +140,49 @@ final class MigrationRun {
     return plan
   }
 
+  /// What the plan has decided, for a trace.
+  private static func decisions(_ plan: MigrationPlan) -> [String] {
+    var sentences = [
+      "the store has version \(plan.store.version.title) and goes to \(plan.target.title) in \(plan.hops.count) hops"
+    ]
+    for hop in plan.hops {
+      let title = "hop \(hop.index + 1) of \(plan.hops.count), \(hop.title)"
+      let rows = Dictionary(hop.entities.map { ($0.mapping, $0.rows) }) { first, _ in first }
+      if let mapped = hop.mapped {
+        let names = mapped.mappings.map { "\($0.name) (\($0.path.printable))" }.joined(separator: ", then ")
+        sentences.append("\(title): follows \(names)")
+        sentences += mapped.entityMappings.map { mapping in
+          "\(title): \(mapping.name), \(mapping.type.word), \(mapping.source ?? "no source") → "
+            + "\(mapping.destination ?? "nothing"), \(rows[mapping.name] ?? 0) rows"
+            + (mapping.policy.map { ", by the policy \($0)" } ?? "")
+        }
+      } else {
+        sentences.append("\(title): inferred, as no mapping model fits it")
+        sentences += hop.mapping.entityMappings.map { mapping in
+          "\(title): \(mapping.kind.rawValue), \(mapping.sourceEntity ?? "no source") → "
+            + "\(mapping.destinationEntity ?? "nothing"), \(rows[mapping.name] ?? 0) rows"
+        }
+      }
+      if MigrationPlanner.beginsSegment(hop.index, of: plan) {
+        sentences.append("\(title): its rows are looked at when the hop before is complete")
+      }
+    }
+    return sentences
+  }
+
   /// Throws with every policy that the plan needs and that no program stands in for.
   static func requirePolicies(_ plan: MigrationPlan, _ policies: (any PolicyProvider)?) throws(HopdError) {
     var unbound: [HopdError] = []
     for hop in plan.hops {
-      for policy in hop.mapped?.policies ?? [] where policies?.isBound(policy) != true {
+      for policy in hop.mapped?.policies ?? [] {
+        if let policies, policies.isBound(policy) {
+          do {
+            try policies.check(policy)
+          } catch {
+            unbound.append(HopdError.of(error, at: Place(hop: hop.title)))
+          }
+          continue
+        }
         let mappings = hop.mapped?.entityMappings.filter { $0.policy == policy }.map(\.name) ?? []
         unbound.append(
           HopdError(

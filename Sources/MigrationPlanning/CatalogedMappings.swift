@@ -1,9 +1,77 @@
-// Mapping models beside the models: those that were named, and those that lie in folders of models.
+// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that lie in folders
+// of models. What was named goes before what only lies there.
 
 import Diagnostics
+import ManagedObjectModel
+import MappingModel
 import SystemPackage
 
 extension ModelCatalog {
   /// Reads mapping models that were named, and those in folders among `models`.
-  package mutating func loadMappings(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {}
+  package mutating func loadMappings(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
+    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+    let folders = models.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
+    let catalogs = CatalogedMappings(
+      named: try MappingCatalog.load(named), found: try MappingCatalog.load(folders))
+    if !catalogs.isEmpty { mappings = catalogs }
+  }
+}
+
+/// Mapping models that were read.
+package struct CatalogedMappings: MappingSource {
+  let named: MappingCatalog
+  let found: MappingCatalog
+
+  /// Takes named ones before those that were found in folders.
+  package init(named: MappingCatalog, found: MappingCatalog = .empty) {
+    self.named = named
+    self.found = found
+  }
+
+  package var isEmpty: Bool { named.isEmpty && found.isEmpty }
+
+  package func hops(among versions: [CatalogedVersion]) -> any HopMappings {
+    let mappable = versions.map {
+      MappableVersion(modelName: $0.modelName, model: $0.model, hashes: $0.versionHashes)
+    }
+    return Hops(
+      versions: versions, named: named.hops(among: mappable), found: found.hops(among: mappable),
+      unreadable: named.unreadable + found.unreadable)
+  }
+
+  private struct Hops: HopMappings {
+    let versions: [CatalogedVersion]
+    let named: MappingHops
+    let found: MappingHops
+    let unreadable: [HopdError]
+
+    func hop(
+      from source: CatalogedVersion, to destination: CatalogedVersion
+    ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])? {
+      guard let first = index(of: source), let second = index(of: destination) else { return nil }
+      let pair = MappingHops.Pair(source: first, destination: second)
+      if let served = try named.hop(pair) { return (served.hop, served.warnings) }
+      if let served = try found.hop(pair) { return (served.hop, served.warnings) }
+      // One of them may be meant for this very hop: nothing is inferred while nobody can tell.
+      guard let unknown = unreadable.first else { return nil }
+      var error = unknown
+      if unreadable.count > 1 {
+        error = HopdError(
+          unknown.code, "\(unreadable.count) mapping models cannot be read", hint: unknown.hint, reasons: unreadable)
+      }
+      error.hint =
+        "\(error.hint.map { $0 + " " } ?? "")A hop is not inferred while a mapping model beside the models cannot be read: "
+        + "repair it, or take it away"
+      throw error.located(Place(hop: "\(source.model.name) → \(destination.model.name)"))
+    }
+
+    func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] {
+      named.stale + found.stale
+    }
+
+    private func index(of version: CatalogedVersion) -> Int? {
+      versions.firstIndex { $0.position == version.position && $0.path == version.path }
+        ?? versions.firstIndex { $0.isSameVersion(as: version) }
+    }
+  }
 }

@@ -7,12 +7,12 @@ import MappingModel
 
 struct MappedHopInspection {
   private(set) var findings = Findings()
-  private(set) var warnings: [HopdError] = []
 
   /// `rows` are those of the hop's source version by entity. Rows of entities that the destination does not have are a drop
   /// like that of an inferred hop and counted with those (`DropCounting`).
   init(hop: Hop, rows: [String: Int64], rule: UnmappedEntitiesRule) {
-    guard let mapped = hop.mapped else { return }
+    // Those that may go are counted with everything else that is dropped.
+    guard let mapped = hop.mapped, rule == .fail else { return }
     let sources = Set(mapped.entityMappings.compactMap(\.source))
     let names = mapped.mappings.map(\.name).joined(separator: ", ")
     for entity in hop.source.entities.sorted(by: { $0.name < $1.name })
@@ -25,18 +25,11 @@ struct MappedHopInspection {
         "\(count) row\(count == 1 ? "" : "s") of this entity, \(kept), "
         + "\(count == 1 ? "is" : "are") taken by no entity mapping of \(names)"
       let place = Place(hop: hop.title, entity: entity.name)
-      switch rule {
-      case .fail:
-        findings.add(
-          HopdError(
-            .unmappedEntities, "\(message) and would be lost", at: place,
-            hint: "add an entity mapping, or say that they may go: --unmapped-entities drop (for the daemon, "
-              + "unmapped_entities = \"drop\" in [watch.migration])"))
-      case .drop:
-        warnings.append(
-          HopdError(
-            .dataDropped, "\(message) and dropped", at: place, hint: "add an entity mapping if they are to stay"))
-      }
+      findings.add(
+        HopdError(
+          .unmappedEntities, "\(message) and would be lost", at: place,
+          hint: "add an entity mapping, or say that they may go: --unmapped-entities drop (for the daemon, "
+            + "unmapped_entities = \"drop\" in [watch.migration])"))
     }
   }
 

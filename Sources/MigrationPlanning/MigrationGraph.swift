@@ -128,7 +128,7 @@ private struct RouteSearch {
     spans.append((from, to))
     return MigrationGraph.Edge(
       source: source, destination: destination,
-      mapping: hop.nameTrail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
+      mapping: hop.trail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
   }
 
   private mutating func inferred(_ from: Int) -> MigrationGraph.Edge? {

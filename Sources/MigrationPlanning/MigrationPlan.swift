@@ -88,6 +88,14 @@ package struct Hop: Sendable {
     self.computed = computed
   }
 
+  /// The same hop with the rows that its entity mappings read, where they are known.
+  func reading(_ rows: [Int64?]) -> Hop {
+    Hop(
+      index: index, source: source, destination: destination, sourceSchema: sourceSchema,
+      destinationSchema: destinationSchema, mapping: mapping, mapped: mapped,
+      entities: zip(entities, rows).map { EntityCost(mapping: $0.mapping, rows: $1 ?? $0.rows) }, computed: computed)
+  }
+
   /// Does it follow mapping models?
   package var isMapped: Bool { mapped != nil }
 

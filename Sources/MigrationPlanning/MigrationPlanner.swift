@@ -119,13 +119,16 @@ package enum MigrationPlanner {
       journey: lead, reader: reader, location: store.location, rows: rows.rows,
       finalSchema: schemas.indices.contains(leading) ? schemas[leading] : finalSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
-    let hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
+    var hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
     // The first hop with mapping models can be asked already what it leaves behind: names go on up to there.
     if isMixed {
       let mapped = MappedHopInspection(
         hop: hops[leading], rows: lead.rows(rows.rows, at: leading), rule: rules.unmappedEntities)
       try mapped.findings.throwIfAny(at: place)
-      warnings += mapped.warnings
+      let counts = try MappedRowCounts(
+        hop: hops[leading], rows: lead.rows(rows.rows, at: leading), reader: leading == 0 ? reader : nil)
+      warnings += counts.warnings
+      hops[leading] = hops[leading].reading(counts.taken)
     }
     let counted = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
     let drops = try DropCounting(journey: counted, reader: reader, rows: rows.rows)

@@ -30,7 +30,7 @@ package struct SegmentInspection: Sendable {
     if let hop = hops.first, hop.isMapped {
       let mapped = MappedHopInspection(hop: hop, rows: rows.rows, rule: rules.unmappedEntities)
       try mapped.findings.throwIfAny(at: place)
-      warnings += mapped.warnings
+      warnings += try MappedRowCounts(hop: hop, rows: rows.rows, reader: input).warnings
     } else {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
@@ -92,7 +92,9 @@ extension MigrationPlanner {
       return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)
     }
     return StoreExpectation(
-      rowsByEntity: mapped.exactRows(rows.rows, destination: hop.destination, rules: rules),
+      rowsByEntity: mapped.exactRows(
+        try MappedRowCounts(hop: hop, rows: rows.rows, reader: input).taken, destination: hop.destination,
+        rules: rules),
       droppedRowsByEntity: dropped, rowsByJoinTable: [:], highWaterMarks: try counting.highWaterMarks(),
       danglingReferences: 0,
       // Where a mapping model gives an object no place in an order, Core Data numbers it when it touches it.
@@ -101,17 +103,17 @@ extension MigrationPlanner {
 }
 
 extension MappedHop {
-  /// Rows of the destination by entity, as far as they follow from the rows of the source: entities that one object is made
-  /// for each row of, by mappings without filter. A policy may make anything, and a rule for invalid rows may leave any out.
+  /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose mappings
+  /// make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
   func exactRows(
-    _ rows: [String: Int64], destination: ManagedObjectModel, rules: PlanningRules
+    _ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules
   ) -> [String: Int64] {
     guard policies.isEmpty else { return [:] }
     var exact: [String: Int64] = [:]
     for entity in destination.entities where [.fail, .default].contains(rules.invalidRows.rule(for: entity.name)) {
-      let mappings = entityMappings.filter { $0.destination == entity.name }
-      guard mappings.allSatisfy({ $0.filter == nil && $0.grouping == .each }) else { continue }
-      exact[entity.name] = mappings.reduce(0) { $0 &+ ($1.source.flatMap { rows[$0] } ?? 0) }
+      let mappings = zip(entityMappings, taken).filter { $0.0.destination == entity.name }
+      let known = mappings.compactMap { $0.0.grouping == .each ? $0.1 : nil }
+      if known.count == mappings.count { exact[entity.name] = known.reduce(0, &+) }
     }
     return exact
   }

@@ -239,6 +239,12 @@ package protocol PolicyConversation: AnyObject {
 package protocol PolicyProvider: Sendable {
   /// Is the class bound to a program? With or without its module.
   func isBound(_ policy: String) -> Bool
+  /// Throws where the class is bound to something that cannot be started; nothing is started.
+  func check(_ policy: String) throws
   /// Starts the policy. Throws where the program cannot be started.
   func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation
+}
+
+extension PolicyProvider {
+  package func check(_ policy: String) throws {}
 }

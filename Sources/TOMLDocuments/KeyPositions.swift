@@ -19,6 +19,10 @@ package struct KeyPositions {
   /// By the way to the value.
   package private(set) var positions: [[KeyStep]: SourcePosition] = [:]
 
+  /// The first table header whose brackets no name follows. toml++ 3.4 does not refuse such a one, it stops the program
+  /// (an assertion in parse_key): nobody may show it to the parser.
+  package private(set) var namelessHeader: SourcePosition?
+
   private let bytes: [UInt8]
   private var index = 0
   private var line = 1
@@ -31,6 +35,11 @@ package struct KeyPositions {
   /// Scans a text.
   package init(_ text: String) {
     bytes = Array(text.utf8)
+    // The parser skips a byte order mark, and so must what keeps step with it.
+    if bytes.starts(with: [0xef, 0xbb, 0xbf]) {
+      index = 3
+      lineStart = 3
+    }
     var table: [KeyStep] = []
     while index < bytes.count {
       skipBlank(newlines: true)
@@ -50,6 +59,10 @@ package struct KeyPositions {
     advance()
     let isArray = peek() == UInt8(ascii: "[")
     if isArray { advance() }
+    while let byte = peek(), byte == 32 || byte == 9 { advance() }
+    if namelessHeader == nil, let byte = peek(), byte != UInt8(ascii: "]"), !Self.beginsKey(byte) {
+      namelessHeader = here
+    }
     let names = dottedKey()
     var path: [KeyStep] = []
     for (offset, name) in names.enumerated() {
@@ -65,6 +78,11 @@ package struct KeyPositions {
     }
     if positions[path] == nil { positions[path] = position }
     return path
+  }
+
+  private static func beginsKey(_ byte: UInt8) -> Bool {
+    (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+      || "_-\"'".utf8.contains(byte)
   }
 
   /// `a.b = value`.

@@ -30,6 +30,12 @@ package struct TOMLNode: Sendable {
 
   /// Parses a text; throws `code` with file, line and column of what is no TOML.
   package init(toml text: String, file: FilePath, code: HopdError.Code) throws(HopdError) {
+    let places = KeyPositions(text)
+    if let bad = places.namelessHeader {
+      throw HopdError(
+        code, "no valid TOML: the brackets of a table hold a name",
+        at: Place(file: file, line: bad.line, column: bad.column))
+    }
     let table: TOMLTable
     do {
       table = try TOMLTable(string: text)
@@ -40,7 +46,7 @@ package struct TOMLNode: Sendable {
     } catch {
       throw HopdError(code, "no valid TOML", at: Place(file: file), cause: error)
     }
-    self.init(table: table, file: file, positions: KeyPositions(text).positions, path: [])
+    self.init(table: table, file: file, positions: places.positions, path: [])
   }
 
   private init(value: Value, file: FilePath? = nil, position: SourcePosition? = nil) {

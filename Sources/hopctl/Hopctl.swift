@@ -17,7 +17,8 @@ struct Hopctl: ParsableCommand {
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     subcommands: [
-      ModelCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, RehearseCommand.self,
+      ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self,
+      RehearseCommand.self,
       VerifyCommand.self,
       RestoreCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
     ])

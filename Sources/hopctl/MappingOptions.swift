@@ -19,7 +19,7 @@ struct MappingOptions: ParsableArguments {
       "The program that stands in for a migration policy class; may be repeated.",
       discussion: "COMMAND is split into words as a shell does, with quotes and backslashes; nothing is expanded.",
       valueName: "class=command"))
-  var policies: [PolicyBinding] = []
+  var policies: [PolicyArgument] = []
 
   @Option(
     name: .customLong("invalid-rows"),
@@ -60,7 +60,7 @@ struct MappingOptions: ParsableArguments {
 }
 
 /// CLASS=COMMAND.
-struct PolicyBinding: ExpressibleByArgument {
+struct PolicyArgument: ExpressibleByArgument {
   let name: String
   let command: [String]
 

@@ -5,7 +5,6 @@ import ManagedObjectModel
 import MappingModel
 import MigrationPipeline
 import MigrationPlanning
-import MigrationPolicy
 import PersistentStore
 import SystemPackage
 
@@ -102,7 +101,13 @@ struct PlanCommand: HopctlCommand {
       return Trial(drops: found.drops, warnings: found.warnings)
     } catch {
       // What would refuse the migration is part of the answer; what only hinders the trial is not.
-      guard error.error.code.exit == .dataError else { throw error }
+      guard error.error.code.exit == .dataError else {
+        var hindrance = error.error
+        if hindrance.code == .noSpace {
+          hindrance.hint = "name another folder for the trial with --scratch DIR, or leave it out with --no-scan"
+        }
+        throw hindrance
+      }
       return Trial(failure: error)
     }
   }
@@ -113,7 +118,7 @@ struct PlanCommand: HopctlCommand {
     _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, remarks: [HopdError]
   ) throws {
     let drops = plan.drops + trial.drops
-    let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, policies: request.policies) }
+    let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
     let from = plan.store.version.title
     try output.line(
       "\(store.text): \(from) → \(plan.target.model.name), "
@@ -164,7 +169,7 @@ struct PlanCommand: HopctlCommand {
 
 extension PlanShape.Hop {
   /// A hop of a plan; `drops` are those of the whole plan.
-  init(_ hop: Hop, plan: MigrationPlan, drops: [DroppedColumn], policies: (any PolicyProvider)?) throws(HopdError) {
+  init(_ hop: Hop, plan: MigrationPlan, drops: [DroppedColumn], isBound: (String) -> Bool) throws(HopdError) {
     func dropped(_ entity: String?) -> [PlanShape.Drop] {
       drops.filter { $0.hop == hop.index && $0.entity == entity }.map {
         PlanShape.Drop(column: $0.column, property: $0.property, nonNull: $0.nonNull)
@@ -185,7 +190,7 @@ extension PlanShape.Hop {
     }
     kind = "mapping"
     mappings = mapped.mappings.map(\.name)
-    self.policies = mapped.policies.map { PlanShape.Policy(name: $0, bound: policies?.isBound($0) ?? false) }
+    self.policies = mapped.policies.map { PlanShape.Policy(name: $0, bound: isBound($0)) }
     let executions = try MigrationPipeline.executions(of: hop)
     var told: Set<String> = []
     entities =

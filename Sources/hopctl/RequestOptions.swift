@@ -3,12 +3,12 @@
 
 import ArgumentParser
 import Diagnostics
+import DurableFiles
 import HopdConfiguration
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
-import MigrationPolicy
 import PersistentStore
 import PolicyHost
 import StoreReplacement
@@ -66,7 +66,21 @@ struct ScratchOptions: ParsableArguments {
 
 extension MappingOptions {
   /// The programs of policies: those of the command line over those of the configuration.
-  func programs(_ configured: [Configuration.Policy]) throws -> (any PolicyProvider)? {
-    nil
+  func programs(_ configured: [Configuration.Policy]) throws -> PolicyMaker? {
+    var bindings: [String: PolicyBinding] = [:]
+    for policy in configured {
+      bindings[policy.name] = PolicyBinding(
+        command: policy.command, limits: PolicyLimits(timeout: policy.timeout, memory: policy.memory))
+    }
+    for policy in policies {
+      var command = policy.command
+      // Programs run in /, the command line speaks from here.
+      if let program = command.first, program.contains("/"), !program.hasPrefix("/") {
+        command[0] = try LinuxFileSystem().canonical(FilePath(program)).string
+      }
+      bindings[policy.name] = PolicyBinding(command: command)
+    }
+    if bindings.isEmpty { return nil }
+    return { [bindings] isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
   }
 }

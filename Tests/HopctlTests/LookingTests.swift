@@ -139,7 +139,7 @@ struct LookingTests {
     #expect(hops[0].keys == ["source", "destination", "kind", "mappings", "policies", "entities"])
     #expect(hops[0].kind?.text == "inferred")
     let entity = try #require(hops[1].entities?.list.first { $0.source?.text == "Animal" })
-    #expect(entity.keys == ["source", "destination", "type", "rows", "execution", "drops"])
+    #expect(entity.keys == ["source", "destination", "type", "mapping", "rows", "execution", "reasons", "drops"])
     #expect(entity.rows?.int == 100)
     #expect(entity.execution?.text == "sql")
     let drops = try #require(entity.drops?.list)

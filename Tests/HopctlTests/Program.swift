@@ -151,12 +151,14 @@ final class Room {
   // MARK: Running
 
   /// Starts hopctl; its state lies in this folder and its streams in files.
-  private func start(_ arguments: [String]) throws -> (process: pid_t, output: String, errors: String) {
-    try start(program: try #require(Program.path), arguments)
+  private func start(
+    _ arguments: [String], variables: [String] = []
+  ) throws -> (process: pid_t, output: String, errors: String) {
+    try start(program: try #require(Program.path), arguments, variables: variables)
   }
 
   private func start(
-    program: FilePath, _ arguments: [String]
+    program: FilePath, _ arguments: [String], variables more: [String] = []
   ) throws -> (process: pid_t, output: String, errors: String) {
     let (output, errors) = (
       path(".out-\(UInt32.random(in: 0 ... .max))"), path(".err-\(UInt32.random(in: 0 ... .max))")
@@ -167,7 +169,7 @@ final class Room {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    let variables = ["PATH=/usr/bin:/bin", "HOME=\(path.string)", "HOPD_STATE_DIRECTORY=\(path("state"))"]
+    let variables = ["PATH=/usr/bin:/bin", "HOME=\(path.string)", "HOPD_STATE_DIRECTORY=\(path("state"))"] + more
     var argv = ([program.string] + arguments).map { $0.withCString { strdup($0) } } + [nil]
     var environment = variables.map { $0.withCString { strdup($0) } } + [nil]
     defer { for pointer in argv + environment { free(pointer) } }
@@ -204,7 +206,9 @@ final class Room {
   func run(_ arguments: String...) throws -> Outcome { try wait(start(arguments)) }
 
   /// The same with words from a table.
-  func run(words: [String]) throws -> Outcome { try wait(start(words)) }
+  func run(words: [String], variables: [String] = []) throws -> Outcome {
+    try wait(start(words, variables: variables))
+  }
 
   /// Runs hopctl and sends a signal after a while.
   func run(_ arguments: String..., signal: Int32, after milliseconds: UInt32) throws -> Outcome {

@@ -1,9 +1,12 @@
-// What a watch says of the names of self many-to-many tables reaches the jobs of its stores.
+// What a watch says of names of self many-to-many tables, of mapping models, rules for rows and policies reaches the jobs of its
+// stores.
 
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
+import MigrationEngine
 import MigrationPipeline
+import MigrationPlanning
 import PersistentStore
 import StoreReplacement
 import SystemPackage
@@ -23,6 +26,11 @@ import Testing
 
   /// The naming that a job of the watch is given.
   private func naming(_ place: DaemonTests.Place, _ lines: String) throws -> Set<String>? {
+    try request(place, lines)?.naming.namingRelationships
+  }
+
+  /// The request of a job; `lines` stand in `[watch.migration]`, `above` in the watch.
+  private func request(_ place: DaemonTests.Place, _ lines: String, above: String = "") throws -> MigrationRequest? {
     try place.write("A.xcdatamodel/contents", contents)
     try place.write(
       "hopd.toml",
@@ -31,6 +39,7 @@ import Testing
       name = "w"
       directory = "\(place.root.appending("stores"))"
       models = ["\(place.root.appending("A.xcdatamodel"))"]
+      \(above)
       [watch.migration]
       \(lines)
       """)
@@ -40,8 +49,41 @@ import Testing
     let store = FoundStore(
       key: path, path: path, watch: "w",
       fingerprint: SourceFingerprint(database: SourceFingerprint.Stamp(status), log: nil))
-    return setup.request(for: store, job: "01", stateDirectory: place.root.appending("state"))?.naming
-      .namingRelationships
+    return setup.request(for: store, job: "01", stateDirectory: place.root.appending("state"))
+  }
+
+  @Test func rulesAndProgramsReachTheJob() throws {
+    let place = try DaemonTests.Place()
+    let plain = try #require(try request(place, ""))
+    #expect(plain.engine.invalidRows == InvalidRowsRules())
+    #expect(plain.unmappedEntities == .fail)
+    #expect(!plain.isBound("Library.BookPolicy"))
+    let set = try #require(
+      try request(
+        place,
+        """
+        invalid_rows = { Person = "skip", "*" = "quarantine" }
+        unmapped_entities = "drop"
+        [policies]
+        BookPolicy = { command = ["/bin/true"] }
+        """))
+    #expect(set.engine.invalidRows == InvalidRowsRules(standard: .quarantine, byEntity: ["Person": .skip]))
+    #expect(set.unmappedEntities == .drop)
+    // With or without its module.
+    #expect(set.isBound("Library.BookPolicy") && set.isBound("BookPolicy") && !set.isBound("PagePolicy"))
+  }
+
+  @Test func mappingModelsAreReadWithTheModels() throws {
+    let place = try DaemonTests.Place()
+    try place.write("maps/A.cdm", "nothing")
+    let error = #expect(throws: HopdError.self) {
+      try request(place, "", above: "mappings = [\"\(place.root.appending("maps/A.cdm"))\"]")
+    }
+    #expect(error?.place.key == "watch.w.mappings")
+    #expect(error?.place.file?.string.hasSuffix("maps/A.cdm") == true)
+    // One that a folder merely holds forbids inference, and is told with the store.
+    let request = try request(place, "", above: "mappings = [\"\(place.root.appending("maps"))\"]")
+    #expect(request?.catalog.mappings.isEmpty == false)
   }
 
   @Test func namesAndReferenceStoresReachTheJob() throws {

@@ -2,6 +2,7 @@
 
 import Diagnostics
 import Logging
+import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -52,6 +53,19 @@ import Testing
     #expect(done[.rows] == "30" && done[.microseconds] == "1250000" && done[.result] == "migrated")
     #expect(done[.backup] == "/srv/.a.hopd-backups/1/a.sqlite" && done[.storeUUID] == "U-U-I-D")
     #expect(Set(log.entries.compactMap { $0[.job] }) == ["00ff000001"])
+  }
+
+  @Test func whatPoliciesWriteIsAnEntryAndStatementsAreForDebugging() throws {
+    tell([
+      .identified(facts), .planned(plan()), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
+      .note(.policyOutput(policy: "BookToBook", line: "three\u{1b}[2J books")),
+      .note(.statement(sql: "INSERT INTO x", seconds: 0.5, rows: 7)), .note(.decision("so it is")),
+    ])
+    let line = try #require(log.all(.policyOutput).first)
+    #expect(line.text.contains("policy BookToBook: three\\x1b[2J books"))
+    #expect(line[.policy] == "BookToBook" && line[.hop] == "2" && line[.store] == store)
+    #expect(log.entries.contains { $0.level == .debug && $0.text.contains("500000 µs, 7 rows: INSERT INTO x") })
+    #expect(log.entries.contains { $0.level == .trace && $0.text.contains("so it is") })
   }
 
   @Test func aResumedRunSaysSoOnceAndCountsItsHops() throws {

@@ -110,7 +110,7 @@ import Testing
     let cases: [(text: String, words: String)] = [
       ("", "there is no [[entity]]"),
       ("[entity]\nsource = \"Book\"", "`entity` must be an array of tables"),
-      ("entity = [3]", "not a table"),
+      ("entity = 3", "unknown key `entity`"),
       ("[[entity]]\nname = \"x\"", "neither a source nor a destination"),
       ("[[entity]]\nsource = \"Bok\"\ndestination = \"Book\"", "did you mean Book?"),
       ("[[entity]]\nsource = \"Book\"\ndestination = \"Boook\"", "did you mean Book?"),

@@ -19,7 +19,7 @@ import Testing
   @Test(arguments: [
     (PolicyValue.integer(1), "1"), (.double(1), "1.0"), (.double(-0.0), "-0.0"),
     (.integer(.min), "-9223372036854775808"),
-    (.integer(.max), "9223372036854775807"), (.double(5e-324), "5e-324"), (.double(0.1), "0.1"),
+    (.integer(.max), "9223372036854775807"), (.double(.leastNonzeroMagnitude), "5e-324"), (.double(0.1), "0.1"),
     (.boolean(true), "true"),
     (.null, "null"), (.string("a\"\\\n\u{1}ä😀"), "\"a\\\"\\\\\\n\\u0001ä😀\""),
     (.double(.infinity), "{\"$double\":\"inf\"}"),

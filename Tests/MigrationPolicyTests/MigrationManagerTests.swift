@@ -30,6 +30,14 @@ import Testing
     }
   }
 
+  /// What the engine answers.
+  private struct Answers {
+    static let done = Answers { _ in .done }
+    let answer: @Sendable (PolicyRequest) -> PolicyAnswer
+
+    init(_ answer: @escaping @Sendable (PolicyRequest) -> PolicyAnswer) { self.answer = answer }
+  }
+
   private static func id(_ side: PolicyObjectID.Side, _ key: Int64, _ entity: String = "Book") -> PolicyObjectID {
     PolicyObjectID(side: side, entity: entity, key: key)
   }
@@ -43,7 +51,7 @@ import Testing
   /// Runs one call over books 1…count and gives the reply and the requests before it.
   private func run(
     books count: Int64 = 1, policy: EntityMigrationPolicy.Type = Scripted.self,
-    asking: @escaping (PolicyRequest) -> PolicyAnswer = { _ in .done },
+    asking: Answers = .done,
     _ create: ((ManagedObject, EntityMapping, MigrationManager) throws -> Void)? = nil
   ) throws -> (reply: PolicyReply, requests: [PolicyRequest]) {
     let introduction = PolicyIntroduction(
@@ -60,131 +68,130 @@ import Testing
       .createDestinationInstances((1...count).map(Self.instance)), keys: PolicyKeys(next: ["Book": 100, "Author": 1])
     ) { request in
       requests.append(request)
-      return asking(request)
+      return asking.answer(request)
     }
     return (reply, requests)
   }
 
   @Test func hooksAndTheirDefaults() throws {
-    do {
-      // The default: insert and associate.
-      let plain = try run(policy: EntityMigrationPolicy.self)
-      #expect(
-        plain.reply
-          == .done([
-            .insert(Self.instance(1).standard),
-            .associate(source: Self.id(.source, 1), destination: Self.id(.destination, 1)),
-          ]))
-      #expect(plain.requests.isEmpty)
+    // The default: insert and associate.
+    let plain = try run(policy: EntityMigrationPolicy.self)
+    #expect(
+      plain.reply
+        == .done([
+          .insert(Self.instance(1).standard),
+          .associate(source: Self.id(.source, 1), destination: Self.id(.destination, 1)),
+        ]))
+    #expect(plain.requests.isEmpty)
 
-      // Nothing made: the source is left out.
-      #expect(try run { _, _, _ in }.reply == .done([]))
+    // Nothing made: the source is left out.
+    #expect(try run { _, _, _ in }.reply == .done([]))
 
-      // super, then what it made, found as Core Data's authors find it, with not one question; the change joins the insertion.
-      let changed = try run(books: 2) { source, mapping, manager in
-        try manager.insertStandardInstance(for: source)
-        let made = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [source])
-        #expect(made.map(\.objectID) == [Self.id(.destination, source.objectID.key)])
-        let title = try source.string(forKey: "title")
-        try made[0].setValue(.string("\(title ?? "") \(made[0].value(forKey: "pages").integer ?? 0)"), forKey: "title")
-      }
-      guard case .done(let operations) = changed.reply else { return Issue.record("\(changed.reply)") }
-      #expect(operations.count == 4 && changed.requests.isEmpty)
-      #expect(
-        operations.first == .insert(PolicyObject(id: Self.id(.destination, 1), values: ["title": "old 1", "pages": 1])))
+    // super, then what it made, found as Core Data's authors find it, with not one question; the change joins the insertion.
+    let changed = try run(books: 2) { source, mapping, manager in
+      try manager.insertStandardInstance(for: source)
+      let made = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [source])
+      #expect(made.map(\.objectID) == [Self.id(.destination, source.objectID.key)])
+      let title = try source.string(forKey: "title")
+      try made[0].setValue(.string("\(title ?? "") \(made[0].value(forKey: "pages").integer ?? 0)"), forKey: "title")
     }
+    guard case .done(let operations) = changed.reply else {
+      Issue.record("\(changed.reply)")
+      return
+    }
+    #expect(operations.count == 4 && changed.requests.isEmpty)
+    #expect(
+      operations.first == .insert(PolicyObject(id: Self.id(.destination, 1), values: ["title": "old 1", "pages": 1])))
   }
 
   @Test func newObjectsHaveTheNextKeys() throws {
-    do {
-      let made = try run(books: 2) { source, mapping, manager in
-        let book = try manager.insertNewObject(forEntityName: "Book")
-        let author = try manager.insertNewObject(forEntityName: "Author")
-        try author.setValue("n", forKey: "name")
-        try author.add([book], to: "books")
-        try manager.associate(sourceInstance: source, withDestinationInstance: book, for: mapping)
-      }
-      guard case .done(let operations) = made.reply else { return Issue.record("\(made.reply)") }
-      let inserted = operations.compactMap { if case .insert(let object) = $0 { object.id } else { nil } }
-      #expect(
-        inserted == [
-          Self.id(.destination, 100), Self.id(.destination, 1, "Author"), Self.id(.destination, 101),
-          Self.id(.destination, 2, "Author"),
-        ])
+    let made = try run(books: 2) { source, mapping, manager in
+      let book = try manager.insertNewObject(forEntityName: "Book")
+      let author = try manager.insertNewObject(forEntityName: "Author")
+      try author.setValue("n", forKey: "name")
+      try author.add([book], to: "books")
+      try manager.associate(sourceInstance: source, withDestinationInstance: book, for: mapping)
     }
+    guard case .done(let operations) = made.reply else {
+      Issue.record("\(made.reply)")
+      return
+    }
+    let inserted = operations.compactMap { if case .insert(let object) = $0 { object.id } else { nil } }
+    #expect(
+      inserted == [
+        Self.id(.destination, 100), Self.id(.destination, 1, "Author"), Self.id(.destination, 101),
+        Self.id(.destination, 2, "Author"),
+      ])
   }
 
   /// A question sees every change before it, and changes after it do not join an insertion that is gone already.
   @Test func changesGoOutBeforeAQuestionThatTheyCouldAlter() throws {
-    do {
-      let asked = try run(asking: { request in
+    let asked = try run(
+      asking: Answers { request in
         if case .fetch = request { return .ids([Self.id(.destination, 1)]) }
         return .done
-      }) { source, _, manager in
-        let book = try manager.insertStandardInstance(for: source)
-        let found = try manager.fetch("Book", where: "title == %@ AND pages > %@", "it's", 3)
-        #expect(found.first === book)
-        try book.setValue(2, forKey: "pages")
       }
-      #expect(asked.requests.count == 2)
-      guard case .apply(let first)? = asked.requests.first, first.count == 2 else {
-        return Issue.record("\(asked.requests)")
-      }
-      #expect(
-        asked.requests.last
-          == .fetch(side: .destination, entity: "Book", predicate: #"title == 'it\'s' AND pages > 3"#, limit: nil))
-      #expect(asked.reply == .done([.set(PolicyObject(id: Self.id(.destination, 1), values: ["pages": 2]))]))
+    ) { source, _, manager in
+      let book = try manager.insertStandardInstance(for: source)
+      let found = try manager.fetch("Book", where: "title == %@ AND pages > %@", "it's", 3)
+      #expect(found.first === book)
+      try book.setValue(2, forKey: "pages")
     }
+    #expect(asked.requests.count == 2)
+    guard case .apply(let first)? = asked.requests.first, first.count == 2 else {
+      Issue.record("\(asked.requests)")
+      return
+    }
+    #expect(
+      asked.requests.last
+        == .fetch(side: .destination, entity: "Book", predicate: #"title == 'it\'s' AND pages > 3"#, limit: nil))
+    #expect(asked.reply == .done([.set(PolicyObject(id: Self.id(.destination, 1), values: ["pages": 2]))]))
   }
 
   @Test func tablesAskOncePerCallAndWriteAtItsEnd() throws {
-    do {
-      let result = try run(
-        books: 3,
-        asking: { request in
-          if case .lookup = request { return .value(.null) }
-          return .done
-        }
-      ) { source, _, manager in
-        let table = manager.table("authors")
-        if try table.value(for: "x").isNull { try table.setValue(.integer(source.objectID.key), for: "x") }
+    let result = try run(
+      books: 3,
+      asking: Answers { request in
+        if case .lookup = request { return .value(.null) }
+        return .done
       }
-      #expect(result.requests == [.lookup(table: "authors", key: "x"), .remember(table: "authors", key: "x", 1)])
+    ) { source, _, manager in
+      let table = manager.table("authors")
+      if try table.value(for: "x").isNull { try table.setValue(.integer(source.objectID.key), for: "x") }
     }
+    #expect(result.requests == [.lookup(table: "authors", key: "x"), .remember(table: "authors", key: "x", 1)])
   }
 
   @Test func mistakesOfAPolicyAreToldWithTheObject() throws {
-    do {
-      func reason(_ create: @escaping (ManagedObject, EntityMapping, MigrationManager) throws -> Void) throws -> String
-      {
-        guard case .failed(let reason) = try run(books: 1, asking: { _ in .refused("no such thing") }, create).reply
-        else { return "" }
-        return reason
-      }
-      #expect(
-        try reason { source, _, _ in try source.setValue("x", forKey: "title") }.contains(
-          "Book.title belongs to the source"))
-      #expect(
-        try reason { source, _, _ in _ = try source.value(forKey: "titel") }
-          == "Book 1: Book has no property titel in the source model")
-      #expect(
-        try reason { _, _, manager in _ = try manager.insertNewObject(forEntityName: "Film") }.contains(
-          "no entity Film"))
-      #expect(try reason { _, _, manager in _ = try manager.fetch("Book") }.contains("no such thing"))
-      #expect(
-        try reason { _, _, manager in _ = try manager.fetch("Book", where: "a == %@", 1, 2) }.contains("more arguments")
-      )
-      #expect(
-        try reason { source, _, manager in
-          try manager.insertStandardInstance(for: source)
-          try manager.insertStandardInstance(for: source)
-        }.contains("only once"))
-      #expect(
-        try reason { source, _, manager in
-          try manager.insertStandardInstance(for: source).setValue(source, forKey: "title")
-        }
-        .contains("takes no object"))
+    func reason(_ create: @escaping (ManagedObject, EntityMapping, MigrationManager) throws -> Void) throws -> String {
+      guard
+        case .failed(let reason) = try run(books: 1, asking: Answers { _ in .refused("no such thing") }, create).reply
+      else { return "" }
+      return reason
     }
+    #expect(
+      try reason { source, _, _ in try source.setValue("x", forKey: "title") }.contains(
+        "Book.title belongs to the source"))
+    #expect(
+      try reason { source, _, _ in _ = try source.value(forKey: "titel") }
+        == "Book 1: Book has no property titel in the source model")
+    #expect(
+      try reason { _, _, manager in _ = try manager.insertNewObject(forEntityName: "Film") }.contains(
+        "no entity Film"))
+    #expect(try reason { _, _, manager in _ = try manager.fetch("Book") }.contains("no such thing"))
+    #expect(
+      try reason { _, _, manager in _ = try manager.fetch("Book", where: "a == %@", 1, 2) }.contains("more arguments")
+    )
+    #expect(
+      try reason { source, _, manager in
+        try manager.insertStandardInstance(for: source)
+        try manager.insertStandardInstance(for: source)
+      }.contains("only once"))
+    #expect(
+      try reason { source, _, manager in
+        try manager.insertStandardInstance(for: source).setValue(source, forKey: "title")
+      }
+      .contains("takes no object"))
   }
 
   @Test func methodsAndNames() throws {

@@ -1,5 +1,6 @@
 // The scanner is told every text, also such as the parser would refuse: it must end and must not trap.
 
+import Diagnostics
 import SystemPackage
 import Testing
 
@@ -54,5 +55,31 @@ import Testing
     #expect(positions[nested + [.index(1), .key("g")]] == SourcePosition(line: 4, column: 4))
     #expect(positions[[.key("h"), .index(1), .key("i")]] == SourcePosition(line: 7, column: 1))
     #expect(positions[[.key("h"), .index(1), .key("j"), .key("k")]] == SourcePosition(line: 9, column: 1))
+  }
+
+  /// The parser itself would stop the program at some of these.
+  @Test func everyTextIsParsedOrRefused() {
+    func tryIt(_ bytes: some Collection<UInt8>) {
+      _ = try? TOMLNode(toml: String(decoding: bytes, as: UTF8.self), file: "/x.toml", code: .internalError)
+    }
+    let bytes = Array(Self.everyForm.utf8)
+    for length in 0...bytes.count { tryIt(bytes[..<length]) }
+    for index in bytes.indices {
+      for byte in "\"'[]{}=.\\#\n,\t 1".utf8 {
+        var changed = bytes
+        changed[index] = byte
+        tryIt(changed)
+      }
+    }
+    for opening in ["[", "[[", "[ ", "[[\t", "\u{feff}[", "a = 1\n["] {
+      for byte in UInt8(1)...255 { tryIt(Array(opening.utf8) + [byte]) }
+    }
+  }
+
+  @Test func aHeaderWithoutNameIsRefusedWhereItStands() {
+    let error = #expect(throws: HopdError.self) {
+      _ = try TOMLNode(toml: "a = \"[\"\n[b]\n  [ .c]", file: "/x.toml", code: .internalError)
+    }
+    #expect(error?.place.line == 3 && error?.place.column == 5)
   }
 }

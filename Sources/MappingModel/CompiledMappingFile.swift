@@ -1,0 +1,88 @@
+// A compiled mapping model as a file. It names no versions: it fits those whose entities have the hashes it was compiled
+// for [M: the intended pair alone, for 5 files among 20 and among 6 pairs].
+
+import Diagnostics
+import ManagedObjectModel
+import PropertyLists
+import SystemPackage
+
+/// A `.cdm`.
+package struct CompiledMappingFile: MappingFile {
+  package let path: FilePath
+  package let name: String
+  package let form = MappingForm.compiled
+  package let sourceEntities: Set<String>
+  private let mapping: CompiledMapping
+
+  /// Reads the file; throws where it is no mapping model.
+  package init(at path: FilePath) throws(HopdError) {
+    do throws(HopdError) {
+      try self.init(
+        contents: try ModelFiles.bytes(of: path, limit: PropertyListLimits.archive.maximumBytes), path: path,
+        at: Place(file: path))
+    } catch {
+      var failure = error
+      failure.hint = error.hint ?? "Copy the .cdm from the app again, or give the mapping model's source form."
+      throw failure
+    }
+  }
+
+  /// The mapping model in the bytes of a `.cdm`.
+  package init(contents bytes: [UInt8], path: FilePath, at place: Place = Place()) throws(HopdError) {
+    self.path = path
+    name = path.stem ?? path.string
+    mapping = try CompiledMappingReader.read(bytes, at: place)
+    sourceEntities = Set(mapping.sources.map(\.entity))
+  }
+
+  package func fit(source version: MappableVersion) -> MappingFit { fit(mapping.sources, version) }
+
+  package func fit(destination version: MappableVersion) -> MappingFit { fit(mapping.destinations, version) }
+
+  /// Entities that it does not name may be as they like: abstract and dropped ones are never named.
+  private func fit(_ ends: [CompiledMapping.End], _ version: MappableVersion) -> MappingFit {
+    var reasons: [HopdError] = []
+    var (known, equal) = (0, 0)
+    for end in Set(ends).sorted(by: { ($0.entity, $0.hash.description) < ($1.entity, $1.hash.description) }) {
+      let place = Place(entity: end.entity)
+      guard let hash = version.hashes[end.entity] else {
+        reasons.append(
+          HopdError(
+            .staleMapping,
+            "it was made for the hash \(end.hash); the version “\(version.model.name)” has no entity of that name",
+            at: place))
+        continue
+      }
+      known += 1
+      guard hash != end.hash else {
+        equal += 1
+        continue
+      }
+      reasons.append(
+        HopdError(
+          .staleMapping, "it was made for the hash \(end.hash); the version “\(version.model.name)” has \(hash)",
+          at: place))
+    }
+    if reasons.isEmpty { return .exact }
+    // Half of the names must be there; among versions that qualify, equal hashes tell which one was meant.
+    let all = equal + reasons.count
+    guard known * 2 >= all else { return .unrelated }
+    return .stale(reasons, closeness: Double(known + 2 * equal) / Double(3 * all))
+  }
+
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    if let first = mapping.problems.first {
+      throw mapping.problems.count == 1
+        ? first
+        : HopdError(
+          .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
+          at: Place(file: path), hint: first.hint, reasons: mapping.problems)
+    }
+    return LoadedMapping(
+      mapping: ExplicitMapping(
+        name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
+        entityMappings: mapping.entityMappings), warnings: mapping.warnings)
+  }
+}

@@ -1,0 +1,183 @@
+// Reads a `.cdm`, the keyed archive that Xcode's compiler makes of a mapping model: order, names, types and expressions as
+// they stand there, with the version hashes of the entities it was compiled for (mapping-models §3).
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import PropertyLists
+
+/// What a `.cdm` says.
+struct CompiledMapping: Sendable {
+  /// An entity on one side of an entity mapping, with the hash it was compiled for.
+  struct End: Sendable, Hashable {
+    let entity: String
+    let hash: VersionHash
+  }
+
+  var entityMappings: [ExplicitEntityMapping] = []
+  var sources: [End] = []
+  var destinations: [End] = []
+  var warnings: [HopdError] = []
+  /// What cannot be followed: nothing of the file is used while there is any.
+  var problems: [HopdError] = []
+}
+
+/// Builds a mapping model from its archive.
+struct CompiledMappingReader {
+  private let place: Place
+  private var mapping = CompiledMapping()
+  private var propertyCount = 0
+
+  /// The mapping model in `bytes`; throws where they are none, and records what cannot be followed in its problems.
+  static func read(_ bytes: [UInt8], at place: Place) throws(HopdError) -> CompiledMapping {
+    let root = try KeyedArchive.decode(bytes, at: place).root()
+    guard root.isKind(of: "NSMappingModel") else { throw root.unknownClass(for: "a mapping model") }
+    var reader = CompiledMappingReader(place: place)
+    let entities = try root.elements("NSEntityMappings")
+    guard entities.count <= MappingLimits.entityMappings else {
+      throw HopdError(
+        .mappingTooLarge, "the mapping model has more than \(MappingLimits.entityMappings) entity mappings", at: place)
+    }
+    for value in entities {
+      guard let object = value.object, object.isKind(of: "NSEntityMapping") else {
+        throw root.damaged("one of its entity mappings is \(value.kind)")
+      }
+      try reader.readEntity(object)
+    }
+    return reader.mapping
+  }
+
+  private mutating func readEntity(_ object: ArchivedObject) throws(HopdError) {
+    let source = try name("NSSourceEntityName", object)
+    let destination = try name("NSDestinationEntityName", object)
+    let here = place.filled(from: Place(entity: destination ?? source))
+    guard let title = try name("NSMappingName", object) ?? destination ?? source else {
+      warn("an entity mapping has neither name nor source nor destination; it is left out", here)
+      return
+    }
+    guard source != nil || destination != nil else {
+      warn("the entity mapping “\(title)” has neither source nor destination; it is left out", here)
+      return
+    }
+    do throws(HopdError) {
+      if let source { mapping.sources.append(try end(source, "NSSourceEntityVersionHash", object)) }
+      if let destination {
+        mapping.destinations.append(try end(destination, "NSDestinationEntityVersionHash", object))
+      }
+      let number = try object.integer("NSMappingType") ?? 0
+      guard let type = Int(exactly: number).flatMap(EntityMappingType.init(rawValue:)) else {
+        throw HopdError(.invalidMapping, "the entity mapping “\(title)” has the unknown type \(number)")
+      }
+      let info = try userInfo(object, title, here)
+      mapping.entityMappings.append(
+        ExplicitEntityMapping(
+          name: title, type: type, source: source, destination: destination,
+          policy: try name("NSEntityMigrationPolicyClassName", object), userInfo: info,
+          filter: filter(object, source: source, here),
+          attributes: try properties("NSAttributeMappings", object, here),
+          relationships: try properties("NSRelationshipMappings", object, here)))
+    } catch {
+      throw error.located(here)
+    }
+  }
+
+  private func end(_ entity: String, _ field: String, _ object: ArchivedObject) throws(HopdError) -> CompiledMapping.End
+  {
+    guard case .data(let bytes) = try object.value(field), let hash = VersionHash(bytes: bytes) else {
+      throw object.damaged("\(field) is not 32 bytes")
+    }
+    return CompiledMapping.End(entity: entity, hash: hash)
+  }
+
+  private mutating func filter(_ object: ArchivedObject, source: String?, _ place: Place) -> SourceFilter? {
+    do throws(HopdError) {
+      guard let expression = try object.object("NSSourceExpression") else {
+        guard source == nil else {
+          throw HopdError(
+            .invalidMapping, "the entity mapping has a source entity but no source expression",
+            hint: "make the mapping model again from its source form")
+        }
+        return nil
+      }
+      let fetch = try SourceFetch(expression)
+      guard fetch.entity == source else {
+        throw HopdError(
+          .invalidMapping, "the source expression fetches the entity \(fetch.entity), not \(source ?? "none")",
+          hint: "make the mapping model again from its source form")
+      }
+      guard let text = fetch.predicate else { return nil }
+      return try SourceFilter(text: text, at: place)
+    } catch {
+      problem(error, place)
+      return nil
+    }
+  }
+
+  private mutating func userInfo(
+    _ object: ArchivedObject, _ title: String, _ place: Place
+  ) throws(HopdError) -> [String: PropertyListValue] {
+    guard let dictionary = try object.object("NSUserInfo") else { return [:] }
+    let info = try ArchivedUserInfo(dictionary)
+    for name in info.unknownClasses {
+      warn("a value of class \(name) in the user info of “\(title)” is left out", place)
+    }
+    return info.values
+  }
+
+  private mutating func properties(
+    _ field: String, _ object: ArchivedObject, _ place: Place
+  ) throws(HopdError) -> [ExplicitPropertyMapping] {
+    var result: [ExplicitPropertyMapping] = []
+    var seen: Set<String> = []
+    for value in try object.elements(field) {
+      propertyCount += 1
+      guard propertyCount <= MappingLimits.propertyMappings else {
+        throw HopdError(
+          .mappingTooLarge, "the mapping model has more than \(MappingLimits.propertyMappings) property mappings")
+      }
+      guard let property = value.object, property.isKind(of: "NSPropertyMapping") else {
+        throw object.damaged("one of its property mappings is \(value.kind)")
+      }
+      guard let name = try name("NSDestinationPropertyName", property) else {
+        warn("a property mapping has no name; it is left out", place)
+        continue
+      }
+      guard seen.insert(name).inserted else {
+        warn("“\(name)” is mapped twice; the first mapping of it counts", place)
+        continue
+      }
+      var expression: ExpressionNode?
+      do throws(HopdError) {
+        expression = try property.object("NSValueExpression").map { archived throws(HopdError) in
+          try ArchivedExpressionReader.expression(archived)
+        }
+        guard try property.elements("NSPropertyTransforms").isEmpty else {
+          throw HopdError(.invalidMapping, "it has property transforms, whose meaning is not known")
+        }
+      } catch {
+        problem(error, Place(file: place.file, entity: place.entity, property: name))
+      }
+      result.append(ExplicitPropertyMapping(name: name, value: expression.map { .expression($0) }))
+    }
+    return result.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  /// The text of a field; nil where it is absent or empty.
+  private func name(_ field: String, _ object: ArchivedObject) throws(HopdError) -> String? {
+    guard let text = try object.string(field), !text.isEmpty else { return nil }
+    guard text.utf8.count <= MappingLimits.textBytes else {
+      throw HopdError(.mappingTooLarge, "\(field) has more than \(MappingLimits.textBytes) bytes", at: place)
+    }
+    return text
+  }
+
+  private mutating func warn(_ message: String, _ place: Place) {
+    guard mapping.warnings.count < MappingLimits.findings else { return }
+    mapping.warnings.append(HopdError(.mappingRemark, message, at: place))
+  }
+
+  private mutating func problem(_ error: HopdError, _ place: Place) {
+    guard mapping.problems.count < MappingLimits.findings else { return }
+    mapping.problems.append(error.located(place))
+  }
+}

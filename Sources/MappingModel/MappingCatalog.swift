@@ -1,0 +1,318 @@
+// The mapping models at hand, and which of them serve which pair of versions. Choosing never follows the order of a folder:
+// where two claim the same entities of the same hop, the user decides (mapping-models §5).
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// All mapping models that were given.
+package struct MappingCatalog: Sendable {
+  /// A mapping model, and which of the given paths it was found at.
+  struct Entry: Sendable {
+    let file: any MappingFile
+    let position: Int
+  }
+
+  let entries: [Entry]
+  /// Mapping models of a folder that cannot be read: nobody knows which hop they are for, so nothing should be inferred
+  /// while there are any.
+  package let unreadable: [HopdError]
+
+  /// The mapping models in the order they were given.
+  package var files: [any MappingFile] { entries.map(\.file) }
+  /// Are there none?
+  package var isEmpty: Bool { entries.isEmpty && unreadable.isEmpty }
+
+  /// A catalog without mapping models.
+  package static let empty = MappingCatalog(files: [])
+
+  /// A catalog of mapping models that were read, in the order of execution that was asked for.
+  package init(files: [any MappingFile]) {
+    entries = files.enumerated().map { Entry(file: $0.element, position: $0.offset) }
+    unreadable = []
+  }
+
+  private init(entries: [Entry], unreadable: [HopdError]) {
+    self.entries = entries
+    self.unreadable = unreadable
+  }
+
+  /// Reads mapping models, and folders that are searched for them.
+  ///
+  /// One that is named must be readable; one that a folder merely holds becomes one of `unreadable`.
+  package static func load(_ paths: [FilePath]) throws(HopdError) -> MappingCatalog {
+    var entries: [Entry] = []
+    var unreadable: [HopdError] = []
+    var seen: Set<FilePath> = []
+    for (position, path) in paths.enumerated() {
+      let isNamed = MappingForm(path) != nil
+      for found in try MappingFileSearch.find(at: path) where seen.insert(found.lexicallyNormalized()).inserted {
+        do throws(HopdError) {
+          entries.append(Entry(file: try MappingReader.read(at: found), position: position))
+        } catch {
+          if isNamed { throw error }
+          unreadable.append(error)
+        }
+      }
+    }
+    return MappingCatalog(entries: entries, unreadable: unreadable)
+  }
+
+  /// What serves which pair of `versions`, which are those of one model, oldest first.
+  package func hops(among versions: [MappableVersion]) -> MappingHops { MappingHops(entries, versions) }
+}
+
+/// The hops among the versions of one model that mapping models serve.
+package struct MappingHops: Sendable {
+  /// A pair of versions, by index.
+  package struct Pair: Sendable, Hashable {
+    package let source: Int
+    package let destination: Int
+
+    /// Makes a pair.
+    package init(source: Int, destination: Int) {
+      self.source = source
+      self.destination = destination
+    }
+  }
+
+  /// A hop that can be followed.
+  package struct Served: Sendable {
+    package let hop: MappedHop
+    /// Remarks: what the readers left out, and names of models that differ.
+    package let warnings: [HopdError]
+  }
+
+  /// The pairs that mapping models serve, by source, then destination.
+  package let pairs: [Pair]
+  /// Mapping models that serve no pair but were nearly made for one: what differs, by entity, with both hashes.
+  package let stale: [HopdError]
+
+  private let versions: [MappableVersion]
+  private let candidates: [Pair: [Candidate]]
+
+  /// A mapping model that fits a pair.
+  private struct Candidate: Sendable {
+    let entry: MappingCatalog.Entry
+    let remarks: [HopdError]
+  }
+
+  init(_ entries: [MappingCatalog.Entry], _ versions: [MappableVersion]) {
+    self.versions = versions
+    var candidates: [Pair: [Candidate]] = [:]
+    var served: [[Pair]] = []
+    var stale: [HopdError] = []
+    for entry in entries {
+      let sources = Side(versions, entry.file.fit(source:))
+      let destinations = Side(versions, entry.file.fit(destination:))
+      var pairs: [Pair] = []
+      for (source, first) in sources.fitting {
+        for (destination, second) in destinations.fitting
+        where versions[source].hashes != versions[destination].hashes {
+          let pair = Pair(source: source, destination: destination)
+          pairs.append(pair)
+          candidates[pair, default: []].append(Candidate(entry: entry, remarks: [first, second].compactMap(\.self)))
+        }
+      }
+      served.append(pairs)
+      if pairs.isEmpty, let error = Self.staleness(of: entry.file, sources, destinations) { stale.append(error) }
+    }
+    // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M): it serves
+    // those of which, together with the others there, it leaves nothing unmapped, if there are such.
+    for (entry, pairs) in zip(entries, served) where pairs.count > 1 {
+      let complete = pairs.filter {
+        Self.isComplete(candidates[$0] ?? [], versions[$0.source], versions[$0.destination])
+      }
+      guard !complete.isEmpty else { continue }
+      for pair in pairs where !complete.contains(pair) {
+        candidates[pair]?.removeAll { $0.entry.file.path == entry.file.path }
+        if candidates[pair]?.isEmpty == true { candidates[pair] = nil }
+      }
+    }
+    self.candidates = candidates
+    self.stale = stale
+    pairs = candidates.keys.sorted { ($0.source, $0.destination) < ($1.source, $1.destination) }
+  }
+
+  /// Paths of the mapping models that fit a pair, before anything is chosen among them.
+  package func files(for pair: Pair) -> [FilePath] { (candidates[pair] ?? []).map(\.entry.file.path) }
+
+  /// The hop from one version to another, checked against both; nil where no mapping model serves the pair.
+  ///
+  /// Throws `mapping-ambiguous` with the candidates, `mapping-stale` with every name that leads nowhere, or
+  /// `mapping-invalid` with everything that is not supported.
+  package func hop(_ pair: Pair) throws(HopdError) -> Served? {
+    guard let fitting = candidates[pair], !fitting.isEmpty else { return nil }
+    let (source, destination) = models(of: pair)
+    let place = Place(hop: "\(source.name) → \(destination.name)")
+    do throws(HopdError) {
+      let loaded = try loaded(pair)
+      let warnings = remarks(on: pair) + loaded.flatMap(\.warnings)
+      let choices = zip(fitting, loaded).map { Choice(entry: $0.entry, mapping: $1.mapping) }
+      let chosen = try Self.chosen(from: Self.withoutTwins(choices))
+      let mappings = try MappingChecker.checked(chosen.map(\.mapping), source: source, destination: destination)
+      return Served(hop: MappedHop(mappings: mappings.mappings), warnings: warnings + mappings.warnings)
+    } catch {
+      throw error.located(place)
+    }
+  }
+
+  /// The models of a pair.
+  package func models(of pair: Pair) -> (source: ManagedObjectModel, destination: ManagedObjectModel) {
+    (versions[pair.source].model, versions[pair.destination].model)
+  }
+
+  /// What is to be said of a pair because its versions were found by name only.
+  package func remarks(on pair: Pair) -> [HopdError] { (candidates[pair] ?? []).flatMap(\.remarks) }
+
+  /// All mapping models that fit a pair, unchecked.
+  package func loaded(_ pair: Pair) throws(HopdError) -> [LoadedMapping] {
+    let (source, destination) = models(of: pair)
+    var result: [LoadedMapping] = []
+    for candidate in candidates[pair] ?? [] {
+      result.append(try candidate.entry.file.load(source: source, destination: destination))
+    }
+    return result
+  }
+
+  // MARK: Choosing
+
+  private struct Choice {
+    let entry: MappingCatalog.Entry
+    let mapping: ExplicitMapping
+  }
+
+  /// Each content once: a source and what was compiled of it are one, and so are two copies.
+  private static func withoutTwins(_ choices: [Choice]) -> [Choice] {
+    var kept: [Choice] = []
+    for choice in choices {
+      if let index = kept.firstIndex(where: { $0.mapping.saysTheSame(as: choice.mapping) }) {
+        // What Apple's compiler made stands for both; its place in the order is that of the first.
+        if choice.entry.file.form == .compiled, kept[index].entry.file.form != .compiled {
+          kept[index] = Choice(
+            entry: MappingCatalog.Entry(file: choice.entry.file, position: kept[index].entry.position),
+            mapping: choice.mapping)
+        }
+      } else {
+        kept.append(choice)
+      }
+    }
+    return kept
+  }
+
+  /// The mapping models in the order of execution; throws where two of them claim the same.
+  private static func chosen(from choices: [Choice]) throws(HopdError) -> [Choice] {
+    var owners: [String: Choice] = [:]
+    for choice in choices {
+      var claims: Set<String> = []
+      for mapping in choice.mapping.entityMappings {
+        claims.insert(mapping.source.map { "source \($0)" } ?? "new \(mapping.destination ?? "")")
+      }
+      for claim in claims.sorted() {
+        guard let other = owners.updateValue(choice, forKey: claim) else { continue }
+        throw HopdError(
+          .ambiguousMapping,
+          "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
+            + choices.map(\.mapping.path.printable).joined(separator: ", "),
+          hint: "name the one that is meant with --mappings (`mappings` in the configuration), or take the others away",
+          reasons: [
+            HopdError(
+              .ambiguousMapping,
+              "\(other.mapping.path.printable) and \(choice.mapping.path.printable) both map the \(claim)"
+                + (other.mapping.name == choice.mapping.name ? ", and not in the same way" : ""))
+          ])
+      }
+    }
+    return choices.sorted { left, right in
+      if left.entry.position != right.entry.position { return left.entry.position < right.entry.position }
+      // In one folder: a part with policies may look for objects that the other parts made.
+      let (first, second) = (left.mapping.hasPolicies, right.mapping.hasPolicies)
+      if first != second { return second }
+      return NaturalOrder.precedes(left.mapping.name, right.mapping.name)
+    }
+  }
+
+  /// Do the mapping models together map every concrete entity that both versions have?
+  private static func isComplete(
+    _ candidates: [Candidate], _ source: MappableVersion, _ destination: MappableVersion
+  ) -> Bool {
+    let mapped = candidates.reduce(into: Set<String>()) { $0.formUnion($1.entry.file.sourceEntities) }
+    let kept = Set(destination.model.entities.map(\.renamingIdentifier) + destination.model.entities.map(\.name))
+    return source.model.entities.allSatisfy { $0.isAbstract || !kept.contains($0.name) || mapped.contains($0.name) }
+  }
+
+  // MARK: Fitting
+
+  /// How one side of a mapping model fits the versions.
+  private struct Side {
+    /// Versions that it fits, with a remark where it does so by name only.
+    private(set) var fitting: [(index: Int, remark: HopdError?)] = []
+    /// The version that was nearly meant.
+    private(set) var nearest: (reasons: [HopdError], closeness: Double)?
+
+    init(_ versions: [MappableVersion], _ fit: (MappableVersion) -> MappingFit) {
+      var exact: Set<[String: VersionHash]> = []
+      var loose: [[String: VersionHash]: HopdError] = [:]
+      for version in versions {
+        switch fit(version) {
+        case .exact: exact.insert(version.hashes)
+        case .loose(let remark): loose[version.hashes] = remark
+        case .stale(let reasons, let closeness):
+          if closeness > nearest?.closeness ?? 0 { nearest = (reasons, closeness) }
+        case .unrelated: break
+        }
+      }
+      // Versions of equal hashes are one version with several names. By name only, one version must be meant.
+      for (index, version) in versions.enumerated() {
+        if exact.contains(version.hashes) {
+          fitting.append((index, nil))
+        } else if exact.isEmpty, loose.count == 1, let remark = loose[version.hashes] {
+          fitting.append((index, remark))
+        }
+      }
+    }
+  }
+
+  private static func staleness(of file: any MappingFile, _ sources: Side, _ destinations: Side) -> HopdError? {
+    // Both sides must have been meant: entity names alone are alike in many models.
+    guard !sources.fitting.isEmpty || sources.nearest != nil,
+      !destinations.fitting.isEmpty || destinations.nearest != nil
+    else { return nil }
+    let reasons =
+      (sources.fitting.isEmpty ? sources.nearest?.reasons ?? [] : [])
+      + (destinations.fitting.isEmpty ? destinations.nearest?.reasons ?? [] : [])
+    guard !reasons.isEmpty else { return nil }
+    return HopdError(
+      .staleMapping,
+      "the mapping model “\(file.name)” was made for another state of the models than the one at hand",
+      at: Place(file: file.path),
+      hint: "give the models that it was made for, or make the mapping model again for these",
+      reasons: Array(reasons.prefix(MappingLimits.findings)))
+  }
+}
+
+extension ExplicitMapping {
+  /// Does any entity mapping name a policy?
+  package var hasPolicies: Bool { entityMappings.contains { $0.policy != nil } }
+
+  /// Do both do the same? Types are bookkeeping and do not count (mapping-models §3.1).
+  package func saysTheSame(as other: ExplicitMapping) -> Bool {
+    func withoutTypes(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
+      mapping.entityMappings.map { $0.replacing(type: .undefined) }
+    }
+    return withoutTypes(self) == withoutTypes(other)
+  }
+}
+
+extension ExplicitEntityMapping {
+  /// The same with another name, type or properties.
+  func replacing(
+    name: String? = nil, type: EntityMappingType? = nil, attributes: [ExplicitPropertyMapping]? = nil,
+    relationships: [ExplicitPropertyMapping]? = nil
+  ) -> ExplicitEntityMapping {
+    ExplicitEntityMapping(
+      name: name ?? self.name, type: type ?? self.type, source: source, destination: destination, policy: policy,
+      userInfo: userInfo, filter: filter, attributes: attributes ?? self.attributes,
+      relationships: relationships ?? self.relationships, grouping: grouping)
+  }
+}

@@ -1,0 +1,272 @@
+// Mapping models against both versions, before anything moves: every name that leads nowhere and every expression that is
+// not supported is told here, all of them at once, and never in the middle of a run.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import SystemPackage
+
+/// Checks the mapping models of one hop together: relationships may look for objects that another of them makes.
+package struct MappingChecker {
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+  private let mappings: [ExplicitMapping]
+  /// Entity mappings by name; a name that stands for several leads to none by itself.
+  private let byName: [String: [ExplicitEntityMapping]]
+  private var found: [HopdError] = []
+
+  private init(_ mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.mappings = mappings
+    self.source = source
+    self.destination = destination
+    byName = Dictionary(grouping: mappings.flatMap(\.entityMappings), by: \.name)
+  }
+
+  /// Everything that is wrong with the mapping models of a hop; empty where they can be followed.
+  package static func findings(
+    in mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) -> [HopdError] {
+    var checker = MappingChecker(mappings, source: source, destination: destination)
+    checker.check()
+    return checker.found
+  }
+
+  /// The mapping models as they can be followed, with unique names and without what a store does not keep.
+  ///
+  /// Throws `mapping-stale` where names lead nowhere, `mapping-invalid` where only expressions are wrong, with all reasons.
+  package static func checked(
+    _ mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
+    let reasons = findings(in: mappings, source: source, destination: destination)
+    guard reasons.isEmpty else {
+      let isStale = reasons.contains { $0.code == .staleMapping }
+      let names = mappings.map { "“\($0.name)”" }.joined(separator: ", ")
+      let subject = mappings.count == 1 ? "the mapping model \(names)" : "the mapping models \(names)"
+      throw HopdError(
+        isStale ? .staleMapping : .invalidMapping,
+        isStale
+          ? "\(subject) does not fit its versions: it was made for another state of them, or a name is misspelt"
+          : "\(subject) cannot be followed, for \(reasons.count) reason\(reasons.count == 1 ? "" : "s")",
+        at: Place(file: mappings.first?.path, hop: "\(source.name) → \(destination.name)"),
+        hint: isStale
+          ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
+          : "change the mapping model; `hopctl mapping show` lists all its expressions", reasons: reasons)
+    }
+    return settled(mappings, destination)
+  }
+
+  /// Unique names, and only properties that a store keeps: transient ones have no column, and the app computes them.
+  private static func settled(
+    _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
+  ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
+    var taken: Set<String> = []
+    var warnings: [HopdError] = []
+    let result = mappings.map { mapping in
+      let entities = mapping.entityMappings.map { entityMapping in
+        var name = entityMapping.name
+        var number = 2
+        while !taken.insert(name).inserted {
+          name = "\(entityMapping.name) (\(number))"
+          number += 1
+        }
+        if name != entityMapping.name {
+          warnings.append(
+            HopdError(
+              .mappingRemark, "several entity mappings are named “\(entityMapping.name)”; this one is called “\(name)”",
+              at: Place(file: mapping.path, entity: entityMapping.destination)))
+        }
+        let entity = entityMapping.destination.flatMap { destination.entity(named: $0) }
+        let attributes = entity.map { destination.allAttributes(of: $0) } ?? [:]
+        let relationships = entity.map { destination.allRelationships(of: $0) } ?? [:]
+        return entityMapping.replacing(
+          name: name, attributes: entityMapping.attributes.filter { attributes[$0.name]?.isTransient == false },
+          relationships: entityMapping.relationships.filter { relationships[$0.name]?.isTransient == false })
+      }
+      return ExplicitMapping(
+        name: mapping.name, path: mapping.path, sourceVersion: mapping.sourceVersion,
+        destinationVersion: mapping.destinationVersion, entityMappings: entities)
+    }
+    return (result, warnings)
+  }
+
+  // MARK: Checks
+
+  private mutating func check() {
+    for mapping in mappings {
+      for entityMapping in mapping.entityMappings { check(entityMapping, of: mapping) }
+    }
+  }
+
+  private mutating func check(_ mapping: ExplicitEntityMapping, of file: ExplicitMapping) {
+    let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
+    if let name = mapping.source, source.entity(named: name) == nil {
+      stale("“\(mapping.name)” begins at the entity “\(name)”, which the version “\(source.name)” does not have", place)
+      return
+    }
+    checkSource(mapping, place)
+    guard let name = mapping.destination else { return }
+    guard let entity = destination.entity(named: name) else {
+      stale(
+        "“\(mapping.name)” makes objects of “\(name)”, which the version “\(destination.name)” does not have", place)
+      return
+    }
+    if entity.isAbstract {
+      add(
+        HopdError(.invalidMapping, "“\(mapping.name)” makes objects of an abstract entity, which has none", at: place))
+    }
+    let attributes = destination.allAttributes(of: entity)
+    let relationships = destination.allRelationships(of: entity)
+    for property in mapping.attributes {
+      let here = place.filled(from: Place(property: property.name))
+      guard let attribute = attributes[property.name] else {
+        stale("the entity of the version “\(destination.name)” has no such attribute", here)
+        continue
+      }
+      guard !attribute.isTransient, let value = property.value else { continue }
+      check(value, for: .attribute(attribute), of: mapping, here)
+    }
+    for property in mapping.relationships {
+      let here = place.filled(from: Place(property: property.name))
+      guard let relationship = relationships[property.name] else {
+        stale("the entity of the version “\(destination.name)” has no such relationship", here)
+        continue
+      }
+      guard !relationship.isTransient, let value = property.value else { continue }
+      check(value, for: .relationship(relationship), of: mapping, here)
+    }
+  }
+
+  /// Filter, keys and members: what decides which objects there are.
+  private mutating func checkSource(_ mapping: ExplicitEntityMapping, _ place: Place) {
+    if let filter = mapping.filter {
+      let checker = ExpressionChecker(scope(.sourceFilter, mapping))
+      attempt(place) { () throws(HopdError) in try checker.check(filter.predicate) }
+    }
+    let keys = ExpressionChecker(scope(.key, mapping))
+    switch mapping.grouping {
+    case .each: break
+    case .expand(let node, _): attempt(place) { () throws(HopdError) in try keys.checkCollection(node) }
+    case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
+      var all = nodes
+      if case .latest(let node) = keep { all.append(node) }
+      for node in all { attempt(place) { () throws(HopdError) in try keys.checkKey(node) } }
+    }
+  }
+
+  private enum Property {
+    case attribute(Attribute)
+    case relationship(Relationship)
+  }
+
+  private mutating func check(
+    _ value: PropertyValue, for property: Property, of mapping: ExplicitEntityMapping, _ place: Place
+  ) {
+    if let name = unknownKey(value, mapping) {
+      stale(
+        "its value begins at “\(name)”, which the entity \(mapping.source ?? "") of the version “\(source.name)” does not have",
+        place)
+      return
+    }
+    switch (value, property) {
+    case (.expression(let node), .attribute(let attribute)):
+      let checker = ExpressionChecker(scope(.attribute, mapping))
+      attempt(place) { () throws(HopdError) in try checker.check(node, for: attribute) }
+    case (.expression(let node), .relationship(let relationship)):
+      let checker = ExpressionChecker(scope(.relationship, mapping))
+      attempt(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
+      if case .destinationInstances(.entityMapping(let name), _) = node {
+        checkLookup(of: name, for: relationship, place)
+      }
+    case (.grouped(let name, let keys), .relationship(let relationship)):
+      let checker = ExpressionChecker(scope(.key, mapping))
+      for key in keys { attempt(place) { () throws(HopdError) in try checker.checkKey(key) } }
+      checkLookup(of: name, for: relationship, place)
+    case (.matching(let entity, let attribute, let key), .relationship(let relationship)):
+      let checker = ExpressionChecker(scope(.key, mapping))
+      attempt(place) { () throws(HopdError) in try checker.checkKey(key) }
+      guard let target = destination.entity(named: entity) else {
+        stale("it looks for objects of “\(entity)”, which the version “\(destination.name)” does not have", place)
+        return
+      }
+      if destination.allAttributes(of: target)[attribute]?.isTransient ?? true {
+        stale("it looks for objects of “\(entity)” by “\(attribute)”, which is no stored attribute of it", place)
+      }
+      checkFits(target.name, relationship, place)
+    case (.grouped, .attribute), (.matching, .attribute):
+      add(HopdError(.invalidMapping, "an attribute cannot hold objects", at: place))
+    }
+  }
+
+  /// The first key after `$source`, in a plain path or in a lookup over one, where the source entity has no such property.
+  private func unknownKey(_ value: PropertyValue, _ mapping: ExplicitEntityMapping) -> String? {
+    guard case .expression(let node) = value, let origin = mapping.source.flatMap({ source.entity(named: $0) }) else {
+      return nil
+    }
+    var path = node
+    if case .destinationInstances(_, let objects) = node { path = objects }
+    guard case .keyPath(.variable("source"), let steps) = path, case .key(let name)? = steps.first else { return nil }
+    let isKnown = source.lineage(of: origin).contains { $0.hasProperty(named: name) }
+    return isKnown ? nil : name
+  }
+
+  /// A lookup by name must lead to one entity mapping, whose objects the relationship may hold.
+  private mutating func checkLookup(of name: String, for relationship: Relationship, _ place: Place) {
+    let targets = byName[name] ?? []
+    guard let target = targets.first else {
+      stale("it looks for the objects of the entity mapping “\(name)”, which is not there", place)
+      return
+    }
+    guard targets.count == 1 else {
+      add(
+        HopdError(
+          .invalidMapping,
+          "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have",
+          at: place, hint: "give every entity mapping a name of its own"))
+      return
+    }
+    if let entity = target.destination { checkFits(entity, relationship, place) }
+  }
+
+  private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {
+    // What is not there is told where it is mapped.
+    guard let target = destination.entity(named: entity) else { return }
+    guard !destination.lineage(of: target).contains(where: { $0.name == relationship.destinationEntityName }) else {
+      return
+    }
+    add(
+      HopdError(
+        .invalidMapping,
+        "it would hold objects of \(entity), but its destination is \(relationship.destinationEntityName)", at: place))
+  }
+
+  private func scope(_ place: ExpressionScope.Place, _ mapping: ExplicitEntityMapping) -> ExpressionScope {
+    var variables: [String: String] = [:]
+    if case .expand(_, let entity) = mapping.grouping { variables["each"] = entity }
+    // Names of mappings are checked here, where those that stand for several are known.
+    return ExpressionScope(
+      model: source, sourceEntity: mapping.source, place: place, variables: variables, entityMappings: Set(byName.keys),
+      hasPolicy: mapping.policy != nil)
+  }
+
+  // MARK: Findings
+
+  private mutating func attempt(_ place: Place, _ body: () throws(HopdError) -> Void) {
+    do throws(HopdError) {
+      try body()
+    } catch {
+      add(error.located(place))
+    }
+  }
+
+  private mutating func stale(_ message: String, _ place: Place) {
+    add(HopdError(.staleMapping, message, at: place))
+  }
+
+  private mutating func add(_ error: HopdError) {
+    if found.count < MappingLimits.findings,
+      !found.contains(where: { $0.place == error.place && $0.message == error.message })
+    {
+      found.append(error)
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// The gaps of a mapping model in source form, filled as Xcode's mapping compiler fills them (mapping-models §3.1): names,
+// order, types, and an expression for every property that the author left to be generated.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import SystemPackage
+
+/// Compiles one mapping model against both of its models.
+struct MappingCompiler {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  private let mapping: XcodeMapping
+  /// Names of the entity mappings by source entity.
+  private let namesBySource: [String: [String]]
+
+  init(_ mapping: XcodeMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.mapping = mapping
+    self.source = source
+    self.destination = destination
+    var names: [String: [String]] = [:]
+    for entity in mapping.entityMappings {
+      if let source = entity.source { names[source, default: []].append(Self.name(of: entity)) }
+    }
+    namesBySource = names
+  }
+
+  /// The entity mappings in the order of execution.
+  func entityMappings(at place: Place) throws(HopdError) -> [ExplicitEntityMapping] {
+    var result: [ExplicitEntityMapping] = []
+    for entity in mapping.entityMappings {
+      var here = place
+      here.line = entity.line
+      let origin = entity.source.flatMap { source.entity(named: $0) }
+      result.append(
+        ExplicitEntityMapping(
+          name: Self.name(of: entity),
+          type: .compiled(
+            policy: entity.policy, source: entity.source, destination: entity.destination, from: source, to: destination
+          ), source: entity.source,
+          destination: entity.destination, policy: entity.policy, userInfo: entity.userInfo,
+          filter: try entity.filter.map { text throws(HopdError) in
+            try SourceFilter(text: text, at: here.filled(from: Place(entity: entity.source)))
+          },
+          attributes: sorted(entity.attributes).map {
+            ExplicitPropertyMapping(name: $0.name, value: attribute($0, origin).map { .expression($0) })
+          },
+          relationships: sorted(entity.relationships).map {
+            ExplicitPropertyMapping(name: $0.name, value: relationship($0, origin).map { .expression($0) })
+          }))
+    }
+    return result
+  }
+
+  /// The author's name, else `<Source>To<Destination>`, else the name of the one entity.
+  private static func name(of entity: XcodeEntityMapping) -> String {
+    if let name = entity.name { return name }
+    guard let source = entity.source, let destination = entity.destination else {
+      return entity.source ?? entity.destination ?? ""
+    }
+    return "\(source)To\(destination)"
+  }
+
+  private func sorted(_ properties: [XcodePropertyMapping]) -> [XcodePropertyMapping] {
+    properties.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  // MARK: Expressions
+
+  private static func ofSource(_ name: String) -> ExpressionNode { .keyPath(.variable("source"), [.key(name)]) }
+
+  private func attribute(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
+    if let expression = property.expression { return expression }
+    guard let origin, source.allAttributes(of: origin)[property.name] != nil else { return nil }
+    return Self.ofSource(property.name)
+  }
+
+  private func relationship(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
+    if let expression = property.expression { return expression }
+    let objects = property.sourceKeyPath ?? Self.ofSource(property.name)
+    if let name = property.sourceMapping { return .destinationInstances(.entityMapping(name), objects) }
+    guard property.isGenerated || property.sourceKeyPath != nil, let origin,
+      let target = property.sourceKeyPath.map({ destination(of: $0, from: origin) })
+        ?? source.allRelationships(of: origin)[property.name]?.destinationEntityName
+    else { return nil }
+    if let entity = source.entity(named: target), source.subentities(of: entity).isEmpty,
+      let names = namesBySource[target], names.count == 1
+    {
+      return .destinationInstances(.entityMapping(names[0]), objects)
+    }
+    // Objects of several entities, or of one with several mappings: each object's own entity decides.
+    return .destinationInstances(.sourceRelationship(property.name), objects)
+  }
+
+  /// The entity at the end of a key path that begins at the source object; nil where it is none of plain relationships.
+  private func destination(of node: ExpressionNode, from origin: Entity) -> String? {
+    guard case .keyPath(.variable("source"), let steps) = node else {
+      return node == .variable("source") ? origin.name : nil
+    }
+    var entity = origin
+    for step in steps {
+      guard case .key(let name) = step, let relationship = source.allRelationships(of: entity)[name],
+        let next = source.entity(named: relationship.destinationEntityName)
+      else { return nil }
+      entity = next
+    }
+    return entity.name
+  }
+}
+
+extension SourceFilter {
+  /// The filter that a predicate text is.
+  init(text: String, at place: Place) throws(HopdError) {
+    self.init(text: text, predicate: try ExpressionParser.predicate(text, at: place))
+  }
+}

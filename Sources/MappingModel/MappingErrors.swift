@@ -1,0 +1,34 @@
+// What can be wrong with a mapping model: four kinds that a program may want to tell apart.
+
+import Diagnostics
+
+extension HopdError.Code {
+  /// A mapping model breaks its format, or uses what is not supported.
+  package static let invalidMapping = HopdError.Code("mapping-invalid", exit: .dataError)
+  /// A mapping model is larger than any real one.
+  package static let mappingTooLarge = HopdError.Code("mapping-too-large", exit: .dataError)
+  /// A mapping model was made for another state of a version than the one at hand.
+  package static let staleMapping = HopdError.Code("mapping-stale", exit: .dataError)
+  /// Several mapping models serve the same hop, and nothing says which is meant.
+  package static let ambiguousMapping = HopdError.Code("mapping-ambiguous", exit: .configuration)
+  /// A remark on a mapping model that keeps nobody from following it.
+  package static let mappingRemark = HopdError.Code("mapping-remark", exit: .success)
+}
+
+/// How large a mapping model may be; a hostile one ends in an error in less than a second.
+package enum MappingLimits {
+  /// Entity mappings of one mapping model.
+  package static let entityMappings = 5_000
+  /// Property mappings of all entity mappings of one mapping model.
+  package static let propertyMappings = 50_000
+  /// Archived expressions and user infos of one source file; the most seen are 29.
+  package static let archives = 5_000
+  /// Bytes of one archive inside a source file, as base64; a long expression has some thousand.
+  package static let archiveTextBytes = 256 << 10
+  /// Bytes of a name, a predicate or a key path.
+  package static let textBytes = 64 << 10
+  /// Entries of one user info, nested ones included.
+  package static let userInfoEntries = 1_000
+  /// Findings told of one mapping model; the rest is counted.
+  package static let findings = 100
+}

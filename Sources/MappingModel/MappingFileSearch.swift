@@ -1,0 +1,81 @@
+// Where mapping models lie: named ones, and those in a folder, which is walked with bounds and without going into bundles.
+// Here rather than in a program, because the daemon and the command line must find the same ones.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// The forms of mapping models, by the end of their names.
+package enum MappingForm: Sendable, Hashable {
+  /// `.xcmappingmodel`, a folder with one file `xcmapping.xml`.
+  case source
+  /// `.cdm`.
+  case compiled
+  /// `.hopmap.toml`, the project's own text form.
+  case text
+
+  /// The form that a path's name says; nil for everything else.
+  package init?(_ path: FilePath) {
+    guard let name = path.lastComponent else { return nil }
+    switch name.extension {
+    case "xcmappingmodel": self = .source
+    case "cdm": self = .compiled
+    case "toml" where name.string.hasSuffix(".hopmap.toml"): self = .text
+    default: return nil
+    }
+  }
+}
+
+/// Finds mapping models.
+package enum MappingFileSearch {
+  /// The mapping models at or below `path`, sorted by their bytes: `path` itself if it is one.
+  ///
+  /// Bundles of models and hidden folders are not searched. Throws where the path does not exist or is neither a mapping
+  /// model nor a folder.
+  package static func find(at path: FilePath) throws(HopdError) -> [FilePath] {
+    let kind = try ModelFiles.kind(of: path)
+    if kind == .missing {
+      throw HopdError(
+        .notFound, "there is no mapping model and no folder here", at: Place(file: path), hint: "Check the path.")
+    }
+    if MappingForm(path) != nil { return [path] }
+    guard case .folder = kind else {
+      throw HopdError(
+        .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
+        hint: "Name an .xcmappingmodel folder, a .cdm or .hopmap.toml file, or a folder that holds such.")
+    }
+    var search = Search()
+    try search.visit(path, depth: 0)
+    return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  private struct Search {
+    var found: [FilePath] = []
+    private var visited: Set<[UInt64]> = []
+    private var entries = 0
+
+    mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
+      // Links are followed, so folders can go in a circle: each is visited once.
+      guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
+        visited.insert([device, inode]).inserted
+      else { return }
+      for name in try ModelFiles.names(in: folder) {
+        entries += 1
+        guard entries <= 200_000 else {
+          throw HopdError(
+            .mappingTooLarge, "more than 200000 files lie in this folder of mapping models", at: Place(file: folder),
+            hint: "Name the folder that holds the mapping models, not one above it.")
+        }
+        let path = folder.appending(name)
+        if MappingForm(path) != nil {
+          found.append(path)
+        } else if !name.hasPrefix("."),
+          !["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? ""),
+          case .folder = try ModelFiles.kind(of: path)
+        {
+          try visit(path, depth: depth + 1)
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// What a `.xcmappingmodel` says, before any model was looked at: names, texts and expressions as the author left them.
+// The rules by which Xcode's compiler fills the gaps need both models and are MappingCompiler's.
+
+import Diagnostics
+import Expressions
+import PropertyLists
+
+/// The source form of a mapping model.
+struct XcodeMapping: Sendable {
+  /// The versions that it was made for.
+  var source = VersionPath("")
+  var destination = VersionPath("")
+  /// By their numbers.
+  var entityMappings: [XcodeEntityMapping] = []
+  /// What was left out, and why.
+  var warnings: [HopdError] = []
+  /// What cannot be followed: nothing of the file is used while there is any.
+  var problems: [HopdError] = []
+}
+
+/// One XDDEVENTITYMAPPING.
+struct XcodeEntityMapping: Sendable {
+  /// The author's name for it.
+  var name: String?
+  var source: String?
+  var destination: String?
+  var policy: String?
+  /// Predicate text; nil takes all objects.
+  var filter: String?
+  var userInfo: [String: PropertyListValue] = [:]
+  var attributes: [XcodePropertyMapping] = []
+  var relationships: [XcodePropertyMapping] = []
+  /// Line in the file, for messages.
+  var line: Int
+}
+
+/// One XDDEVATTRIBUTEMAPPING or XDDEVRELATIONSHIPMAPPING.
+struct XcodePropertyMapping: Sendable {
+  var name: String
+  /// The archived expression.
+  var expression: ExpressionNode?
+  /// Is an expression made where none is archived?
+  var isGenerated = true
+  /// Relationships: the mapping whose objects are wanted, and for which source objects.
+  var sourceMapping: String?
+  var sourceKeyPath: ExpressionNode?
+  var line: Int
+}
+
+/// The last two components of `sourcemodelpath`: what of the path still holds when a project has moved
+/// [M both sides of 164 of 166 files are found so].
+struct VersionPath: Sendable, Hashable, CustomStringConvertible {
+  /// Name of the bundle; nil for a version that lies in none.
+  let bundle: String?
+  /// Name of the version.
+  let version: String
+
+  init(_ path: String) {
+    let parts = path.utf8.split(separator: UInt8(ascii: "/")).suffix(2).map { String(Substring($0)) }
+    version = Self.stem(parts.last ?? "", "xcdatamodel")
+    bundle =
+      parts.count == 2 && (parts.first ?? "").hasSuffix(".xcdatamodeld") ? Self.stem(parts[0], "xcdatamodeld") : nil
+  }
+
+  private static func stem(_ name: String, _ suffix: String) -> String {
+    name.hasSuffix("." + suffix) ? String(name.dropLast(suffix.count + 1)) : name
+  }
+
+  var description: String { bundle.map { "\($0).xcdatamodeld/\(version)" } ?? version }
+}

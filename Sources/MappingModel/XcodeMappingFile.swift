@@ -1,0 +1,98 @@
+// A mapping model in source form as a file: made for two versions that it names by their places in a project.
+
+import Diagnostics
+import ManagedObjectModel
+import PropertyLists
+import SystemPackage
+
+/// An `.xcmappingmodel`.
+package struct XcodeMappingFile: MappingFile {
+  package let path: FilePath
+  package let name: String
+  package let form = MappingForm.source
+  package let sourceEntities: Set<String>
+  private let destinationEntities: Set<String>
+  private let mapping: XcodeMapping
+  private let contents: Place
+
+  /// Reads the folder; throws where it holds no mapping model.
+  package init(at path: FilePath) throws(HopdError) {
+    let file = path.appending("xcmapping.xml")
+    guard try ModelFiles.kind(of: path) != .missing else {
+      throw HopdError(.notFound, "there is no mapping model here", at: Place(file: path), hint: "Check the path.")
+    }
+    guard try ModelFiles.kind(of: file) != .missing else {
+      throw HopdError(
+        .invalidMapping, "the mapping model has no file “xcmapping.xml”", at: Place(file: path),
+        hint: "Was it copied completely? Copy the .xcmappingmodel from the app's sources again.")
+    }
+    do throws(HopdError) {
+      try self.init(
+        contents: try ModelFiles.bytes(of: file, limit: XMLLimits.mapping.maximumBytes), path: path,
+        at: Place(file: file))
+    } catch {
+      var failure = error
+      failure.hint =
+        error.hint ?? "Copy the mapping model from the app's sources again, or open and save it with Xcode."
+      throw failure
+    }
+  }
+
+  /// The mapping model in the bytes of an `xcmapping.xml`.
+  package init(contents bytes: [UInt8], path: FilePath, at place: Place = Place()) throws(HopdError) {
+    self.path = path
+    name = path.stem ?? path.string
+    contents = place
+    mapping = try XcodeMappingReader.read(bytes, at: place)
+    sourceEntities = Set(mapping.entityMappings.compactMap(\.source))
+    destinationEntities = Set(mapping.entityMappings.compactMap(\.destination))
+  }
+
+  package func fit(source version: MappableVersion) -> MappingFit {
+    Self.fit(mapping.source, sourceEntities, version, at: path)
+  }
+
+  package func fit(destination version: MappableVersion) -> MappingFit {
+    Self.fit(mapping.destination, destinationEntities, version, at: path)
+  }
+
+  /// Names decide, because the source form holds no hashes. A bundle may have been renamed since, or its versions given
+  /// one by one; then the entities must be those of the version.
+  private static func fit(
+    _ wanted: VersionPath, _ entities: Set<String>, _ version: MappableVersion, at path: FilePath
+  ) -> MappingFit {
+    let isSameModel = wanted.bundle.map { $0 == version.modelName } ?? true
+    let known = entities.filter { version.model.entity(named: $0) != nil }.count
+    let closeness = entities.isEmpty ? 0 : Double(known) / Double(entities.count)
+    if wanted.version == version.model.name {
+      if isSameModel { return .exact }
+      guard known == entities.count else { return .unrelated }
+      return .loose(
+        HopdError(
+          .mappingRemark,
+          "the mapping model was made for \(wanted); it is taken for the version of that name of \(version.modelName)",
+          at: Place(file: path)))
+    }
+    guard isSameModel, closeness > 0.5 else { return .unrelated }
+    return .stale(
+      [HopdError(.staleMapping, "it was made for the version \(wanted), which is not among those of the model")],
+      closeness: closeness)
+  }
+
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    if let first = mapping.problems.first {
+      throw mapping.problems.count == 1
+        ? first
+        : HopdError(
+          .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
+          at: Place(file: path), hint: first.hint, reasons: mapping.problems)
+    }
+    let compiler = MappingCompiler(mapping, source: source, destination: destination)
+    return LoadedMapping(
+      mapping: ExplicitMapping(
+        name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
+        entityMappings: try compiler.entityMappings(at: contents)), warnings: mapping.warnings)
+  }
+}

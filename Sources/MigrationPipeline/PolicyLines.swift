@@ -1,0 +1,35 @@
+// Lines that policy programs write, on their way to the thread of the run: events are told there and nowhere else.
+
+import MigrationEngine
+import MigrationPolicy
+import Synchronization
+
+/// Makes the policies of one run: `isStopped` ends waiting for them, `output` gets each line that they write, with the name of
+/// the entity mapping.
+package typealias PolicyMaker =
+  @Sendable (
+    _ isStopped: @escaping @Sendable () -> Bool,
+    _ output: @escaping @Sendable (_ mapping: String, _ line: String) -> Void
+  ) -> any PolicyProvider
+
+/// Lines that wait to be told.
+final class PolicyLines: Sendable {
+  private let lines = Mutex<[HopNote]>([])
+
+  /// Lines that wait at most: a program that writes without end must not fill the memory.
+  private static let most = 1000
+
+  func add(_ mapping: String, _ line: String) {
+    lines.withLock { lines in
+      if lines.count < PolicyLines.most { lines.append(.policyOutput(policy: mapping, line: line)) }
+    }
+  }
+
+  /// The lines since the last call.
+  func take() -> [HopNote] {
+    lines.withLock { lines in
+      defer { lines = [] }
+      return lines
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import ArgumentParser
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import MappingModel
+import SystemPackage
+
+/// `hopctl mapping infer PATH FROM TO`.
+struct MappingInferCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "infer", abstract: "Writes what is inferred between two versions as a text mapping, to begin with.",
+    discussion: """
+      A migration needs no mapping model where it can be inferred; this shows what inference does, and is a start for a mapping that \
+      differs from it. docs/MAPPINGS.md says how to go on.
+      """)
+
+  @Argument(help: "The model that has both versions.", completion: .file())
+  var path: String
+
+  @Argument(help: "The version to begin at.")
+  var from: String
+
+  @Argument(help: "The version to end at.")
+  var to: String
+
+  @Option(
+    name: .customLong("output"), help: "Write to this file, which must not exist yet; else to standard output.",
+    completion: .file())
+  var file: String?
+
+  @Flag(help: "Write what can be inferred, and what cannot as comments that begin with TODO.")
+  var skeleton = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if let file, !file.hasSuffix(TextMapping.fileNameEnd) {
+      throw ValidationError("--output takes a name that ends with \(TextMapping.fileNameEnd).")
+    }
+  }
+
+  func execute() throws {
+    let bundle = try ModelCommand.bundle(at: path)
+    output.warn(ModelCommand.warnings(bundle))
+    let text = try InferredTextMapping.text(
+      from: try version(from, of: bundle), to: try version(to, of: bundle), isSkeleton: skeleton)
+    if let file {
+      try Self.write(text, to: FilePath(file))
+      try output.line(FilePath(file).printable)
+    } else if !output.json {
+      // The text is the result itself, which --quiet does not take away.
+      try StandardStreams.write(text, to: .output)
+    }
+    try output.object(
+      MappingInferShape(sourceVersion: from, destinationVersion: to, path: OrNull(wrappedValue: file), text: text))
+  }
+
+  private func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
+    if let version = bundle.versions.first(where: { $0.name == name }) { return version }
+    let names = bundle.versions.map(\.name)
+    throw HopdError(
+      .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
+      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
+        ?? "its versions are: \(names.joined(separator: ", "))")
+  }
+
+  /// Never over a file that is there: it may have been edited for an hour.
+  private static func write(_ text: String, to file: FilePath) throws(HopdError) {
+    do {
+      let descriptor = try FileDescriptor.open(
+        file, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: [.ownerReadWrite, .groupRead, .otherRead])
+      _ = try descriptor.closeAfter { try descriptor.writeAll(text.utf8) }
+    } catch {
+      let code = error as? Errno
+      throw HopdError(
+        code == .noSpace ? .noSpace : .cannotCreateMapping,
+        code == .fileExists ? "the file is there already" : "the file cannot be written", at: Place(file: file),
+        cause: code == .fileExists ? nil : error,
+        hint: code == .fileExists ? "give another name, or remove it first" : nil)
+    }
+  }
+}
+
+/// `mapping infer`.
+struct MappingInferShape: Encodable {
+  let sourceVersion: String
+  let destinationVersion: String
+  @OrNull var path: String?
+  let text: String
+}
+
+extension HopdError.Code {
+  /// A text mapping cannot be written where it was asked for.
+  static let cannotCreateMapping = HopdError.Code("cannot-create", exit: .cannotCreate)
+}

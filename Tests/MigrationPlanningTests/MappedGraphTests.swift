@@ -1,0 +1,144 @@
+// Routes over mapping models: every small set of edges, compared with what the rules of migration-semantics §8 say about it.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import Testing
+
+@testable import MigrationPlanning
+
+/// Mapping models that no file holds: one for each pair of positions.
+struct FakeMappings: MappingSource, HopMappings {
+  var pairs: Set<[Int]>
+  var ambiguous: Set<[Int]> = []
+
+  var isEmpty: Bool { pairs.isEmpty }
+
+  func hops(among versions: [CatalogedVersion]) -> any HopMappings { self }
+
+  func hop(
+    from source: CatalogedVersion, to destination: CatalogedVersion
+  ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])? {
+    let pair = [source.position, destination.position]
+    if ambiguous.contains(pair) { throw HopdError(.ambiguousMapping, "two of them") }
+    guard pairs.contains(pair) else { return nil }
+    return (FakeMappings.hop(source.model, destination.model), [])
+  }
+
+  func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] {
+    [HopdError(.staleMapping, "made for others")]
+  }
+
+  static func hop(_ source: ManagedObjectModel, _ destination: ManagedObjectModel) -> MappedHop {
+    MappedHop(mappings: [
+      ExplicitMapping(
+        name: "\(source.name)to\(destination.name)", path: "/maps/x.cdm", sourceVersion: source.name,
+        destinationVersion: destination.name,
+        entityMappings: [
+          ExplicitEntityMapping(name: "EToE", type: .transform, source: "E", destination: "E")
+        ])
+    ])
+  }
+}
+
+@Suite struct MappedGraphTests {
+  /// Versions that are all different; a bit says whether the step to the next one can be inferred.
+  private func versions(_ count: Int, inferable: Int) -> [CatalogedVersion] {
+    var type = AttributeType.string
+    let models = (0..<count).map { index -> [Entity] in
+      if index > 0, inferable >> (index - 1) & 1 == 0 { type = type == .string ? .date : .string }
+      return [entity("E", [attribute("x", type), attribute("a\(index)")])]
+    }
+    return ModelCatalog(bundles: [bundle(models, name: "M")]).versions
+  }
+
+  /// Does the union of edges lead from one version to the last?
+  private func leads(_ from: Int, _ to: Int, _ inferable: Int, _ pairs: Set<[Int]>) -> Bool {
+    if from == to { return true }
+    if inferable >> from & 1 == 1 || pairs.contains([from, from + 1]), leads(from + 1, to, inferable, pairs) {
+      return true
+    }
+    return (from + 2..<max(from + 2, to + 1)).contains {
+      pairs.contains([from, $0]) && leads($0, to, inferable, pairs)
+    }
+  }
+
+  @Test func everySmallGraphIsCrossedByTheRules() throws {
+    let all = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    for inferable in 0..<8 {
+      let versions = versions(4, inferable: inferable)
+      for code in 0..<64 {
+        let pairs = Set(all.enumerated().filter { code >> $0.offset & 1 == 1 }.map(\.element))
+        let graph = MigrationGraph(versions: versions, infer: true, mappings: FakeMappings(pairs: pairs))
+        let title: Comment = "inferable \(inferable), mappings \(pairs.sorted { $0.lexicographicallyPrecedes($1) })"
+        guard leads(0, 3, inferable, pairs) else {
+          let error = #expect(throws: HopdError.self, title) { try graph.route(from: versions[0], to: versions[3]) }
+          #expect(error?.code == .noRoute, title)
+          #expect(error?.reasons.isEmpty == false, title)
+          for reason in error?.reasons ?? [] {
+            // Only steps that nothing spans are said to be missing, and why not is said of each.
+            let index = try #require(
+              versions.firstIndex { reason.place.hop == "\($0.model.name) → V\($0.position + 2)" })
+            #expect(inferable >> index & 1 == 0 && !pairs.contains([index, index + 1]), title)
+            #expect(reason.reasons.contains { $0.place.property == "x" }, title)
+            #expect(reason.reasons.contains { $0.code == .staleMapping } == !pairs.isEmpty, title)
+          }
+          continue
+        }
+        let route = try graph.route(from: versions[0], to: versions[3])
+        var at = 0
+        for edge in route {
+          #expect(edge.source.position == at, title)
+          let to = edge.destination.position
+          let next = inferable >> at & 1 == 1 || pairs.contains([at, at + 1])
+          if to == at + 1 {
+            #expect(edge.mapped != nil || !pairs.contains([at, at + 1]), title)
+          } else {
+            #expect(edge.mapped != nil, title)
+            #expect(!next || !leads(at + 1, 3, inferable, pairs), title)
+            for shorter in (at + 2)..<to {
+              #expect(!pairs.contains([at, shorter]) || !leads(shorter, 3, inferable, pairs), title)
+            }
+          }
+          at = to
+        }
+        #expect(at == 3, title)
+      }
+    }
+  }
+
+  @Test func onlyMappingModelsLeadBack() throws {
+    let versions = versions(3, inferable: 3)
+    let all = [[2, 1], [1, 0], [2, 0]]
+    for code in 0..<8 {
+      let pairs = Set(all.enumerated().filter { code >> $0.offset & 1 == 1 }.map(\.element))
+      let graph = MigrationGraph(versions: versions, infer: true, mappings: FakeMappings(pairs: pairs))
+      let expected: [Int]? =
+        pairs.isSuperset(of: [[2, 1], [1, 0]]) ? [1, 0] : pairs.contains([2, 0]) ? [0] : nil
+      if let expected {
+        #expect(try graph.route(from: versions[2], to: versions[0]).map(\.destination.position) == expected)
+      } else {
+        let error = #expect(throws: HopdError.self) { try graph.route(from: versions[2], to: versions[0]) }
+        #expect(error?.code == .storeNewer)
+      }
+    }
+  }
+
+  @Test func withoutInferenceMappingModelsStillLead() throws {
+    let versions = versions(3, inferable: 3)
+    let whole = MigrationGraph(versions: versions, infer: false, mappings: FakeMappings(pairs: [[0, 1], [1, 2]]))
+    #expect(try whole.route(from: versions[0], to: versions[2]).allSatisfy { $0.mapped != nil })
+    let half = MigrationGraph(versions: versions, infer: false, mappings: FakeMappings(pairs: [[0, 1]]))
+    let error = #expect(throws: HopdError.self) { try half.route(from: versions[0], to: versions[2]) }
+    #expect(error?.code == .inferenceOff)
+    #expect(error?.reasons.map(\.place.hop) == ["V2 → V3"])
+  }
+
+  @Test func ambiguityIsNeverSettledByInference() {
+    let versions = versions(2, inferable: 1)
+    let graph = MigrationGraph(
+      versions: versions, infer: true, mappings: FakeMappings(pairs: [[0, 1]], ambiguous: [[0, 1]]))
+    let error = #expect(throws: HopdError.self) { try graph.route(from: versions[0], to: versions[1]) }
+    #expect(error?.code == .ambiguousMapping)
+  }
+}

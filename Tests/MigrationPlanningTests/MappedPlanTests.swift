@@ -1,0 +1,127 @@
+// Plans with mapping models: what they leave behind, what they drop, and what is known of their result.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+import Testing
+
+@testable import MigrationPlanning
+
+@Suite struct MappedPlanTests {
+  private static let before = [
+    entity("E", [attribute("kept"), attribute("computed"), attribute("unread")]), entity("Lost"), entity("Gone"),
+  ]
+  private static let after = [entity("E", [attribute("kept"), attribute("sum")]), entity("Lost"), entity("New")]
+
+  private struct OneHop: MappingSource, HopMappings {
+    let hop: MappedHop
+    var isEmpty: Bool { false }
+    func hops(among versions: [CatalogedVersion]) -> any HopMappings { self }
+    func hop(
+      from source: CatalogedVersion, to destination: CatalogedVersion
+    ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])? { (hop, []) }
+    func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] { [] }
+  }
+
+  private func catalog(filter: PredicateNode? = nil, policy: String? = nil) -> ModelCatalog {
+    var catalog = ModelCatalog(bundles: [bundle([Self.before, Self.after], name: "M")])
+    let source = { (name: String) in ExpressionNode.keyPath(.variable("source"), [.key(name)]) }
+    catalog.mappings = OneHop(
+      hop: MappedHop(mappings: [
+        ExplicitMapping(
+          name: "Map", path: "/Map.cdm", sourceVersion: "V1", destinationVersion: "V2",
+          entityMappings: [
+            ExplicitEntityMapping(
+              name: "EToE", type: .transform, source: "E", destination: "E", policy: policy,
+              filter: filter.map { SourceFilter(text: "", predicate: $0) },
+              attributes: [
+                ExplicitPropertyMapping(name: "kept", value: .expression(source("kept"))),
+                ExplicitPropertyMapping(
+                  name: "sum", value: .expression(.function(.uppercase, [source("computed")]))),
+              ])
+          ])
+      ]))
+    return catalog
+  }
+
+  private func store(_ sql: String) throws -> SmallStore {
+    try SmallStore(ManagedObjectModel(name: "V1", entities: Self.before), sql)
+  }
+
+  private func plan(
+    _ small: SmallStore, _ catalog: ModelCatalog, _ rules: PlanningRules = PlanningRules()
+  ) throws -> (plan: MigrationPlan, expectation: StoreExpectation) {
+    try StoreReader.withUnchangedStore(at: small.location) { reader in
+      let found = try StoreIdentifier.identify(reader: reader, location: small.location, catalog: catalog)
+      let plan = try MigrationPlanner.plan(
+        store: try #require(found.identified), catalog: catalog, rules: rules, reader: reader)
+      return (plan, try MigrationPlanner.expectation(of: plan, rules: rules, input: reader))
+    }
+  }
+
+  private static let rows =
+    "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZKEPT, ZCOMPUTED, ZUNREAD) VALUES (1, 1, 1, 'a', 'b', 'c'), (2, 1, 1, 'a', 'b', NULL);"
+    + "UPDATE Z_PRIMARYKEY SET Z_MAX = 2"
+
+  @Test func entitiesThatGoOnUnmappedAreRefusedWhereTheyHaveRows() throws {
+    let empty = try store(Self.rows)
+    #expect(try plan(empty, catalog()).plan.isMixed)
+    let full = try store(Self.rows + ";INSERT INTO ZLOST (Z_PK, Z_ENT, Z_OPT) VALUES (1, 3, 1), (2, 3, 1)")
+    let error = #expect(throws: HopdError.self) { try plan(full, catalog()) }
+    #expect(error?.code == .unmappedEntities)
+    #expect(error?.place.entity == "Lost")
+    #expect(error?.message.contains("2 rows") == true)
+    let dropped = try plan(full, catalog(), PlanningRules(unmappedEntities: .drop)).plan
+    #expect(dropped.expectation.droppedRowsByEntity == ["Lost": 2])
+    #expect(dropped.warnings.contains { $0.code == .dataDropped && $0.place.entity == "Lost" })
+  }
+
+  @Test func entitiesThatEndAreDroppedAndTold() throws {
+    let small = try store(Self.rows + ";INSERT INTO ZGONE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1)")
+    let plan = try plan(small, catalog()).plan
+    #expect(plan.expectation.droppedRowsByEntity == ["Gone": 1])
+    #expect(plan.warnings.contains { $0.code == .dataDropped && $0.place.entity == "Gone" })
+  }
+
+  @Test func onlyWhatNoExpressionReadsIsADrop() throws {
+    let plan = try plan(try store(Self.rows), catalog()).plan
+    #expect(plan.drops.map(\.property) == ["unread"])
+    #expect(plan.drops.first?.nonNull == 1)
+    // A policy may read anything.
+    #expect(try self.plan(try store(Self.rows), catalog(policy: "P")).plan.drops.isEmpty)
+  }
+
+  @Test func rowsOfTheResultAreOnlyExpectedWhereTheyAreKnown() throws {
+    let small = try store(Self.rows)
+    #expect(try plan(small, catalog()).expectation.rowsByEntity == ["E": 2, "Lost": 0, "New": 0])
+    // Through a filter, as far as SQL can say it.
+    let unread = PredicateNode.comparison(
+      Comparison(.keyPath(.selfObject, [.key("unread")]), .equal, .constant(.string("c"))))
+    let filtered = try plan(small, catalog(filter: unread))
+    #expect(filtered.expectation.rowsByEntity == ["E": 1, "Lost": 0, "New": 0])
+    #expect(filtered.plan.hops.first?.entities.map(\.rows) == [1])
+    #expect(filtered.plan.warnings.contains { $0.code == .dataDropped && $0.message.hasPrefix("1 row fulfils") })
+    let later = PredicateNode.comparison(
+      Comparison(.function(.now, []), .greater, .constant(.date(0))))
+    #expect(try plan(small, catalog(filter: later)).expectation.rowsByEntity == ["Lost": 0, "New": 0])
+    #expect(try plan(small, catalog(policy: "P")).expectation.rowsByEntity.isEmpty)
+    let rules = PlanningRules(invalidRows: InvalidRowsRules(byEntity: ["E": .skip]))
+    #expect(try plan(small, catalog(), rules).expectation.rowsByEntity == ["Lost": 0, "New": 0])
+  }
+
+  @Test func theFingerprintFollowsMappingsAndRules() throws {
+    let small = try store(Self.rows)
+    let plain = try plan(small, catalog()).plan.fingerprint
+    #expect(try plan(small, catalog()).plan.fingerprint == plain)
+    let others = [
+      try plan(small, catalog(filter: .constant(true))).plan.fingerprint,
+      try plan(small, catalog(policy: "P")).plan.fingerprint,
+      try plan(small, catalog(), PlanningRules(unmappedEntities: .drop)).plan.fingerprint,
+      try plan(small, catalog(), PlanningRules(invalidRows: InvalidRowsRules(standard: .skip))).plan.fingerprint,
+    ]
+    #expect(Set(others + [plain]).count == 5)
+  }
+}
