@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -161,4 +162,15 @@ int clinux_limit_process(pid_t process, uint64_t data_bytes) {
   struct rlimit core = {0, 0};
   if (prlimit(process, RLIMIT_DATA, &data, NULL) < 0) return -1;
   return prlimit(process, RLIMIT_CORE, &core, NULL);
+}
+
+int clinux_peek_end(pid_t process, int *status, int *signal) {
+  siginfo_t info = {0};
+  while (waitid(P_PID, (id_t)process, &info, WEXITED | WNOHANG | WNOWAIT) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  if (info.si_pid == 0) return 0;
+  *status = info.si_code == CLD_EXITED ? info.si_status : -1;
+  *signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+  return 1;
 }

@@ -337,14 +337,18 @@ package struct ExpressionEvaluator {
     case .not(let part): return try !holds(part, bindings)
     case .comparison(let comparison):
       let left = try one(comparison.left, bindings)
-      let right = try one(comparison.right, bindings)
-      guard comparison.modifier != .direct else { return try compare(comparison, left, right) }
+      guard comparison.modifier != .direct else {
+        return try compare(comparison, left, one(comparison.right, bindings))
+      }
       let members: [ExpressionValue]
       switch left {
       case .null: members = []
       case .list(let values): members = values
       default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is no collection")
       }
+      // Nothing to compare, nothing that can fail.
+      if members.isEmpty { return comparison.modifier != .any }
+      let right = try one(comparison.right, bindings)
       switch comparison.modifier {
       case .any, .direct: return try members.contains { try compare(comparison, $0, right) }
       case .all: return try members.allSatisfy { try compare(comparison, $0, right) }

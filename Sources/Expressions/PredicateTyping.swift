@@ -188,8 +188,10 @@ extension ExpressionTyping {
       unsupported("in “\(text)”, MATCHES wants a pattern in quotes", hint: "write the pattern itself, or use LIKE")
       return
     }
-    if let problem = MatchPattern.problem(of: pattern) {
-      unsupported("in “\(text)”, \(problem)", hint: "write the pattern in other words, or use LIKE")
+    do throws(HopdError) {
+      _ = try RegularPattern(pattern, ignoringCase: comparison.ignoresCase)
+    } catch {
+      unsupported("in “\(text)”, \(error.message)", hint: error.hint ?? "write the pattern in other words, or use LIKE")
     }
   }
 }

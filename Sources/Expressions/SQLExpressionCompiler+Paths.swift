@@ -166,12 +166,11 @@ extension SQLExpressionCompiler {
     var inner = frame
     inner.row.variables[variable] = SQLRow(alias: chain.alias, entity: chain.entity)
     let condition = try self.predicate(predicate, inner).sql
+    // SQL may test members that instances leave out, and leave out members that instances test.
     if ExpressionFunctions.mayFail(condition) {
-      // A term that may fail must not meet rows that the joins leave out.
-      chain.conditions.append("CASE WHEN \(chain.conditions.joined(separator: " AND ")) THEN \(condition) ELSE 0 END")
-    } else {
-      chain.conditions.append(condition)
+      throw NotCompilable("the predicate of a SUBQUERY may fail for a member")
     }
+    chain.conditions.append(condition)
     chain.isCollection = true
     return .objects(chain)
   }
@@ -180,6 +179,7 @@ extension SQLExpressionCompiler {
   {
     let reached = try reach(collection, frame)
     if case .list(let members) = reached {
+      try checkMembers(members)
       let member: SQLFragment? =
         switch index {
         case .size: literal(.integer(Int64(members.count)))
@@ -265,17 +265,30 @@ extension SQLExpressionCompiler {
         }
         kind = joined
       }
+      try checkMembers(members)
+      // SQLite bounds the terms of a compound SELECT at 500.
+      guard members.count <= 400 else { throw NotCompilable("a list has more than 400 members") }
       let alias = counter.next()
-      let rows = members.map { "(\($0.sql))" }.joined(separator: ", ")
+      let rows = members.map { "SELECT \($0.sql) AS v" }.joined(separator: " UNION ALL ")
       return SQLValues(
-        tables: ["(VALUES \(rows)) AS \(alias)"], conditions: [],
-        member: SQLFragment(sql: "\(alias).column1", kind: kind, isColumn: true))
+        tables: ["(\(rows)) AS \(alias)"], conditions: [],
+        member: SQLFragment(sql: "\(alias).v", kind: kind, isColumn: true))
     case .value: throw NotCompilable("one value stands where a collection is wanted")
     }
   }
 
+  /// On instances all members are evaluated; SQL leaves out those it does not need.
+  private func checkMembers(_ members: [SQLFragment]) throws(NotCompilable) {
+    if members.contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
+      throw NotCompilable("a member of a list may fail")
+    }
+  }
+
   func count(_ reached: SQLReached) throws(NotCompilable) -> SQLFragment {
-    if case .list(let members) = reached { return literal(.integer(Int64(members.count))) }
+    if case .list(let members) = reached {
+      try checkMembers(members)
+      return literal(.integer(Int64(members.count)))
+    }
     let values = try values(of: reached)
     let inner = values.isDistinct ? "(\(values.select))" : values.from
     let condition = values.isDistinct ? "" : " WHERE \(values.condition)"

@@ -23,7 +23,7 @@ extension SQLExpressionCompiler {
     guard let last = conditions.last else { return SQLCondition(sql: isAnd ? "1" : "0", isTwoValued: true) }
     // What may fail is evaluated only if the parts before it ask for it, as on instances; SQLite's AND and OR do not promise
     // that.
-    if conditions.dropFirst().contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
+    if conditions.contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
       var sql = last.twoValued
       for condition in conditions.dropLast().reversed() {
         sql = "(CASE WHEN \(condition.sql) THEN \(isAnd ? sql : "1") ELSE \(isAnd ? "0" : sql) END)"
@@ -64,6 +64,10 @@ extension SQLExpressionCompiler {
       }
       let low = try ordered(.greaterOrEqual, fold(left, comparison), fold(bounds[0], comparison))
       let high = try ordered(.lessOrEqual, fold(left, comparison), fold(bounds[1], comparison))
+      if ExpressionFunctions.mayFail(low.sql + high.sql) {
+        // Both bounds are evaluated, as on instances.
+        return SQLCondition(sql: "(\(low.twoValued) & \(high.twoValued))", isTwoValued: true)
+      }
       return SQLCondition(sql: "(\(low.sql) AND \(high.sql))", isTwoValued: low.isTwoValued && high.isTwoValued)
     case .equal, .notEqual:
       let right = fold(try scalar(comparison.right, frame), comparison)
@@ -86,7 +90,8 @@ extension SQLExpressionCompiler {
         throw NotCompilable("the content is only carried: it can be compared with nil")
       }
       if one != other {
-        let both = "(\(left.sql) IS NULL AND \(right.sql) IS NULL)"
+        let sign = ExpressionFunctions.mayFail(left.sql + right.sql) ? "&" : "AND"
+        let both = "((\(left.sql) IS NULL) \(sign) (\(right.sql) IS NULL))"
         return SQLCondition(sql: isNegated ? "(NOT \(both))" : both, isTwoValued: true)
       }
     }
@@ -102,7 +107,7 @@ extension SQLExpressionCompiler {
     }
     var hasOrder = one == other && one != .null
     if case .object = one { hasOrder = false }
-    guard hasOrder else { return SQLCondition(sql: "0", isTwoValued: true) }
+    guard hasOrder else { return .never(after: [left, right]) }
     return SQLCondition(sql: "(\(left.sql) \(operation.rawValue) \(right.sql))", isTwoValued: false)
   }
 
@@ -113,7 +118,7 @@ extension SQLExpressionCompiler {
     let reached = try reach(comparison.right, frame)
     if case .value(let right) = reached {
       guard right.kind == .null else { throw NotCompilable("IN needs a collection") }
-      return SQLCondition(sql: "0", isTwoValued: true)
+      return .never(after: [value, right])
     }
     if case .list(let members) = reached {
       if value.kind.valueClass == .carried {
@@ -132,7 +137,7 @@ extension SQLExpressionCompiler {
       if !constants.isEmpty {
         tests.append("(\(value.sql) IS NOT NULL AND \(value.sql) IN (\(constants.joined(separator: ", "))))")
       }
-      guard !tests.isEmpty else { return SQLCondition(sql: "0", isTwoValued: true) }
+      guard !tests.isEmpty else { return .never(after: [value]) }
       return SQLCondition(sql: Self.any(tests), isTwoValued: true)
     }
     let values = try values(of: reached)
@@ -141,11 +146,16 @@ extension SQLExpressionCompiler {
       sql: "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(test.sql))", isTwoValued: true)
   }
 
-  /// OR as a balanced tree: SQLite bounds the depth of expressions at 1000, and lists may have 10,000 members.
+  /// OR as a balanced tree: SQLite bounds the depth of expressions at 1000, and lists may have 10,000 members. Where a
+  /// member may fail all are evaluated, as on instances.
   private static func any(_ tests: [String]) -> String {
-    if tests.count == 1 { return tests[0] }
-    let half = tests.count / 2
-    return "(\(any(Array(tests[..<half]))) OR \(any(Array(tests[half...]))))"
+    let sign = tests.contains(where: ExpressionFunctions.mayFail) ? "|" : "OR"
+    func joined(_ tests: ArraySlice<String>) -> String {
+      if tests.count == 1, let test = tests.first { return test }
+      let half = tests.startIndex + tests.count / 2
+      return "(\(joined(tests[..<half])) \(sign) \(joined(tests[half...])))"
+    }
+    return joined(tests[...])
   }
 
   // MARK: Text
@@ -166,7 +176,7 @@ extension SQLExpressionCompiler {
   private func text(
     _ comparison: Comparison, _ left: SQLFragment, _ right: SQLFragment, _ frame: Frame
   ) throws(NotCompilable) -> SQLCondition {
-    if left.kind == .null || right.kind == .null { return SQLCondition(sql: "0", isTwoValued: true) }
+    if left.kind == .null || right.kind == .null { return .never(after: [left, right]) }
     guard left.kind == .string, right.kind == .string else {
       throw NotCompilable("\(comparison.operation.rawValue) is used on a value that is no text")
     }
@@ -180,7 +190,7 @@ extension SQLExpressionCompiler {
     let pattern = fold(right, comparison)
     if case .string(let value)? = pattern.constant {
       // An empty pattern never matches.
-      if value.isEmpty { return SQLCondition(sql: "0", isTwoValued: true) }
+      if value.isEmpty { return .never(after: [text]) }
       if let sql = plain(comparison.operation, text, value) { return SQLCondition(sql: sql, isTwoValued: false) }
     }
     return SQLCondition(

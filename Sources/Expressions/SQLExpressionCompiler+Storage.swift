@@ -9,7 +9,7 @@ extension SQLExpressionCompiler {
   func stored(
     _ value: SQLFragment, as attribute: Attribute, _ frame: Frame
   ) throws(NotCompilable) -> String {
-    if value.kind == .null { return "NULL" }
+    if value.kind == .null { return value.sql }
     let wanted = kind(of: attribute)
     switch (value.kind, attribute.type) {
     case (.carried, _): throw NotCompilable("content that is only carried has no other form")

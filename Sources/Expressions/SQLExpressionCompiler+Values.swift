@@ -85,7 +85,7 @@ extension SQLExpressionCompiler {
   func arithmetic(
     _ operation: ArithmeticOperator, _ left: SQLFragment, _ right: SQLFragment, _ frame: Frame
   ) throws(NotCompilable) -> SQLFragment {
-    if left.kind == .null || right.kind == .null { return .null }
+    if left.kind == .null || right.kind == .null { return .null(after: left, right) }
     guard left.kind.valueClass == .number, right.kind.valueClass == .number else {
       throw NotCompilable("\(operation.rawValue) is used on a value that is no number")
     }
@@ -156,7 +156,7 @@ extension SQLExpressionCompiler {
     case .now: return SQLFragment(sql: Self.real(moment), kind: .date)
     case .count, .sum, .min, .max, .average:
       let reached = try reach(first, frame)
-      if case .value(let fragment) = reached, fragment.kind == .null { return .null }
+      if case .value(let fragment) = reached, fragment.kind == .null { return fragment }
       switch function {
       case .count: return try count(reached)
       case .sum: return try combined(.sum, try values(of: reached), frame)
@@ -167,14 +167,14 @@ extension SQLExpressionCompiler {
     case .modulus:
       guard arguments.count == 2 else { throw NotCompilable("modulus:by: takes two arguments") }
       let (left, right) = (try number(first, frame), try number(arguments[1], frame))
-      if left.kind == .null || right.kind == .null { return .null }
+      if left.kind == .null || right.kind == .null { return .null(after: left, right) }
       let kind: SQLKind =
         left.kind.range != nil && right.kind.range != nil
         ? .integer(.min ... .max) : left.kind == .number || right.kind == .number ? .number : .real
       return SQLFragment(sql: "\(ExpressionFunctions.modulus)(\(left.sql), \(right.sql)\(frame.site))", kind: kind)
     case .absolute, .ceiling, .floor, .truncate:
       let operand = try number(first, frame)
-      if operand.kind == .null { return .null }
+      if operand.kind == .null { return operand }
       if let range = operand.kind.range {
         if function != .absolute { return SQLFragment(sql: operand.sql, kind: .integer(range)) }
         if range.lowerBound > .min {
@@ -188,7 +188,7 @@ extension SQLExpressionCompiler {
       return SQLFragment(sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: kind)
     case .uppercase, .lowercase, .length:
       let operand = try scalar(first, frame)
-      if operand.kind == .null { return .null }
+      if operand.kind == .null { return operand }
       guard operand.kind == .string else {
         throw NotCompilable("\(function.rawValue) is used on a value that is no text")
       }
@@ -225,7 +225,7 @@ extension SQLExpressionCompiler {
 
   private func cast(_ operand: SQLFragment, to target: CastTarget, _ frame: Frame) throws(NotCompilable) -> SQLFragment
   {
-    if operand.kind == .null { return .null }
+    if operand.kind == .null { return operand }
     guard operand.kind != .decimal, target != .decimal else { throw NotCompilable("decimals are computed in decimal") }
     switch operand.kind {
     case .carried, .object: throw NotCompilable("CAST is used on content that is only carried, or on an object")

@@ -25,7 +25,10 @@ enum SQLKind: Hashable {
   case object(root: String)
 
   /// Values of different classes are never equal and have no order.
-  enum Class: Hashable { case null, number, text, data, uuid, carried, object(String) }
+  enum Class: Hashable {
+    case null, number, text, data, uuid, carried
+    case object(String)
+  }
 
   var valueClass: Class {
     switch self {
@@ -77,6 +80,25 @@ struct SQLFragment {
 
   /// As a double: dates may be integers in their columns.
   var real: String { kind == .real || kind == .float ? sql : "CAST(\(sql) AS REAL)" }
+}
+
+extension SQLFragment {
+  /// NULL, whatever the operands are; those that may fail are evaluated all the same, as on instances.
+  static func null(after operands: SQLFragment...) -> SQLFragment {
+    let failing = operands.filter { ExpressionFunctions.mayFail($0.sql) }
+    if failing.isEmpty { return .null }
+    return SQLFragment(sql: "nullif(\(SQLCondition.never(after: failing).sql), 0)", kind: .null)
+  }
+}
+
+extension SQLCondition {
+  /// 0, whatever the operands are; those that may fail are evaluated all the same. `&` has no short way out, unlike AND.
+  static func never(after operands: [SQLFragment]) -> SQLCondition {
+    let failing = operands.filter { ExpressionFunctions.mayFail($0.sql) }
+    if failing.isEmpty { return SQLCondition(sql: "0", isTwoValued: true) }
+    let tests = failing.map { " & (\($0.sql) IS NULL)" }.joined()
+    return SQLCondition(sql: "(0\(tests))", isTwoValued: true)
+  }
 }
 
 /// A condition.

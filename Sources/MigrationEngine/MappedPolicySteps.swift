@@ -19,9 +19,9 @@ package struct PolicyStepContext {
   package let layout: AssociationLayout
   /// `now()` of the hop.
   package let moment: Double
+  /// What is evaluated on objects; statements of policies add to it.
+  package let fallbacks: ExpressionFallbacks
   package let options: EngineOptions
-  /// What SQL cannot say of the hop's expressions; registered on the connection.
-  package var fallbacks = ExpressionFallbacks()
   /// To be called between batches with the rows that were written since the last call; throws `interrupted`.
   package let report: (Int64) throws -> Void
 }

@@ -155,6 +155,7 @@ package struct MigrationManager {
       if let mapped, !sourceSchema.isEmpty {
         try ExpressionFunctions.register(on: connection)
         try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, schemaName: sourceSchema)
+        try indexIntermediateSource()
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
@@ -166,6 +167,21 @@ package struct MigrationManager {
       } catch let error as SQLiteError {
         throw explained(error, subject: runner.subject)
       }
+    }
+  }
+
+  /// Indexes on what a store refers by. Staged stores between hops have none, because hops by inference read whole tables;
+  /// mapping models follow relationships. The store of a user is never touched: it has indexes of its own.
+  private func indexIntermediateSource() throws(SQLiteError) {
+    guard hop.index > 0, sourceSchema == Self.schemaName(ofHop: hop.index - 1) else { return }
+    let schema = SQLiteIdentifier.quoted(sourceSchema)
+    for (position, index) in hop.sourceSchema.indexes.enumerated() {
+      // Constraints and indexes of attributes are not what relationships are followed by.
+      guard !index.isUnique, index.columns.allSatisfy({ $0.suffix.isEmpty }) else { continue }
+      let columns = index.columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
+      try connection.execute(
+        "CREATE INDEX IF NOT EXISTS \(schema).\"HOPD_SOURCE_\(position)\" ON"
+          + " \(SQLiteIdentifier.quoted(index.table)) (\(columns))")
     }
   }
 

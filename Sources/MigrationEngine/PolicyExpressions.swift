@@ -31,8 +31,8 @@ struct PolicyExpressions {
     layout = context.layout
     moment = context.moment
     mapped = MappedExpressions(
-      hop: context.hop, sourceSchema: context.sourceSchema, moment: context.moment, fallbacks: context.fallbacks,
-      evaluatesOnInstances: context.options.evaluatesOnInstances)
+      hop: context.hop, sourceSchema: context.sourceSchema, moment: context.moment,
+      fallbacks: context.fallbacks, evaluatesOnInstances: context.options.evaluatesOnInstances)
     associations = AssociationSQL(
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
   }

@@ -57,7 +57,7 @@ final class PolicyProcess {
     let theirs = pipes.theirs
     Task(executorPreference: ProcessThread.shared) {
       do {
-        let result = try await Subprocess.run(
+        _ = try await Subprocess.run(
           configuration,
           input: .fileDescriptor(FileDescriptor(rawValue: theirs.input), closeAfterSpawningProcess: true),
           output: .fileDescriptor(FileDescriptor(rawValue: theirs.output), closeAfterSpawningProcess: true),
@@ -65,10 +65,6 @@ final class PolicyProcess {
         ) { execution in
           state.started(execution.processIdentifier)
           await state.release()
-        }
-        switch result.terminationStatus {
-        case .exited(let code): state.ended(.exit(code))
-        case .signaled(let signal): state.ended(.signal(signal))
         }
       } catch {
         state.failed(error)
@@ -105,18 +101,33 @@ final class PolicyProcess {
     closeInput()
     hasEnded(within: waiting)
     kill(-number, SIGKILL)
-    state.letGo()
-    let result = state.waitForEnd(seconds: 10)
+    hasEnded(within: .seconds(10))
+    var status: Int32 = 0
+    var signal: Int32 = 0
+    let isKnown = clinux_peek_end(number, &status, &signal) == 1
+    let result: End = !isKnown ? .unknown : signal != 0 ? .signal(signal) : .exit(status)
     end = result
+    // The library reaps it now, on its own thread; what it does after that may have to wait for Swift's pool, so its return
+    // is not waited for.
+    state.letGo()
+    for _ in 0..<10_000 where clinux_peek_end(number, &status, &signal) >= 0 { usleep(1000) }
     return result
   }
 
   /// Has it ended, or does it within this time?
   @discardableResult
   func hasEnded(within time: Duration) -> Bool {
-    guard descriptor >= 0, end == nil else { return end != nil }
-    var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return poll(&waited, 1, Int32(clamping: time.milliseconds)) > 0
+    let clock = ContinuousClock()
+    let deadline = clock.now.advanced(by: time)
+    var status: Int32 = 0
+    var signal: Int32 = 0
+    while end == nil, clinux_peek_end(number, &status, &signal) == 0 {
+      let left = clock.now.duration(to: deadline)
+      guard left > .zero else { return false }
+      var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      poll(&waited, 1, Int32(clamping: min(left, descriptor >= 0 ? left : .milliseconds(10)).milliseconds))
+    }
+    return true
   }
 
   deinit {
@@ -183,14 +194,12 @@ private final class ProcessState: Sendable {
 
   private struct Facts {
     var start: Start?
-    var end: PolicyProcess.End = .unknown
     var isReleased = false
     var waiting: CheckedContinuation<Void, Never>?
   }
 
   private let facts = Mutex(Facts())
   private let start = DispatchSemaphore(value: 0)
-  private let end = DispatchSemaphore(value: 0)
 
   // Called by the task.
 
@@ -206,12 +215,6 @@ private final class ProcessState: Sendable {
       if facts.start == nil { facts.start = .failed(error) }
     }
     start.signal()
-    end.signal()
-  }
-
-  func ended(_ how: PolicyProcess.End) {
-    facts.withLock { $0.end = how }
-    end.signal()
   }
 
   func release() async {
@@ -242,11 +245,6 @@ private final class ProcessState: Sendable {
       return facts.waiting
     }
     waiting?.resume()
-  }
-
-  func waitForEnd(seconds: Int) -> PolicyProcess.End {
-    _ = end.wait(timeout: .now() + .seconds(seconds))
-    return facts.withLock { $0.end }
   }
 }
 

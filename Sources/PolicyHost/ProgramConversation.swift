@@ -140,11 +140,13 @@ final class ProgramConversation: PolicyConversation {
     guard byItself else { return fail(.policyProgramFailed, "closed its standard output in \(hook)") }
     switch exchange.process.finish(waiting: .zero) {
     case .exit(127), .exit(126):
-      return fail(.policyProgramFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
+      return fail(
+        .policyProgramFailed, "could not run its interpreter", hint: "try its command by hand: \(commandLine)")
     case .exit(let code): return fail(.policyProgramFailed, "ended in \(hook) with exit status \(code)")
     case .signal(SIGKILL):
       return fail(
-        .policyProgramFailed, "was killed in \(hook)", hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
+        .policyProgramFailed, "was killed in \(hook)",
+        hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
       )
     case .signal(let signal):
       return fail(

@@ -15,7 +15,7 @@ import SystemPackage
 import Testing
 
 @Suite struct RandomMappedHopTests {
-  private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 40
+  private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 
   private enum Way: CaseIterable { case whole, tinyChunks, interrupted, instances }
@@ -45,7 +45,7 @@ import Testing
     guard !world.mappings.isEmpty, layout.unsupported.isEmpty, target.unsupported.isEmpty else { return }
     let workshop = try Workshop()
     let location = StoreLocation(database: workshop.folder.appending("source.sqlite"))
-    try FreshStore(schema: layout, uuid: FreshStore.uuid(seed: seed)).make(at: location.database, rows: 90, seed: seed)
+    try FreshStore(schema: layout, uuid: FreshStore.uuid(seed: seed)).make(at: location.database, rows: 70, seed: seed)
     try number(location, layout)
     let oracle = MappedOracle(
       source: source, destination: destination, hop: world.hop, objects: try dump(location, model: source))
@@ -99,13 +99,14 @@ import Testing
       throw HopdError(.inputOutput, "no file")
     }
     var options = EngineOptions()
-    if way == .tinyChunks || way == .interrupted { options.chunkRowsMax = 7 }
+    if way == .tinyChunks || way == .interrupted { options.chunkRowsMax = 11 }
     options.evaluatesOnInstances = way == .instances
     let identity = Checkpoint.Identity(plan: "p", source: "s", boot: "b")
     for _ in 0..<5000 {
-      let connection = try Connection(path: location.database, access: .readOnly)
+      let connection = try Connection(path: ":memory:", access: .memory)
+      try connection.attach(location.database, as: "source")
       let manager = MigrationManager(
-        connection: connection, hop: hop, sourceSchema: "main", isFinal: true, identity: identity, options: options)
+        connection: connection, hop: hop, sourceSchema: "source", isFinal: true, identity: identity, options: options)
       do {
         // Every chunk that is committed ends a run.
         let result = try manager.run(into: staged) { progress in way != .interrupted || progress.chunkRows == -1 }

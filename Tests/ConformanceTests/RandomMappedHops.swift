@@ -5,6 +5,7 @@
 import Expressions
 import ManagedObjectModel
 import MappingModel
+import SystemPackage
 
 /// One random hop.
 struct RandomMappedHop {
@@ -23,7 +24,7 @@ struct RandomMappedHop {
         Attribute(name: "code", type: .string, isOptional: true),
       ]
     }
-    for _ in 0..<Int.random(in: 2...5, using: &dice) { relate(&sourceEntities) }
+    for _ in 0..<Int.random(in: 2...5, using: &dice) { relate() }
     destinationEntities = tree("D") {
       [
         Attribute(name: "via", type: .integer64, isOptional: true),
@@ -65,7 +66,9 @@ struct RandomMappedHop {
     return entities
   }
 
-  private mutating func relate(_ entities: inout [Entity]) {
+  private mutating func relate() {
+    var entities = sourceEntities
+    defer { sourceEntities = entities }
     guard let left = entities.indices.randomElement(using: &dice),
       let right = entities.indices.randomElement(using: &dice)
     else { return }
@@ -177,22 +180,25 @@ struct RandomMappedHop {
     let others = mappings.filter { isKind($0.source ?? "", of: before.destinationEntityName, in: source) }
     guard let other = others.randomElement(using: &dice), let target = other.destination else { return }
     let model = destination
-    func above(_ name: String) -> String {
-      model.entity(named: name).flatMap { model.lineage(of: $0).randomElement(using: &dice)?.name } ?? name
+    var ends: [String] = []
+    for name in [to, target] {
+      ends.append(model.entity(named: name).flatMap { model.lineage(of: $0).randomElement(using: &dice)?.name } ?? name)
     }
-    guard let left = destinationEntities.firstIndex(where: { $0.name == above(to) }),
-      let right = destinationEntities.firstIndex(where: { $0.name == above(target) })
+    guard let left = destinationEntities.firstIndex(where: { $0.name == ends.first }),
+      let right = destinationEntities.firstIndex(where: { $0.name == ends.last })
     else { return }
     let inverse = source.inverse(of: before)?.relationship
-    let isAlike = dice.chance(75)
+    let isAlike = dice.chance(88)
+    var entities = destinationEntities
     guard
       let names = add(
-        to: &destinationEntities, left, right, isTwoWay: isAlike ? inverse != nil : dice.chance(70),
+        to: &entities, left, right, isTwoWay: isAlike ? inverse != nil : dice.chance(70),
         isToMany: isAlike ? before.isToMany : dice.chance(50),
         isInverseToMany: isAlike ? inverse?.isToMany ?? false : dice.chance(50),
         isOrdered: isAlike ? before.isOrdered : dice.chance(40),
         isInverseOrdered: isAlike ? inverse?.isOrdered ?? false : dice.chance(40))
     else { return }
+    destinationEntities = entities
     let isPolymorphic = dice.chance(40)
     setAll(names.0, from: before, isPolymorphic: isPolymorphic)
     if let name = names.1, dice.chance(70) {
@@ -236,9 +242,8 @@ struct RandomMappedHop {
       guard let other = grouped.randomElement(using: &dice) else { break }
       return .grouped(mapping: other.name, keys: [key("code")])
     case 4:
-      return .matching(
-        entity: relationship.destinationEntityName, attribute: dice.chance(70) ? "uid" : "code",
-        key: dice.chance(70) ? key("uid") : key("code"))
+      let attribute = dice.chance(70) ? "uid" : "code"
+      return .matching(entity: relationship.destinationEntityName, attribute: attribute, key: key(attribute))
     case 5: return path(for: relationship, entity: entity, fitting: fitting)
     default: break
     }

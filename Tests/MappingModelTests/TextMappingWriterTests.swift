@@ -53,7 +53,7 @@ import Testing
     let relationshipValues: [PropertyValue?] = [
       nil, .expression(.destinationInstances(.sourceRelationship("user"), objects)),
       .expression(.destinationInstances(.entityMapping("UserToUser"), objects)),
-      .expression(.destinationInstances(.sourceRelationship("other"), objects)), .expression(.constant(.null)),
+      .expression(.destinationInstances(.sourceRelationship("tags"), objects)), .expression(.constant(.null)),
       .matching(entity: "User", attribute: "name", key: Self.ofSource("authorName")),
       .grouped(mapping: "People", keys: [Self.ofSource("authorName")]),
     ]
@@ -143,12 +143,17 @@ import Testing
   }
 
   @Test func whatTextCannotSayIsRefusedByName() {
-    for value in [ConstantValue.data([1, 2]), .uuid(Array(repeating: 7, count: 16))] {
-      let mapping = mapping(.each, title: .expression(.constant(value)), user: nil)
+    for value in [PropertyListValue.data([1, 2]), .date(3), .array([.real(.infinity)])] {
+      let mapping = ExplicitMapping(
+        name: "m", path: "/m.cdm", sourceVersion: source.name, destinationVersion: destination.name,
+        entityMappings: [
+          ExplicitEntityMapping(
+            name: "Tags", type: .custom, source: "Tag", destination: "Tag", policy: "P", userInfo: ["key": value])
+        ])
       let error = #expect(throws: HopdError.self) {
         _ = try mapping.text(source: source, destination: destination)
       }
-      #expect(error?.reasons.map(\.place.property) == ["title"])
+      #expect(error?.reasons.map(\.place.entity) == ["Tags"])
     }
   }
 }

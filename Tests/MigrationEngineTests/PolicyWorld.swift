@@ -256,9 +256,10 @@ final class PolicyWorld {
     if !FileManager.default.fileExists(atPath: stagedPath.string) {
       try Data().write(to: URL(filePath: stagedPath.string))
     }
-    let connection = try Connection(path: sourcePath, access: .readOnly)
+    let connection = try Connection(path: "unused", access: .memory)
+    try connection.attachUnchanged(sourcePath, as: "store", access: .immutable)
     let manager = MigrationManager(
-      connection: connection, hop: hop, sourceSchema: "main", isFinal: isFinal,
+      connection: connection, hop: hop, sourceSchema: "store", isFinal: isFinal,
       identity: Checkpoint.Identity(plan: "plan", source: "source", boot: "boot"), options: options,
       external: ExternalDataDirectory(of: StoreLocation(database: sourcePath)), policies: policies,
       note: { [unowned self] in notes.append($0) })

@@ -107,7 +107,10 @@ extension PolicyIntroduction {
       destinationEntities: [
         entity(
           "Book",
-          ["title": text(), "fileURL": text("Transformable"), "authors": toMany("Author"), "files": toMany("File")]),
+          [
+            "title": text(), "fileURL": text("Transformable"), "authors": toMany("Author"), "files": toMany("File"),
+            "author": toOne("Author"),
+          ]),
         entity("Author", ["name": text(), "books": toMany("Book")]),
         entity("File", ["fileURL": text("Transformable"), "book": toOne("Book"), "user": toOne("User")]),
         entity("User", ["userId": text("Integer 32")]),

@@ -81,4 +81,8 @@ ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length)
 /// 0, or -1 with errno.
 int clinux_limit_process(pid_t process, uint64_t data_bytes);
 
+/// How a child ended, without reaping it (siginfo_t's fields are macros): 1 with its exit status or its signal, 0 while it
+/// runs, -1 with errno (ECHILD: reaped).
+int clinux_peek_end(pid_t process, int *status, int *signal);
+
 #endif

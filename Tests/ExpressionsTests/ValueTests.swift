@@ -1,0 +1,210 @@
+// The values themselves: decimals, sums, casts, folding, patterns, and how a failing row is told.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import Expressions
+
+@Suite struct DecimalNumberTests {
+  private func decimal(_ text: String) throws -> DecimalNumber { try #require(DecimalNumber(text)) }
+
+  @Test func computesInDecimal() throws {
+    #expect(try decimal("0.1").adding(decimal("0.2"))?.description == "0.3")
+    #expect(try decimal("1").divided(by: decimal("3"))?.description == "0." + String(repeating: "3", count: 38))
+    #expect(try decimal("2").divided(by: decimal("3"))?.description == "0." + String(repeating: "6", count: 37) + "7")
+    #expect(try decimal("-1.5").multiplied(by: decimal("1e3"))?.description == "-1500")
+    #expect(try decimal("-1.5").floor?.description == "-2")
+    #expect(try decimal("-1.5").ceiling?.description == "-1")
+    #expect(DecimalNumber(Int64.min).description == "-9223372036854775808")
+    #expect(DecimalNumber(Int64.min).integer == .min)
+    #expect(try decimal("1e100").multiplied(by: decimal("1e100")) == nil)
+  }
+
+  @Test(arguments: ["", "+", ".", "1.2.3", "12abc", " 1", "1e", "0x10", "inf", "1e99999999"])
+  func refusesOtherText(_ text: String) { #expect(DecimalNumber(text) == nil) }
+
+  @Test func agreesWithIntegers() throws {
+    var dice = Dice(seed: 5)
+    for _ in 0..<2000 {
+      let (one, other) = (Int64(dice.below(2_000_001)) - 1_000_000, Int64(dice.below(2_000_001)) - 1_000_000)
+      let (left, right) = (DecimalNumber(one), DecimalNumber(other))
+      #expect(left.adding(right)?.integer == one + other)
+      #expect(left.subtracting(right)?.integer == one - other)
+      #expect(left.multiplied(by: right)?.integer == one * other)
+      #expect(left.order(right) == (one < other ? -1 : one == other ? 0 : 1))
+      if other != 0, let quotient = left.divided(by: right) {
+        #expect(quotient.truncated.integer == one / other)
+        #expect(abs(quotient.double - Double(one) / Double(other)) <= 1e-9)
+      }
+    }
+  }
+}
+
+@Suite struct ValueSumTests {
+  @Test func doesNotDependOnOrder() throws {
+    var dice = Dice(seed: 6)
+    for _ in 0..<200 {
+      var terms = (0..<20).map { _ in
+        ExpressionValue.double(dice.pick([1e16, 1, -1e16, 0.1, 3e-9, -0.3, 1e300, -1e300]))
+      }
+      terms += [.integer(Int64(dice.below(1000))), .null]
+      var results: Set<UInt64> = []
+      for _ in 0..<10 {
+        terms.shuffle(using: &dice)
+        var sum = ValueSum()
+        for term in terms { try sum.add(term) }
+        guard case .double(let total) = try sum.sum() else {
+          Issue.record("no double")
+          return
+        }
+        results.insert(total.bitPattern)
+      }
+      #expect(results.count == 1)
+    }
+  }
+
+  @Test func passesTheLimitsAndComesBack() throws {
+    var sum = ValueSum()
+    for term: Int64 in [.max, .max, -.max, -5] { try sum.add(.integer(term)) }
+    #expect(try sum.sum() == .integer(.max - 5))
+    try sum.add(.integer(6))
+    #expect(throws: HopdError.self) { try sum.sum() }
+  }
+}
+
+@Suite struct ValueCastTests {
+  @Test(arguments: [
+    (ExpressionValue.double(2), "2"), (.double(0.1), "0.1"), (.double(-0.0), "0"),
+    (.integer(.min), "-9223372036854775808"),
+    (.boolean(true), "1"), (.double(1e300), "1e+300"),
+  ]) func writesShortestText(_ value: ExpressionValue, _ text: String) throws {
+    #expect(try ValueCast.apply(.string, to: value) == .string(text))
+  }
+
+  @Test(arguments: ["", "x", "12abc", " 1", "1 ", "0x1", "inf", "nan", "1e", "--1", "9223372036854775808", "1e400"])
+  func refusesWhatIsNoNumber(_ text: String) {
+    #expect(throws: HopdError.self) { try ValueCast.apply(.number, to: .string(text)) }
+  }
+
+  @Test func integersFitOrFail() throws {
+    #expect(try ValueCast.apply(.integer16, to: .string("-32768")) == .integer(-32768))
+    #expect(throws: HopdError.self) { try ValueCast.apply(.integer16, to: .integer(32768)) }
+    #expect(throws: HopdError.self) { try ValueCast.apply(.integer64, to: .double(1.5)) }
+    #expect(throws: HopdError.self) { try ValueCast.apply(.integer64, to: .double(0x1p63)) }
+    #expect(try ValueCast.apply(.integer64, to: .double(-0x1p63)) == .integer(.min))
+  }
+}
+
+@Suite struct TextFoldingTests {
+  @Test(arguments: [
+    ("ÄÖÜ", "äöü", true, false), ("ſ", "S", true, false), ("Σας", "σασ", true, false), ("ẞ", "ß", true, false),
+    ("é", "e\u{301}", false, true), ("Å", "a", true, true), ("ﬁ", "ﬁ", true, true), ("Ǖ", "U", false, true),
+    ("한", "한", true, true), ("İ", "I", false, true),
+  ]) func foldsAlike(_ left: String, _ right: String, _ isCase: Bool, _ isMarks: Bool) {
+    func fold(_ text: String) -> [UInt8] {
+      Array(TextFolding.fold(text, ignoringCase: isCase, ignoringDiacritics: isMarks).utf8)
+    }
+    #expect(fold(left) == fold(right))
+  }
+
+  @Test func keepsApartWhatIsDifferent() {
+    #expect(TextFolding.fold("ß", ignoringCase: true, ignoringDiacritics: true) == "ß")
+    #expect(TextFolding.fold("ä", ignoringCase: true, ignoringDiacritics: false) == "ä")
+    #expect(TextFolding.fold("日本", ignoringCase: true, ignoringDiacritics: true) == "日本")
+  }
+
+  /// Where upper- and lower-case forms are single characters, the two forms fold to one.
+  @Test func foldsEveryPairOfCases() {
+    for value in UInt32(0)...0x1_ffff {
+      guard let scalar = Unicode.Scalar(value) else { continue }
+      let lower = scalar.properties.lowercaseMapping.unicodeScalars
+      // Characters that newer versions of Unicode gave another case are not in the table.
+      guard lower.count == 1, let other = lower.first, other != scalar,
+        (scalar.properties.age.map { $0.major <= 14 }) ?? false, value != 0x130
+      else { continue }
+      #expect(TextFolding.foldedCase(scalar) == TextFolding.foldedCase(other), "U+\(String(value, radix: 16))")
+    }
+  }
+}
+
+@Suite struct RegularPatternTests {
+  @Test(arguments: [
+    ("a+b", "aab", true), ("a+b", "aabc", false), ("(ab|c)*d?", "abcab", true), ("[^x-z]{2,3}", "ab", true),
+    ("[^x-z]{2,3}", "a", false), ("\\d{3}-\\d{4}", "555-1234", true), ("^abc$", "abc", true), ("a.c", "a\nc", false),
+    ("\\w+@\\w+\\.com", "me@here.com", true), ("[\\w.]+", "a.b", true), ("(a*)*", "aaaa", true), ("", "", true),
+    ("\\u00e4", "ä", true), ("[]a]+", "a]", true), ("a{0}", "", true), ("\\bab\\b", "ab", true), ("x*?", "xx", true),
+  ]) func matchesWholeTexts(_ pattern: String, _ text: String, _ expected: Bool) throws {
+    #expect(try RegularPattern(pattern).matches(text) == expected)
+  }
+
+  @Test(arguments: [
+    "(", ")", "[", "a**", "a++", "(?<=a)b", "(?i)a", "\\p{L}", "a{2", "a{3,2}", "*a", "[[:alpha:]]", "\\", "\\1",
+    "a{5000}",
+    "((a{1000}){1000})", "[z-a]",
+  ]) func refusesByName(_ pattern: String) {
+    #expect(throws: HopdError.self) { try RegularPattern(pattern) }
+  }
+
+  /// What keeps a backtracking matcher busy for ages takes a step per character and instruction here.
+  @Test func neverExplodes() throws {
+    let text = String(repeating: "a", count: 5000) + "!"
+    #expect(try !RegularPattern("(a+)+b").matches(text))
+    #expect(try !RegularPattern("(a|a)*b").matches(text))
+    #expect(try !RegularPattern("((a*)*)*b").matches(text))
+    _ = try RegularPattern("((((){1000}){1000}){1000}){1000}").matches("a")
+  }
+
+  @Test func ignoresCase() throws {
+    #expect(try RegularPattern("[A-Z]ÄB", ignoringCase: true).matches("qäb"))
+    #expect(try !RegularPattern("[^a]", ignoringCase: true).matches("A"))
+  }
+}
+
+@Suite struct RowErrorTests {
+  /// A user reads which row of which entity fails for which property, and no value.
+  @Test(arguments: [false, true]) func namesTheRow(_ forced: Bool) throws {
+    let world = try ExpressionWorld(seed: 9)
+    try world.connection.execute(
+      "UPDATE store.ZPERSON SET ZAGE = 0 WHERE Z_PK = 2; UPDATE store.ZPERSON SET ZAGE = 4 WHERE Z_PK <> 2")
+    let node = ExpressionNode.arithmetic(
+      .divide, .constant(.integer(4711)), .keyPath(.variable("source"), [.key("age")]))
+    let fallbacks = ExpressionFallbacks()
+    let compiler = SQLExpressionCompiler(
+      scope: ExpressionScope(model: world.model, sourceEntity: "Person", place: .attribute), schema: world.schema,
+      schemaName: "store", moment: 0, fallbacks: fallbacks, evaluatesOnInstances: forced)
+    let sql = try compiler.value(
+      node, row: SQLRow(alias: "s", entity: "Person"), storedAs: Attribute(name: "share", type: .integer64))
+    try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+    #expect(fallbacks.isEmpty == !forced)
+    #expect(throws: SQLiteError.self) {
+      try world.connection.rows("SELECT \(sql) FROM store.ZPERSON AS s ORDER BY s.Z_PK") { $0.value(at: 0) }
+    }
+    let error = try #require(world.connection.takeFunctionFailure() as? HopdError)
+    #expect(error.code == .divisionByZero)
+    #expect(error.place == Place(entity: "Person", property: "share", row: 2))
+    #expect(!"\(error)".contains("4711"))
+  }
+
+  /// Content that is only carried stays what it is in the column.
+  @Test func carriesContent() throws {
+    let world = try ExpressionWorld(seed: 10)
+    try world.connection.execute("UPDATE store.ZITEM SET ZPICTURE = X'01AABB', ZSHAPE = X'FF', ZBYTES = X'02CC'")
+    let compiler = SQLExpressionCompiler(
+      scope: ExpressionScope(model: world.model, sourceEntity: "Item", place: .attribute), schema: world.schema,
+      schemaName: "store", moment: 0)
+    func stored(_ name: String, _ type: AttributeType, isExternal: Bool) throws -> SQLiteValue? {
+      let attribute = Attribute(name: "to", type: type, allowsExternalStorage: isExternal)
+      let sql = try compiler.value(
+        .keyPath(.variable("source"), [.key(name)]), row: SQLRow(alias: "s", entity: "Item"), storedAs: attribute)
+      return try world.connection.value("SELECT \(sql) FROM store.ZITEM AS s LIMIT 1")
+    }
+    try world.connection.registerFailingFunction("hopd_external_content", argumentCount: 1) { $0[0] }
+    #expect(try stored("picture", .binary, isExternal: true) == .blob([1, 0xaa, 0xbb]))
+    #expect(try stored("picture", .binary, isExternal: false) == .blob([0xaa, 0xbb]))
+    #expect(try stored("bytes", .binary, isExternal: true) == .blob([1, 2, 0xcc]))
+    #expect(try stored("shape", .transformable, isExternal: false) == .blob([0xff]))
+  }
+}

@@ -1,0 +1,134 @@
+import Diagnostics
+import Glibc
+import MigrationPolicy
+import SystemPackage
+import Testing
+
+@testable import PolicyHost
+
+/// The code blocks of docs/POLICIES.md: the programs run, the messages are messages.
+@Suite struct PolicyPageTests {
+  /// Blocks of the page by the word behind their opening fence.
+  private static func blocks(_ kind: String) throws -> [String] {
+    let file = try #require(fopen(Programs.root.appending("docs/POLICIES.md").string, "r"))
+    defer { fclose(file) }
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    let page = String(decoding: buffer[..<fread(&buffer, 1, buffer.count, file)], as: UTF8.self)
+    var blocks: [String] = []
+    var current: String?
+    for line in page.split(separator: "\n", omittingEmptySubsequences: false) {
+      if let block = current {
+        if line == "```" { blocks.append(block) }
+        current = line == "```" ? nil : block + line + "\n"
+      } else if line == "```\(kind)" {
+        current = ""
+      }
+    }
+    return blocks
+  }
+
+  private func folder() throws -> FilePath {
+    var template = Array("/tmp/hopd-policy-page.XXXXXX".utf8CString)
+    try #require(mkdtemp(&template) != nil)
+    return FilePath(String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self))
+  }
+
+  private func write(_ text: String, to path: FilePath) throws {
+    let file = try #require(fopen(path.string, "w"))
+    fputs(text, file)
+    fclose(file)
+  }
+
+  /// Two books of Kafka, one of nobody, one of Gombrowicz: what the page promises.
+  private func check(_ command: [String]) throws {
+    func id(_ entity: String, _ key: Int64, _ side: PolicyObjectID.Side = .destination) -> PolicyObjectID {
+      PolicyObjectID(side: side, entity: entity, key: key)
+    }
+    let engine = FakeEngine()
+    engine.keys = PolicyKeys(next: ["Book": 5, "Author": 1])
+    let names: [PolicyValue] = ["Franz Kafka", .null, "Witold Gombrowicz", "Franz Kafka"]
+    let instances = names.enumerated().map { index, name in
+      PolicySourceInstance(
+        source: PolicyObject(id: id("Book", Int64(index) + 1, .source), values: ["title": "t", "authorName": name]),
+        standard: PolicyObject(id: id("Book", Int64(index) + 1), values: ["title": "t"]))
+    }
+    let programs = PolicyPrograms(["BookToBookPolicy": PolicyBinding(command: command)])
+    let conversation = try programs.open(.books(policy: "Library.BookToBookPolicy"))
+    defer { conversation.close() }
+    // In two calls, so that the second finds the author of the first in the table.
+    for call in [
+      PolicyCall.begin, .createDestinationInstances(Array(instances[..<2])),
+      .createDestinationInstances(Array(instances[2...])),
+      .endInstanceCreation, .end,
+    ] { try engine.run(conversation, call) }
+    let authors = (1...4).map { engine.destination[id("Book", $0)]?["author"] }
+    #expect(authors == [.object(id("Author", 1)), nil, .object(id("Author", 2)), .object(id("Author", 1))])
+    #expect(engine.destination[id("Author", 1)] == ["name": "Franz Kafka"])
+    #expect(engine.destination.count == 6 && engine.associations.count == 4)
+  }
+
+  @Test func thePythonPolicyOfThePageRuns() throws {
+    let block = try #require(try Self.blocks("python").first)
+    let folder = try folder()
+    defer {
+      unlink(folder.appending("policy.py").string)
+      rmdir(folder.string)
+    }
+    let path = Programs.root.appending("python").string
+    try write("import sys\nsys.path.insert(0, '\(path)')\n" + block, to: folder.appending("policy.py"))
+    try check([try #require(Programs.python), folder.appending("policy.py").string])
+  }
+
+  private static let compiler = ["/usr/bin/swiftc"].first { access($0, X_OK) == 0 } ?? searched("swiftc")
+
+  private static func searched(_ name: String) -> String? {
+    guard let path = getenv("PATH") else { return nil }
+    return String(cString: path).split(separator: ":").map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 }
+  }
+
+  /// Compiled against the library that lies beside the tests.
+  @Test(.enabled(if: PolicyPageTests.compiler != nil, "no swiftc in PATH"))
+  func theSwiftPolicyOfThePageRuns() throws {
+    let block = try #require(try Self.blocks("swift").first)
+    let folder = try folder()
+    let build = FilePath(try Programs.swiftExample()[0]).removingLastComponent()
+    defer {
+      for name in ["main.swift", "policy", "log"] { unlink(folder.appending(name).string) }
+      rmdir(folder.string)
+    }
+    try write(block, to: folder.appending("main.swift"))
+    let script =
+      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I '\(build.string)/Modules' main.swift "
+      + "'\(build.string)'/MigrationPolicy.build/*.o -o policy > log 2>&1"
+    try #require(system(script) == 0, "the Swift code of the page does not compile: see \(script)")
+    try check([folder.appending("policy").string])
+  }
+
+  /// Every message of the page is one, and a conversation told there is a conversation: what the program sends is read as the
+  /// engine reads it during the call before.
+  @Test func theMessagesOfThePageAreMessages() throws {
+    var counts = (engine: 0, program: 0)
+    for block in try Self.blocks("messages") {
+      var call: PolicyCall?
+      for line in block.split(separator: "\n") {
+        let json = Array(line.dropFirst(2).utf8)
+        switch line.first {
+        case "→":
+          let message = try PolicyWire.decodeEngine(json)
+          if case .call(let made, _) = message { call = made }
+          let again = try #require(PolicyWire.encode(message))
+          #expect(try PolicyWire.decodeEngine(Array(again.dropFirst(4))) == message)
+          counts.engine += 1
+        case "←":
+          let message = try PolicyWire.decodeProgram(json, during: call)
+          if case .reply(.done(let operations)) = message, case .createDestinationInstances = call {
+            #expect(operations.count == 6)
+          }
+          counts.program += 1
+        default: Issue.record("a line that is no message: \(line.prefix(40))")
+        }
+      }
+    }
+    #expect(counts.engine >= 14 && counts.program >= 14)
+  }
+}
