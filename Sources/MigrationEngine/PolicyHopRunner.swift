@@ -41,7 +41,9 @@ package final class PolicyHopRunner: PolicyStepRunner {
       throw HopdError(
         .internalError, "a policy step names no mapping with a policy", at: Place(hop: context.hop.title))
     }
+    // Between two steps the hop's own statements may have written.
     work.links.forgetOrders()
+    try work.keys.refresh()
     switch step.pass {
     case .createInstances: try createInstances(session, work, context)
     case .createRelationships: try createRelationships(session, work, context)

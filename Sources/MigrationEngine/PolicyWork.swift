@@ -49,9 +49,17 @@ final class PolicyWork {
     try memory.create()
     // What predicates of policies compile to may call them.
     try ExpressionFunctions.register(on: connection)
+    // Expanding mappings have chosen their keys by now, behind all ranges, though their rows may come later.
+    var last = context.layout.reservedKeys
+    for lane in context.layout.lanes {
+      guard case .expanded = lane.kind else { continue }
+      let highest = try connection.integer(
+        "SELECT max(destination) FROM \(destination.qualified(AssociationLayout.expandedTable(lane.index)))")
+      last[lane.destinationTable] = max(last[lane.destinationTable] ?? 0, highest ?? 0)
+    }
     keys = PolicyKeyCounters(side: destination, connection: connection) { root in
-      let last = hop.destinationSchema.table(of: root).flatMap { context.layout.reservedKeys[$0.name] } ?? 0
-      return last == .max ? .max : last + 1
+      let taken = hop.destinationSchema.table(of: root).flatMap { last[$0.name] } ?? 0
+      return taken == .max ? .max : taken + 1
     }
     links = PolicyLinkWriter(side: destination, connection: connection, indexes: indexes)
     associations = PolicyAssociations(
