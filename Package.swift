@@ -335,6 +335,8 @@ if Context.environment["HOPD_FUZZ"] != nil {
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
     fuzzer("FuzzExpression", ["Expressions", "ManagedObjectModel"]),
     fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
+    fuzzer("FuzzMappingArchive", ["ManagedObjectModel", "MappingModel", systemPackage]),
+    fuzzer("FuzzMappingSource", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),
     fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),

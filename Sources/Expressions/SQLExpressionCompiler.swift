@@ -104,16 +104,18 @@ package struct SQLExpressionCompiler {
 
   /// A condition that is 1 or 0, never NULL.
   package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
-    try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
-      try guarded(self.predicate(predicate, frame(row, property: nil)).twoValued, row)
+    let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
+      try self.predicate(predicate, frame(row, property: nil)).twoValued
     }
+    return guarded(sql, row)
   }
 
   /// A condition for WHERE, where NULL means the same as 0; indexes can serve it.
   package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
-    try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
-      try guarded(self.predicate(predicate, frame(row, property: nil)).sql, row)
+    let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
+      try self.predicate(predicate, frame(row, property: nil)).sql
     }
+    return guarded(sql, row)
   }
 
   /// The objects that an expression reaches.

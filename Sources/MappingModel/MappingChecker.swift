@@ -172,11 +172,12 @@ package struct MappingChecker {
       let checker = ExpressionChecker(scope(.attribute, mapping))
       attempt(place) { () throws(HopdError) in try checker.check(node, for: attribute) }
     case (.expression(let node), .relationship(let relationship)):
-      let checker = ExpressionChecker(scope(.relationship, mapping))
-      attempt(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
       if case .destinationInstances(.entityMapping(let name), _) = node {
         checkLookup(of: name, for: relationship, place)
+        if byName[name] == nil { return }
       }
+      let checker = ExpressionChecker(scope(.relationship, mapping))
+      attempt(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
     case (.grouped(let name, let keys), .relationship(let relationship)):
       let checker = ExpressionChecker(scope(.key, mapping))
       for key in keys { attempt(place) { () throws(HopdError) in try checker.checkKey(key) } }

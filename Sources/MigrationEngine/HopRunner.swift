@@ -278,7 +278,7 @@ struct HopRunner {
     let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
     let context = PolicyStepContext(
       connection: connection, hop: hop, sourceSchema: program.source, destinationSchema: program.destination,
-      layout: mapped.layout, moment: mapped.moment, options: options
+      layout: mapped.layout, moment: mapped.moment, fallbacks: mapped.fallbacks, options: options
     ) { rows in
       written &+= rows
       let progress = HopProgress(

@@ -2,6 +2,7 @@
 // and how it is answered is the business of whoever implements it.
 
 import Diagnostics
+import Expressions
 import MappingModel
 import MigrationPlanning
 import SQLite
@@ -18,6 +19,8 @@ package struct PolicyStepContext {
   package let layout: AssociationLayout
   /// `now()` of the hop.
   package let moment: Double
+  /// What is evaluated on objects; statements of policies add to it.
+  package let fallbacks: ExpressionFallbacks
   package let options: EngineOptions
   /// To be called between batches with the rows that were written since the last call; throws `interrupted`.
   package let report: (Int64) throws -> Void

@@ -30,7 +30,9 @@ struct PolicyExpressions {
     hop = context.hop
     layout = context.layout
     moment = context.moment
-    mapped = MappedExpressions(hop: context.hop, sourceSchema: context.sourceSchema, moment: context.moment)
+    mapped = MappedExpressions(
+      hop: context.hop, sourceSchema: context.sourceSchema, moment: context.moment,
+      fallbacks: context.fallbacks, evaluatesOnInstances: context.options.evaluatesOnInstances)
     associations = AssociationSQL(
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
   }

@@ -19,9 +19,16 @@ package struct KeyPositions {
   /// By the way to the value.
   package private(set) var positions: [[KeyStep]: SourcePosition] = [:]
 
-  /// The first table header whose brackets no name follows. toml++ 3.4 does not refuse such a one, it stops the program
-  /// (an assertion in parse_key): nobody may show it to the parser.
-  package private(set) var namelessHeader: SourcePosition?
+  /// What is no TOML at a place where toml++ 3.4 does not refuse it but stops the program, by an assertion (parse_key,
+  /// parse_value): such a text must not be shown to the parser.
+  package struct Stopper: Hashable, Sendable {
+    package let position: SourcePosition
+    /// What should stand there.
+    package let expected: String
+  }
+
+  /// The first such place.
+  package private(set) var stopper: Stopper?
 
   private let bytes: [UInt8]
   private var index = 0
@@ -60,8 +67,8 @@ package struct KeyPositions {
     let isArray = peek() == UInt8(ascii: "[")
     if isArray { advance() }
     while let byte = peek(), byte == 32 || byte == 9 { advance() }
-    if namelessHeader == nil, let byte = peek(), byte != UInt8(ascii: "]"), !Self.beginsKey(byte) {
-      namelessHeader = here
+    if stopper == nil, let byte = peek(), byte != UInt8(ascii: "]"), !Self.beginsKey(byte) {
+      stopper = Stopper(position: here, expected: "the name of a table")
     }
     let names = dottedKey()
     var path: [KeyStep] = []
@@ -109,6 +116,9 @@ package struct KeyPositions {
         skipBlank(newlines: true)
         guard let next = peek(), next != UInt8(ascii: "]") else { break }
         let start = index
+        if stopper == nil, next == UInt8(ascii: "}") || next >= 0x80 || next == 0x0b || next == 0x0c {
+          stopper = Stopper(position: here, expected: "a value or a closing ]")
+        }
         let element = path + [.index(number)]
         positions[element] = here
         value(at: element, depth: depth + 1)

@@ -31,10 +31,10 @@ package struct TOMLNode: Sendable {
   /// Parses a text; throws `code` with file, line and column of what is no TOML.
   package init(toml text: String, file: FilePath, code: HopdError.Code) throws(HopdError) {
     let places = KeyPositions(text)
-    if let bad = places.namelessHeader {
+    if let stopper = places.stopper {
       throw HopdError(
-        code, "no valid TOML: the brackets of a table hold a name",
-        at: Place(file: file, line: bad.line, column: bad.column))
+        code, "no valid TOML: expected \(stopper.expected)",
+        at: Place(file: file, line: stopper.position.line, column: stopper.position.column))
     }
     let table: TOMLTable
     do {

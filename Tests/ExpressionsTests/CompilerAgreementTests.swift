@@ -7,11 +7,11 @@ import PersistentStore
 import SQLite
 import Testing
 
+@testable import Expressions
+
 #if canImport(Glibc)
   import Glibc
 #endif
-
-@testable import Expressions
 
 @Suite struct CompilerAgreementTests {
   private static let moment = 700_000_000.125

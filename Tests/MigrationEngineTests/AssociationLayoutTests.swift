@@ -29,7 +29,7 @@ struct SmallHop {
     return Hop(
       index: 0, source: before, destination: after, sourceSchema: StoreSchema(model: before, frameworkVersion: 1344),
       destinationSchema: StoreSchema(model: after, frameworkVersion: 1344),
-      mapping: mapped.nameTrail(from: before, to: after), mapped: mapped, entities: [])
+      mapping: mapped.nameTrail(source: before, destination: after), mapped: mapped, entities: [])
   }
 }
 

@@ -69,6 +69,7 @@ struct FidelityTests {
   @Test func theDocumentSaysWhatIsMeasured() throws {
     var measures = try hashes()
     measures += try compiledModels()
+    measures += try mappingModels()
     measures += try identification()
     measures += try freshStores()
     measures += try goldenStores()
@@ -158,6 +159,16 @@ struct FidelityTests {
       }
     }
     return [bundles, single]
+  }
+
+  private func mappingModels() throws -> [Measure] {
+    var read = Measure("Mapping models of apps, read as an independent reader reads them")
+    (read.equal, read.all, read.exceptions) = try MappingFixtures.expected()
+    var fits = Measure("Compiled mapping models that fit one pair of versions by their hashes")
+    (fits.equal, fits.all, fits.exceptions) = try MappingFixtures.compiledFits()
+    var facts = Measure("Facts of compiled mapping models that their sources, compiled here, give too")
+    (facts.equal, facts.all, facts.exceptions) = try MappingFixtures.compiledFacts()
+    return [read, fits, facts]
   }
 
   private func allSources() throws -> [ManagedObjectModel] {

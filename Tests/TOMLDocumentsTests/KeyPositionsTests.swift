@@ -71,7 +71,10 @@ import Testing
         tryIt(changed)
       }
     }
-    for opening in ["[", "[[", "[ ", "[[\t", "\u{feff}[", "a = 1\n["] {
+    for opening in [
+      "a = [", "a = [1,", "a = [[ ", "a = {b = [", "a = {", "a = ", "a", "[", "[[", "[ ", "[[\t", "\u{feff}[",
+      "a = 1\n[",
+    ] {
       for byte in UInt8(1)...255 { tryIt(Array(opening.utf8) + [byte]) }
     }
   }

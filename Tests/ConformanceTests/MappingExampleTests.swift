@@ -1,0 +1,113 @@
+// The examples of Examples/Mappings, run: each folder holds a model in versions, a mapping for each hop, the rows of a store of
+// the first version (source.sql) and the objects that must be in it at the end (expected.ndjson, as `hopctl dump` prints
+// them). To add a case, add a folder.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+import Testing
+
+@Suite struct MappingExampleTests {
+  private static let folder: FilePath = {
+    var path = FilePath(#filePath)
+    for _ in 0..<3 { path.removeLastComponent() }
+    return path.appending("Examples/Mappings")
+  }()
+
+  private static let examples = ((try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []).filter {
+    FileManager.default.fileExists(atPath: folder.appending($0).appending("source.sql").string)
+  }.sorted()
+
+  @Test func thereAreExamples() { #expect(Self.examples.count >= 5) }
+
+  @Test(arguments: examples) func reachesTheExpectedObjects(_ example: String) throws {
+    let folder = Self.folder.appending(example)
+    let room = try Room()
+    var catalog = try ModelCatalog.load([folder])
+    try catalog.loadMappings([], beside: [folder])
+    let versions = try #require(catalog.bundles.first).versions
+    let (first, last) = (try #require(versions.first), try #require(versions.last))
+    let location = StoreLocation(database: room.path.appending("store.sqlite"))
+    try FreshStore(schema: StoreSchema(model: first, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 1))
+      .make(at: location.database, rows: 0, seed: 1)
+    try Connection(path: location.database, access: .readWrite).execute(Self.text(folder.appending("source.sql")))
+    let request = MigrationRequest(
+      location: location, catalog: catalog, infer: false, verification: .full,
+      stateDirectory: room.path.appending("state"), job: "01")
+    _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    let found = try dump(location, model: last)
+    let expected = try Self.text(folder.appending("expected.ndjson")).split(separator: "\n").map {
+      try JSONDecoder().decode(DumpedObject.self, from: Data($0.utf8))
+    }
+    #expect(found.count == expected.count)
+    for (object, wanted) in zip(found, expected) where object != wanted { Issue.record("\(object) is not \(wanted)") }
+  }
+
+  /// `mapping infer` over random worlds: the text, run as a mapping model, gives the objects of the inferred hop.
+  @Test func theTextOfAnInferredHopGivesTheSameObjects() throws {
+    var compared = 0
+    for seed in UInt64(1)...14 {
+      var world = RandomModels(seed: seed)
+      let before = world.model("V1")
+      world.evolve()
+      let after = world.model("V2")
+      guard before.versionHashes != after.versionHashes,
+        let text = try? InferredTextMapping.text(from: before, to: after)
+      else { continue }
+      let room = try Room()
+      try Data(text.utf8).write(to: URL(filePath: room.path.appending("V1 to V2.hopmap.toml").string))
+      var results: [[DumpedObject]] = []
+      for isMapped in [false, true] {
+        var catalog = ModelCatalog(bundles: [
+          ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: [before, after], currentVersionName: "V2")
+        ])
+        if isMapped { try catalog.loadMappings([room.path.appending("V1 to V2.hopmap.toml")], beside: []) }
+        let location = StoreLocation(database: room.path.appending("\(isMapped).sqlite"))
+        try FreshStore(schema: StoreSchema(model: before, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: seed))
+          .make(at: location.database, rows: 40, seed: seed)
+        let request = MigrationRequest(
+          location: location, catalog: catalog, infer: !isMapped, verification: .full,
+          stateDirectory: room.path.appending("state"), job: "01")
+        do {
+          _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+        } catch let error as HopdError {
+          // What the rows do not allow, or a table whose name cannot be known.
+          #expect(error.code != .internalError, "seed \(seed)\n\(error)\n\(text)")
+          if isMapped, !results.isEmpty { Issue.record("seed \(seed): \(error)\n\(text)") }
+          break
+        }
+        results.append(try dump(location, model: after))
+      }
+      guard results.count == 2 else { continue }
+      #expect(results[0].count == results[1].count, "seed \(seed)\n\(text)")
+      for (inferred, mapped) in zip(results[0], results[1]) where inferred != mapped {
+        Issue.record("seed \(seed): \(mapped) is not \(inferred)\n\(text)")
+        break
+      }
+      compared += results[0].count
+    }
+    #expect(compared > 300)
+  }
+
+  private static func text(_ file: FilePath) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: file.string)), as: UTF8.self)
+  }
+
+  private final class Room {
+    let path: FilePath
+
+    init() throws {
+      path = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-example-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(atPath: path.appending("state").string, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path.string) }
+  }
+}

@@ -1,0 +1,181 @@
+// Which mapping models serve a hop: one, several parts in order, none, or nobody can tell.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import SystemPackage
+import Testing
+
+private func zoo(_ name: String, _ legs: AttributeType, _ size: AttributeType) -> ManagedObjectModel {
+  model(name, [entity("Dog", [attribute("legs", legs)]), entity("Cat", [attribute("size", size)])])
+}
+
+private let versions = [
+  zoo("V1", .integer16, .float), zoo("V2", .integer32, .float), zoo("V3", .integer32, .double),
+  zoo("V4", .integer64, .double),
+].map { MappableVersion(modelName: "Zoo", model: $0) }
+
+/// A source file that maps entities to themselves.
+private func source(
+  _ path: FilePath, _ entities: [String], from: String = "V1", to: String = "V2", policy: String = "",
+  bundle: String = "Zoo"
+) throws -> XcodeMappingFile {
+  try sourceFile(
+    xml(
+      entities.enumerated().map {
+        entityMapping("e\($0.offset)", $0.offset, $0.element, $0.element, [("migrationpolicyclassname", policy)])
+      }.joined(), list: entities.indices.map { "e\($0)" }.joined(separator: " "),
+      from: "Old/\(bundle).xcdatamodeld/\(from).xcdatamodel", to: "Old/\(bundle).xcdatamodeld/\(to).xcdatamodel"),
+    path: path)
+}
+
+private func compiled(_ path: FilePath, _ entities: [String], from: Int, to: Int) throws -> CompiledMappingFile {
+  try compiledFile(
+    entities.map { .mapping("\($0)To\($0)", from: ($0, versions[from].model), to: ($0, versions[to].model)) },
+    path: path)
+}
+
+private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
+  MappingHops.Pair(source: source, destination: destination)
+}
+
+@Suite struct MappingCatalogTests {
+  @Test func sourcesFitTheVersionsThatTheyName() throws {
+    let hops = MappingCatalog(files: [
+      try source("/a.xcmappingmodel", ["Dog", "Cat"], from: "V1", to: "V2"),
+      try source("/b.xcmappingmodel", ["Dog", "Cat"], from: "V4", to: "V2"),
+    ]).hops(among: versions)
+    #expect(hops.pairs == [pair(0, 1), pair(3, 1)])
+    #expect(try hops.hop(pair(0, 1))?.hop.mappings.map(\.name) == ["a"])
+    #expect(try hops.hop(pair(0, 1))?.warnings.isEmpty == true)
+    #expect(try hops.hop(pair(1, 2)) == nil)
+    #expect(hops.stale.isEmpty)
+  }
+
+  @Test func aBundleMayHaveBeenRenamed() throws {
+    let hops = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Dog"], bundle: "OldZoo")]).hops(among: versions)
+    #expect(hops.pairs == [pair(0, 1)])
+    let served = try #require(try hops.hop(pair(0, 1)))
+    #expect(served.warnings.contains { $0.message.contains("OldZoo.xcdatamodeld/V1") })
+    // An entity that the version does not have: another app's model with a version of that name.
+    let other = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Horse"], bundle: "Stable")])
+    #expect(other.hops(among: versions).pairs.isEmpty)
+  }
+
+  @Test func compiledOnesFitByTheirHashes() throws {
+    let hops = MappingCatalog(files: [try compiled("/a.cdm", ["Dog", "Cat"], from: 0, to: 2)]).hops(among: versions)
+    #expect(hops.pairs == [pair(0, 2)])
+  }
+
+  @Test func aPartServesTheHopThatItCompletes() throws {
+    // Cat is the same in V1 and V2: alone, its part fits V1 → V3, V1 → V4 and V2 → V3, V2 → V4.
+    let part = try compiled("/Cat.cdm", ["Cat"], from: 1, to: 2)
+    #expect(
+      MappingCatalog(files: [part]).hops(among: versions).pairs == [pair(0, 2), pair(0, 3), pair(1, 2), pair(1, 3)])
+    let both = MappingCatalog(files: [part, try source("/Dog.xcmappingmodel", ["Dog"], from: "V2", to: "V3")])
+    #expect(both.hops(among: versions).pairs == [pair(1, 2)])
+  }
+
+  @Test func twoThatMapTheSameAreAmbiguous() throws {
+    let hops = MappingCatalog(files: [
+      try source("/a.xcmappingmodel", ["Dog", "Cat"]), try source("/b.xcmappingmodel", ["Dog"]),
+    ]).hops(among: versions)
+    let error = #expect(throws: HopdError.self) { try hops.hop(pair(0, 1)) }
+    #expect(error?.code == .ambiguousMapping)
+    #expect(error?.message.contains("/a.xcmappingmodel, /b.xcmappingmodel") == true)
+    #expect(error?.reasons.first?.message.contains("source Dog") == true)
+    #expect(error?.place.hop == "V1 → V2")
+  }
+
+  @Test func aSourceAndItsCompiledFormAreOne() throws {
+    let files: [any MappingFile] = [
+      try source("/a.xcmappingmodel", ["Dog", "Cat"]), try compiled("/a.cdm", ["Dog", "Cat"], from: 0, to: 1),
+    ]
+    for order in [files, files.reversed()] {
+      let served = try #require(try MappingCatalog(files: order).hops(among: versions).hop(pair(0, 1)))
+      #expect(served.hop.mappings.map(\.path) == ["/a.cdm"])
+    }
+    // One that was compiled of another state of the source is not the same.
+    let other = try compiledFile(
+      [
+        .mapping(
+          "DogToDog", from: ("Dog", versions[0].model), to: ("Dog", versions[1].model),
+          attributes: [.property("legs")]),
+        .mapping("CatToCat", from: ("Cat", versions[0].model), to: ("Cat", versions[1].model)),
+      ], path: "/a.cdm")
+    let hops = MappingCatalog(files: [files[0], other]).hops(among: versions)
+    let error = #expect(throws: HopdError.self) { try hops.hop(pair(0, 1)) }
+    #expect(error?.reasons.first?.message.contains("not in the same way") == true)
+  }
+
+  @Test func partsRunTogetherInTheOrderGiven() throws {
+    let hops = MappingCatalog(files: [
+      try source("/b.xcmappingmodel", ["Dog"]), try source("/a.xcmappingmodel", ["Cat"]),
+    ])
+    .hops(among: versions)
+    let served = try #require(try hops.hop(pair(0, 1)))
+    #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "CatToCat"])
+  }
+
+  @Test func partsOfAFolderRunPoliciesLastThenByName() throws {
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-mappings-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    func write(_ name: String, _ entity: String, _ policy: String = "") throws {
+      let path = folder.appending(name)
+      try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: true)
+      let bytes = xml(
+        entityMapping("e", 1, entity, entity, [("migrationpolicyclassname", policy)]), list: "e")
+      try Data(bytes).write(to: URL(filePath: path.appending("xcmapping.xml").string))
+    }
+    let three = ["Ant", "Bee", "Cow"]
+    let models = [AttributeType.integer16, .integer32].enumerated().map { index, type in
+      MappableVersion(
+        modelName: "Zoo", model: model("V\(index + 1)", three.map { entity($0, [attribute("n", type)]) }))
+    }
+    try write("deep/Part 10.xcmappingmodel", "Ant")
+    try write("deep/Part 9.xcmappingmodel", "Bee")
+    try write("A.xcmappingmodel", "Cow", "CowPolicy")
+    try write("Zoo.xcdatamodeld/Not.xcmappingmodel", "Cow")
+    try write(".git/Not.xcmappingmodel", "Cow")
+    let all = try MappingCatalog.load([folder])
+    #expect(all.files.map(\.name).sorted() == ["A", "Part 10", "Part 9"])
+    let hop = try #require(try all.hops(among: models).hop(pair(0, 1))).hop
+    #expect(hop.mappings.map(\.name) == ["Part 9", "Part 10", "A"])
+    // Named one by one, the user's order holds, and a file that was named already is not taken again.
+    let named = try MappingCatalog.load([folder.appending("A.xcmappingmodel"), folder.appending("deep"), folder])
+    #expect(try named.hops(among: models).hop(pair(0, 1))?.hop.mappings.map(\.name) == ["A", "Part 9", "Part 10"])
+    // One that cannot be read is an error if named, and told of a folder.
+    try write("Broken.xcmappingmodel", "Ant")
+    try Data("<x/>".utf8).write(to: URL(filePath: folder.appending("Broken.xcmappingmodel/xcmapping.xml").string))
+    #expect(try MappingCatalog.load([folder]).unreadable.count == 1)
+    #expect(throws: HopdError.self) { try MappingCatalog.load([folder.appending("Broken.xcmappingmodel")]) }
+    #expect(throws: HopdError.self) { try MappingCatalog.load([folder.appending("nowhere")]) }
+  }
+
+  @Test func oneOfAnotherStateIsStaleWithBothHashes() throws {
+    let shipped = zoo("V2", .integer32, .decimal)
+    let file = try compiledFile(
+      [
+        .mapping("DogToDog", from: ("Dog", versions[0].model), to: ("Dog", shipped)),
+        .mapping("CatToCat", from: ("Cat", versions[0].model), to: ("Cat", shipped)),
+      ], path: "/a.cdm")
+    let hops = MappingCatalog(files: [file]).hops(among: versions)
+    #expect(hops.pairs.isEmpty)
+    let error = try #require(hops.stale.first)
+    #expect(error.code == .staleMapping && error.place.file == "/a.cdm")
+    #expect(error.reasons.map(\.place.entity) == ["Cat"])
+    #expect(error.reasons[0].message.contains("\(try #require(shipped.versionHashes["Cat"]))"))
+    #expect(error.reasons[0].message.contains("\(try #require(versions[1].hashes["Cat"]))"))
+    let source = try source("/b.xcmappingmodel", ["Dog"], from: "V1", to: "V9")
+    let gone = MappingCatalog(files: [source]).hops(among: versions)
+    #expect(gone.stale.first?.reasons.first?.message.contains("Zoo.xcdatamodeld/V9") == true)
+  }
+
+  @Test func versionsOfEqualHashesAreOne() throws {
+    let twin = MappableVersion(modelName: "Zoo", model: zoo("V2 again", .integer32, .float))
+    let hops = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Dog", "Cat"], from: "V2", to: "V3")])
+      .hops(among: versions + [twin])
+    #expect(hops.pairs == [pair(1, 2), pair(4, 2)])
+  }
+}

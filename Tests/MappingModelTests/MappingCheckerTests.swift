@@ -1,0 +1,148 @@
+// What must be found before anything moves: names that lead nowhere, and what no store can hold.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import SystemPackage
+import Testing
+
+private let old = model(
+  "V1",
+  [
+    entity("Dog", [attribute("name"), attribute("age", .integer16)], [toOne("owner", "Person", inverse: "dogs")]),
+    entity("Person", [attribute("name")], [toMany("dogs", "Dog", inverse: "owner")]),
+  ])
+private let new = model(
+  "V2",
+  [
+    entity("Animal", abstract: true),
+    entity(
+      "Dog", parent: "Animal", [attribute("name"), attribute("seen", transient: true)],
+      [toOne("owner", "Person", inverse: "dogs")]),
+    entity("Person", [attribute("name")], [toMany("dogs", "Dog", inverse: "owner")]),
+  ])
+
+private func property(_ name: String, _ text: String?) throws -> ExplicitPropertyMapping {
+  ExplicitPropertyMapping(
+    name: name, value: try text.map { .expression(try ExpressionParser.expression($0, at: Place())) })
+}
+
+private func objects(_ mapping: String, _ path: String) -> String {
+  "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"\(mapping)\", \(path))"
+}
+
+private func mapping(
+  _ name: String = "DogToDog", from source: String? = "Dog", to destination: String? = "Dog", filter: String? = nil,
+  policy: String? = nil, attributes: [ExplicitPropertyMapping] = [], relationships: [ExplicitPropertyMapping] = []
+) throws -> ExplicitEntityMapping {
+  ExplicitEntityMapping(
+    name: name, type: .transform, source: source, destination: destination, policy: policy,
+    filter: try filter.map { SourceFilter(text: $0, predicate: try ExpressionParser.predicate($0, at: Place())) },
+    attributes: attributes, relationships: relationships)
+}
+
+private func file(_ mappings: [ExplicitEntityMapping]) -> ExplicitMapping {
+  ExplicitMapping(
+    name: "Test", path: "/Test.cdm", sourceVersion: "V1", destinationVersion: "V2", entityMappings: mappings)
+}
+
+private func findings(_ mappings: ExplicitEntityMapping...) -> [HopdError] {
+  MappingChecker.findings(in: [file(mappings)], source: old, destination: new)
+}
+
+private let person = try? mapping("PersonToPerson", from: "Person", to: "Person")
+
+@Suite struct MappingCheckerTests {
+  @Test func whatFitsHasNoFindings() throws {
+    let person = try #require(person)
+    let dog = try mapping(
+      filter: "age > 1", attributes: [property("name", "$source.owner.name")],
+      relationships: [property("owner", objects("PersonToPerson", "$source.owner"))])
+    #expect(findings(dog, person).isEmpty)
+  }
+
+  @Test func namesThatLeadNowhereAreStale() throws {
+    let cases: [(ExplicitEntityMapping, String, String?)] = [
+      (try mapping(from: "Wolf"), "“Wolf”", nil), (try mapping(to: "Wolf"), "“Wolf”", nil),
+      (try mapping(attributes: [property("size", "$source.age")]), "no such attribute", "size"),
+      (try mapping(relationships: [property("boss", nil)]), "no such relationship", "boss"),
+      (try mapping(attributes: [property("name", "$source.title")]), "“title”", "name"),
+      (
+        try mapping(relationships: [property("owner", objects("Gone", "$source.owner"))]), "“Gone”", "owner"
+      ),
+      (
+        try mapping(relationships: [property("owner", objects("DogToDog", "$source.master"))]), "“master”", "owner"
+      ),
+    ]
+    for (mapping, word, name) in cases {
+      let found = findings(mapping)
+      #expect(found.first?.code == .staleMapping, "\(word)")
+      #expect(found.first?.message.contains(word) == true, "\(found)")
+      #expect(found.first?.place.property == name)
+      #expect(found.first?.place.file == "/Test.cdm" && found.first?.place.entity != nil)
+      let error = #expect(throws: HopdError.self) {
+        try MappingChecker.checked([file([mapping])], source: old, destination: new)
+      }
+      #expect(error?.code == .staleMapping)
+      #expect(error?.place.hop == "V1 → V2")
+    }
+  }
+
+  @Test func whatIsNotSupportedIsInvalid() throws {
+    let person = try #require(person)
+    let cases: [(ExplicitEntityMapping, String)] = [
+      // A bare key path means nothing in a value.
+      (try mapping(attributes: [property("name", "name")]), "name"),
+      (try mapping(filter: "height > 1"), "height"),
+      (try mapping(attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")]), "nameOf:"),
+      (try mapping(to: "Animal"), "abstract"),
+      (
+        try mapping(relationships: [property("owner", objects("DogToDog", "$source"))]), "destination is Person"
+      ),
+    ]
+    for (mapping, word) in cases {
+      let error = #expect(throws: HopdError.self) {
+        try MappingChecker.checked([file([mapping, person])], source: old, destination: new)
+      }
+      #expect(error?.code == .invalidMapping, "\(word)")
+      #expect(error?.reasons.first?.description.contains(word) == true, "\(word): \(error?.description ?? "")")
+    }
+    // A policy may be asked for its own methods.
+    let hooked = try mapping(
+      policy: "DogPolicy", attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")])
+    #expect(findings(hooked).isEmpty)
+  }
+
+  @Test func everythingIsToldAtOnce() throws {
+    let found = findings(
+      try mapping(attributes: [property("a", nil), property("b", nil)]), try mapping("X", from: "Wolf"))
+    #expect(found.count == 3)
+  }
+
+  @Test func partsMayLookForObjectsOfEachOther() throws {
+    let person = try #require(person)
+    let dog = try mapping(relationships: [property("owner", objects("PersonToPerson", "$source.owner"))])
+    #expect(
+      MappingChecker.findings(in: [file([dog]), file([person])], source: old, destination: new).isEmpty)
+  }
+
+  @Test func equalNamesAreToldApartUnlessOneIsLookedFor() throws {
+    let person = try #require(person)
+    let (checked, warnings) = try MappingChecker.checked(
+      [file([try mapping(filter: "age > 1"), try mapping(filter: "age <= 1")])], source: old, destination: new)
+    #expect(checked[0].entityMappings.map(\.name) == ["DogToDog", "DogToDog (2)"])
+    #expect(warnings.count == 1)
+    let looking = try mapping(
+      "P", from: "Person", to: "Person", relationships: [property("dogs", objects("DogToDog", "$source.dogs"))])
+    let found = findings(try mapping(), try mapping(), looking, person)
+    #expect(found.map(\.place.property) == ["dogs"])
+  }
+
+  @Test func transientPropertiesAreLeftToTheApp() throws {
+    let (checked, _) = try MappingChecker.checked(
+      [file([try mapping(attributes: [property("name", "$source.name"), property("seen", "$source.name")])])],
+      source: old, destination: new)
+    #expect(checked[0].entityMappings[0].attributes.map(\.name) == ["name"])
+  }
+}

@@ -1,0 +1,53 @@
+// What fuzzing of mapping models starts from and what it ever found, read in the ordinary tests too: a mapping or an error
+// for every file. tools/fuzz looks at each file's own memory and time.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import SystemPackage
+import Testing
+
+private let zoo = model(
+  "V1",
+  [
+    entity("Dog", [attribute("name"), attribute("legs", .integer16)], [toOne("owner", "Person", inverse: "dogs")]),
+    entity("Person", [], [toMany("dogs", "Dog", inverse: "owner")]),
+  ])
+
+@Suite struct MappingCorpusTests {
+  @Test func everyFileReadsOrIsRefused() throws {
+    for (harness, good) in [
+      ("mapping-source", ["dogs", "fetch", "ids-gone"]), ("mapping-archive", ["dogs", "filter"]),
+    ] {
+      let files = try corpus(harness)
+      #expect(files.count >= 9)
+      var read: [String: [HopdError]] = [:]
+      for (name, bytes) in files {
+        do throws(HopdError) {
+          let file: any MappingFile =
+            harness == "mapping-source"
+            ? try XcodeMappingFile(contents: bytes, path: "/Test.xcmappingmodel")
+            : try CompiledMappingFile(contents: bytes, path: "/Test.cdm")
+          let mapping = try file.load(source: zoo, destination: zoo).mapping
+          read[name] = MappingChecker.findings(in: [mapping], source: zoo, destination: zoo)
+        } catch {
+          #expect(error.code.exit == .dataError, "\(harness)/\(name): \(error)")
+        }
+      }
+      for name in good { #expect(read[name]?.isEmpty == true, "\(harness)/\(name): \(read[name] ?? [])") }
+      for name in ["no-model", "same-ids", "no-base64", "no-fetch", "hash-short", "type-unknown", "circle-expression"] {
+        #expect(read[name] == nil, "\(harness)/\(name)")
+      }
+    }
+  }
+
+  /// Files of Tests/FuzzCorpus, sorted by name.
+  private func corpus(_ harness: String) throws -> [(name: String, bytes: [UInt8])] {
+    let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
+    let folder = "\(tests)/FuzzCorpus/\(harness)"
+    return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
+      (name, Array(try #require(FileManager.default.contents(atPath: "\(folder)/\(name)"), "\(name)")))
+    }
+  }
+}
