@@ -52,7 +52,7 @@ import Testing
     oracle.run()
     let hop = Hop(
       index: 0, source: source, destination: destination, sourceSchema: layout, destinationSchema: target,
-      mapping: world.hop.nameTrail(from: source, to: destination), mapped: world.hop, entities: [])
+      mapping: world.hop.nameTrail(source: source, destination: destination), mapped: world.hop, entities: [])
     for way in Way.allCases {
       let staged = workshop.folder.appending("staged-\(way).sqlite")
       let result: StagedStore
