@@ -201,6 +201,8 @@ final class MigrationRun {
   func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
     stage = .verify
     observer(.verifying)
+    // The last hop is complete: the next start verifies it.
+    try checkStop()
     let expectation = try chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(staged: staged, plan: chain.plan, expectation: expectation)

@@ -75,14 +75,14 @@ import Testing
 
   @Test func mappingModelsAreReadWithTheModels() throws {
     let place = try DaemonTests.Place()
-    try place.write("maps/A.cdm", "nothing")
+    try place.write("A.cdm", "nothing")
     let error = #expect(throws: HopdError.self) {
-      try request(place, "", above: "mappings = [\"\(place.root.appending("maps/A.cdm"))\"]")
+      try request(place, "", above: "mappings = [\"\(place.root.appending("A.cdm"))\"]")
     }
     #expect(error?.place.key == "watch.w.mappings")
-    #expect(error?.place.file?.string.hasSuffix("maps/A.cdm") == true)
+    #expect(error?.place.file?.string.hasSuffix("A.cdm") == true)
     // One that a folder merely holds forbids inference, and is told with the store.
-    let found = try request(place, "", above: "mappings = [\"\(place.root.appending("maps"))\"]")
+    let found = try request(place, "", above: "mappings = [\"\(place.root)\"]")
     #expect(found?.catalog.mappings.isEmpty == false)
   }
 
