@@ -82,8 +82,8 @@ import Testing
     #expect(error?.place.key == "watch.w.mappings")
     #expect(error?.place.file?.string.hasSuffix("maps/A.cdm") == true)
     // One that a folder merely holds forbids inference, and is told with the store.
-    let request = try request(place, "", above: "mappings = [\"\(place.root.appending("maps"))\"]")
-    #expect(request?.catalog.mappings.isEmpty == false)
+    let found = try request(place, "", above: "mappings = [\"\(place.root.appending("maps"))\"]")
+    #expect(found?.catalog.mappings.isEmpty == false)
   }
 
   @Test func namesAndReferenceStoresReachTheJob() throws {

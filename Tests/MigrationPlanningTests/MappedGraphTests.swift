@@ -3,6 +3,7 @@
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
+import SystemPackage
 import Testing
 
 @testable import MigrationPlanning

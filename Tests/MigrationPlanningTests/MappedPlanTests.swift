@@ -6,6 +6,7 @@ import ManagedObjectModel
 import MappingModel
 import PersistentStore
 import SQLite
+import SystemPackage
 import Testing
 
 @testable import MigrationPlanning

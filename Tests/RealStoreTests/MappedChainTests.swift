@@ -4,6 +4,7 @@
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
+import MappingModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
@@ -69,7 +70,7 @@ private final class MappedChain {
   func migrate(stopAt last: Int? = nil, where isWanted: (MigrationEvent) -> Bool = { _ in true }) throws -> Int {
     let stop = StopSignal()
     var events = 0
-    do throws(MigrationFailure) {
+    do {
       _ = try withoutActuallyEscaping(isWanted) { isWanted in
         try MigrationPipeline().run(request(), stop: stop) { event in
           guard isWanted(event) else { return }
@@ -77,8 +78,8 @@ private final class MappedChain {
           events += 1
         }
       }
-    } catch {
-      guard error.error.code == .interrupted, last != nil else { throw error }
+    } catch let failure as MigrationFailure {
+      guard failure.error.code == .interrupted, last != nil else { throw failure }
     }
     return events
   }
