@@ -106,9 +106,11 @@ package struct AssociationLayout: Sendable, Hashable {
       var offset: Int64 = 0
       if case .expanded = kind {
         // Its keys are counted when all other ranges are known.
-      } else if let shared = groups.firstIndex(where: {
-        $0.destination == table.name && $0.source == sourceTable.name && !$0.entities.contains(source)
-      }) {
+      } else if kind != .grouped,
+        let shared = groups.firstIndex(where: {
+          $0.destination == table.name && $0.source == sourceTable.name && !$0.entities.contains(source)
+        })
+      {
         groups[shared].entities.insert(source)
         offset = groups[shared].offset
       } else {
@@ -124,8 +126,11 @@ package struct AssociationLayout: Sendable, Hashable {
           guard min(span.low, 1) > Int64.min else { throw Self.exhausted(at: place) }
           reserved[table.name] = max(span.high, 0)
         }
-        groups.append(
-          Group(destination: table.name, source: sourceTable.name, offset: offset, entities: [source]))
+        // The objects of groups are counted from one, so their range is nobody else's.
+        if kind != .grouped {
+          groups.append(
+            Group(destination: table.name, source: sourceTable.name, offset: offset, entities: [source]))
+        }
       }
       lanes.append(
         Lane(

@@ -79,7 +79,7 @@ struct AssociationSQL {
       }
       return Targets(
         tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"], conditions: conditions,
-        key: sum("\(group).\"representative\"", lane.offset), number: number)
+        key: sum("\(group).\"id\"", lane.offset), number: number)
     case .deduplicated:
       var conditions: [String] = []
       for (index, node) in keys(of: lane).enumerated() {
@@ -115,7 +115,7 @@ struct AssociationSQL {
     return Targets(
       tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
       conditions: keys.enumerated().map { "\(group).\"k\($0.offset)\" = \($0.element)" },
-      key: sum("\(group).\"representative\"", lane.offset), number: String(lane.destinationNumber))
+      key: sum("\(group).\"id\"", lane.offset), number: String(lane.destinationNumber))
   }
 
   // MARK: From destination to source
@@ -148,7 +148,7 @@ struct AssociationSQL {
       let table = own(AssociationLayout.groupTable(lane.index))
       return Rows(
         tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
-        nextKey: nextKey("id", in: table), row: row, key: sum("s.\"Z_PK\"", lane.offset),
+        nextKey: nextKey("id", in: table), row: row, key: sum("g.\"id\"", lane.offset),
         number: String(lane.destinationNumber))
     case .expanded(let member):
       guard let members = expressions.hop.sourceSchema.table(of: member) else {
@@ -183,7 +183,9 @@ struct AssociationSQL {
   /// A condition: is the destination object with that key one that `lane` made?
   func isOwned(_ key: String, by lane: AssociationLayout.Lane) -> String {
     switch lane.kind {
-    case .each, .grouped, .deduplicated:
+    case .grouped:
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - \(lane.offset))"
+    case .each, .deduplicated:
       "EXISTS (SELECT 1 FROM \(expressions.qualified(lane.sourceTable)) AS w WHERE w.\"Z_PK\" = \(key) - \(lane.offset)"
         + " AND w.\"Z_ENT\" = \(lane.sourceNumber))"
     case .expanded:

@@ -78,8 +78,8 @@ import Testing
         do {
           _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
         } catch {
-          let error = error.error
           // What the rows do not allow, or a table whose name cannot be known.
+          let error = error.error
           #expect(error.code != .internalError, "seed \(seed)\n\(error)\n\(text)")
           if isMapped, !results.isEmpty { Issue.record("seed \(seed): \(error)\n\(text)") }
           break
