@@ -269,7 +269,8 @@ extension SQLExpressionCompiler {
       // SQLite bounds the terms of a compound SELECT at 500.
       guard members.count <= 400 else { throw NotCompilable("a list has more than 400 members") }
       let alias = counter.next()
-      let rows = members.map { "SELECT \($0.sql) AS v" }.joined(separator: " UNION ALL ")
+      // A plus takes the first member's affinity away, which would make doubles of the other members' integers.
+      let rows = members.map { "SELECT +\($0.sql) AS v" }.joined(separator: " UNION ALL ")
       return SQLValues(
         tables: ["(\(rows)) AS \(alias)"], conditions: [],
         member: SQLFragment(sql: "\(alias).v", kind: kind, isColumn: true))
