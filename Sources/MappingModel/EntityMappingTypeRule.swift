@@ -27,7 +27,10 @@ extension EntityMappingType {
     else { return false }
     let attributes = destination.allAttributes(of: target)
     let relationships = destination.allRelationships(of: target)
-    return source.allAttributes(of: origin).values.allSatisfy { attributes[$0.name]?.type == $0.type }
+    // A change of optionality alone makes a Transform too [M: loopkit and mioke, mapping-models §3.1].
+    return source.allAttributes(of: origin).values.allSatisfy { before in
+      attributes[before.name].map { $0.type == before.type && $0.isOptional == before.isOptional } ?? false
+    }
       && source.allRelationships(of: origin).values.allSatisfy { before in
         guard let after = relationships[before.name] else { return false }
         return after.destinationEntityName == before.destinationEntityName && after.isToMany == before.isToMany
