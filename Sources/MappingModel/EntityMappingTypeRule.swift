@@ -34,6 +34,7 @@ extension EntityMappingType {
       && source.allRelationships(of: origin).values.allSatisfy { before in
         guard let after = relationships[before.name] else { return false }
         return after.destinationEntityName == before.destinationEntityName && after.isToMany == before.isToMany
+          && after.isOptional == before.isOptional
       }
   }
 }
