@@ -139,6 +139,9 @@ package enum MigrationPlanner {
         journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
         externalData: external.expectations
       ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
+    for hop in hops where hop.isMapped {
+      warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
+    }
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: lead, reader: reader, rows: rows.rows).warnings()
     if !isMixed { warnings += try layout?.derivations?.replacedValues(reader: reader, rows: rows.rows) ?? [] }

@@ -125,4 +125,19 @@ import Testing
     ]
     #expect(Set(others + [plain]).count == 5)
   }
+
+  @Test func patternsThatAreNotReadAreNamed() throws {
+    func remarks(_ pattern: String?) -> [HopdError] {
+      let text = Attribute(name: "text", type: .string)
+      var attribute = text
+      attribute.regularExpression = pattern
+      let model = ManagedObjectModel(name: "V2", entities: [entity("E", [attribute, text])])
+      return UncheckedPatterns.remarks(on: model, hop: "V1 → V2")
+    }
+    for pattern in [nil, "", "[A-Z][a-z]+", "\\d{3}-\\d{4}", "(cat|dog)s?"] { #expect(remarks(pattern).isEmpty) }
+    for pattern in ["(?=x)y", "(", "a++"] {
+      #expect(remarks(pattern).map(\.code) == [.patternNotChecked])
+      #expect(remarks(pattern).first?.place.property == "text")
+    }
+  }
 }
