@@ -133,11 +133,14 @@ struct ConfigurationReader {
         warnings.append(HopdError(.unknownKey, "unknown key, ignored", at: node.place(key: inner.shown(key))))
       }
       let command = strings(inner, "command", [])
-      if command.isEmpty || !FilePath(command[0]).isAbsolute {
+      // A path that is relative would depend on where the program was started; a bare name is looked for in PATH.
+      let program = command.first ?? ""
+      if program.isEmpty || (program.contains("/") && !FilePath(program).isAbsolute) {
         let place = (values["command"] ?? node).place(key: inner.shown("command"))
         errors.append(
           HopdError(
-            .configurationInvalid, "`command` must begin with the absolute path of a program", at: place,
+            .configurationInvalid, "`command` must begin with the absolute path or the plain name of a program",
+            at: place,
             hint: "write command = [\"/usr/lib/hopd/policies/NAME\"]"))
       }
       return Configuration.Policy(
