@@ -20,7 +20,8 @@ package struct KeyPositions {
   package private(set) var positions: [[KeyStep]: SourcePosition] = [:]
 
   /// What is no TOML at a place where toml++ 3.4 does not refuse it but stops the program, by an assertion (parse_key,
-  /// parse_value): such a text must not be shown to the parser.
+  /// parse_value, parse_time) or at the end of the stack (names with thousands of dots); or what its C interface would
+  /// cut without a word (NUL). Such a text must not be shown to the parser.
   package struct Stopper: Hashable, Sendable {
     package let position: SourcePosition
     /// What should stand there.
@@ -33,11 +34,14 @@ package struct KeyPositions {
   private let bytes: [UInt8]
   private var index = 0
   private var line = 1
-  private var lineStart = 0
+  /// Characters, as the parser's own errors count them.
+  private var column = 1
   /// How many tables each array of tables has so far.
   private var arrayCounts: [[KeyStep]: Int] = [:]
-  /// Nesting of arrays and inline tables; the parser allows 256.
-  private static let deepest = 300
+  /// Names and indexes on the way to a value. The parser bounds nested values, but not dotted names.
+  private static let deepest = 32
+  /// Keys and elements of one text: each costs its whole way here.
+  private static let most = 1 << 16
 
   /// Scans a text.
   package init(_ text: String) {
@@ -45,16 +49,15 @@ package struct KeyPositions {
     // The parser skips a byte order mark, and so must what keeps step with it.
     if bytes.starts(with: [0xef, 0xbb, 0xbf]) {
       index = 3
-      lineStart = 3
     }
     var table: [KeyStep] = []
-    while index < bytes.count {
+    while index < bytes.count, stopper == nil {
       skipBlank(newlines: true)
       guard let byte = peek() else { break }
       if byte == UInt8(ascii: "[") {
         table = header()
       } else {
-        assignment(in: table, depth: 0)
+        assignment(in: table)
       }
       skipLine()
     }
@@ -67,9 +70,7 @@ package struct KeyPositions {
     let isArray = peek() == UInt8(ascii: "[")
     if isArray { advance() }
     while let byte = peek(), byte == 32 || byte == 9 { advance() }
-    if stopper == nil, let byte = peek(), byte != UInt8(ascii: "]"), !Self.beginsKey(byte) {
-      stopper = Stopper(position: here, expected: "the name of a table")
-    }
+    if let byte = peek(), byte != UInt8(ascii: "]"), !Self.beginsKey(byte) { stop("the name of a table", at: here) }
     let names = dottedKey()
     var path: [KeyStep] = []
     for (offset, name) in names.enumerated() {
@@ -77,14 +78,27 @@ package struct KeyPositions {
       if isArray, offset == names.count - 1 {
         let number = arrayCounts[path, default: -1] + 1
         arrayCounts[path] = number
-        if positions[path] == nil { positions[path] = position }
+        note(path, at: position)
         path.append(.index(number))
       } else if let number = arrayCounts[path] {
         path.append(.index(number))  // A table below the newest element of an array of tables.
       }
     }
-    if positions[path] == nil { positions[path] = position }
+    note(path, at: position)
     return path
+  }
+
+  /// Keeps the place of a value, the first of each.
+  private mutating func note(_ path: [KeyStep], at position: SourcePosition) {
+    guard path.count <= Self.deepest else {
+      return stop("at most \(Self.deepest) names, one in the other", at: position)
+    }
+    guard positions.count < Self.most else { return stop("at most \(Self.most) keys and values", at: position) }
+    if positions[path] == nil { positions[path] = position }
+  }
+
+  private mutating func stop(_ expected: String, at position: SourcePosition) {
+    if stopper == nil { stopper = Stopper(position: position, expected: expected) }
   }
 
   private static func beginsKey(_ byte: UInt8) -> Bool {
@@ -93,20 +107,21 @@ package struct KeyPositions {
   }
 
   /// `a.b = value`.
-  private mutating func assignment(in table: [KeyStep], depth: Int) {
+  private mutating func assignment(in table: [KeyStep]) {
     var path = table
     for name in dottedKey() {
       path.append(.key(name.text))
-      if positions[path] == nil { positions[path] = name.position }
+      note(path, at: name.position)
+      if stopper != nil { return }
     }
     skipBlank(newlines: false)
     if peek() == UInt8(ascii: "=") { advance() }
     skipBlank(newlines: false)
-    value(at: path, depth: depth)
+    value(at: path)
   }
 
-  private mutating func value(at path: [KeyStep], depth: Int) {
-    guard depth < Self.deepest, let byte = peek() else { return }
+  private mutating func value(at path: [KeyStep]) {
+    guard stopper == nil, let byte = peek() else { return }
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"): _ = quoted()
     case UInt8(ascii: "["):
@@ -116,16 +131,16 @@ package struct KeyPositions {
         skipBlank(newlines: true)
         guard let next = peek(), next != UInt8(ascii: "]") else { break }
         let start = index
-        if stopper == nil, next == UInt8(ascii: "}") || next >= 0x80 || next == 0x0b || next == 0x0c {
-          stopper = Stopper(position: here, expected: "a value or a closing ]")
+        if next == UInt8(ascii: "}") || next >= 0x80 || next == 0x0b || next == 0x0c {
+          stop("a value or a closing ]", at: here)
         }
         let element = path + [.index(number)]
-        positions[element] = here
-        value(at: element, depth: depth + 1)
+        note(element, at: here)
+        value(at: element)
         number += 1
         skipBlank(newlines: true)
         if peek() == UInt8(ascii: ",") { advance() }
-        if index == start { return }
+        if index == start || stopper != nil { return }
       }
       advance()
     case UInt8(ascii: "{"):
@@ -134,14 +149,19 @@ package struct KeyPositions {
         skipBlank(newlines: true)
         guard let next = peek(), next != UInt8(ascii: "}") else { break }
         let start = index
-        assignment(in: path, depth: depth + 1)
+        assignment(in: path)
         skipBlank(newlines: true)
         if peek() == UInt8(ascii: ",") { advance() }
-        if index == start { return }
+        if index == start || stopper != nil { return }
       }
       advance()
     default:
+      let position = here
+      let start = index
       while let next = peek(), !",]}#\n\r".utf8.contains(next) { advance() }
+      if TOMLDate.looksLikeOne(bytes[start..<index]), !TOMLDate.isOne(bytes[start..<index]) {
+        stop("a number, or a date and time such as 1979-05-27T07:32:00Z", at: position)
+      }
     }
   }
 
@@ -178,6 +198,8 @@ package struct KeyPositions {
         content += escaped()
         continue
       }
+      // No string of one line goes on in the next: the parser refuses it there.
+      if byte == 10, !isLong { break }
       if byte == quote {
         if !isLong {
           advance()
@@ -209,28 +231,28 @@ package struct KeyPositions {
     case UInt8(ascii: "u"), UInt8(ascii: "U"):
       let length = byte == UInt8(ascii: "u") ? 4 : 8
       let digits = String(decoding: bytes[index...].prefix(length), as: UTF8.self)
+      let position = here
       for _ in 0..<length { advance() }
+      if UInt32(digits, radix: 16) == 0 { stop("a character other than NUL", at: position) }
       guard let value = UInt32(digits, radix: 16), let scalar = Unicode.Scalar(value) else { return [] }
       return Array(String(Character(scalar)).utf8)
     default: return [byte]
     }
   }
 
-  private var here: SourcePosition {
-    // Columns count characters, as the parser's own errors do.
-    let column = bytes[lineStart..<index].count(where: { $0 & 0xc0 != 0x80 }) + 1
-    return SourcePosition(line: line, column: column)
-  }
+  private var here: SourcePosition { SourcePosition(line: line, column: column) }
 
   private func peek() -> UInt8? { index < bytes.count ? bytes[index] : nil }
 
   private mutating func advance() {
     guard index < bytes.count else { return }
-    let isNewline = bytes[index] == 10
+    let byte = bytes[index]
     index += 1
-    if isNewline {
+    if byte == 10 {
       line += 1
-      lineStart = index
+      column = 1
+    } else if byte & 0xc0 != 0x80 {
+      column += 1
     }
   }
 

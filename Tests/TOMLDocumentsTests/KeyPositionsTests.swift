@@ -85,4 +85,62 @@ import Testing
     }
     #expect(error?.place.line == 3 && error?.place.column == 5)
   }
+
+  /// The parser stops the program at `1979-05-27T:` and at a date, a space, and a digit alone.
+  @Test func everyDateThatIsCutOrChangedIsParsedOrRefused() throws {
+    let whole = ["1979-05-27T07:32:00.5Z", "1979-05-27 07:32:00+01:00", "1979-05-27", "07:32:00"]
+    for date in whole {
+      let node = try TOMLNode(
+        toml: "a = \(date) # then\nb = [\(date) , \(date)]", file: "/x.toml", code: .internalError)
+      guard case .table(let entries) = node.value, case .other? = entries["a"]?.value else {
+        Issue.record("\(date) is not read as a date")
+        continue
+      }
+      let bytes = Array(date.utf8)
+      for index in bytes.indices {
+        for byte in " T:-.0_,#\n\"]Ze".utf8 {
+          let before = bytes[..<index]
+          let after = bytes[(index + 1)...]
+          let cuts: [[UInt8]] = [
+            before + [byte], before + [byte] + after, before + [byte] + bytes[index...], Array(before + after),
+          ]
+          for changed in cuts {
+            for (start, end) in [("a = ", ""), ("a = ", " # x\n"), ("a = [", "]")] {
+              let text = start + String(decoding: changed, as: UTF8.self) + end
+              _ = try? TOMLNode(toml: text, file: "/x.toml", code: .internalError)
+            }
+          }
+        }
+      }
+    }
+    let error = #expect(throws: HopdError.self) {
+      _ = try TOMLNode(toml: "\na = 1979-05-27 1 ", file: "/x.toml", code: .internalError)
+    }
+    #expect(error?.place.line == 2 && error?.place.column == 5)
+  }
+
+  /// Each of these would end the program's stack, or take minutes, or memory without bound.
+  @Test(arguments: [
+    ("a" + String(repeating: ".a", count: 500_000) + " = 1", "at most 32 names"),
+    ("[a" + String(repeating: ".a", count: 500_000) + "]", "at most 32 names"),
+    ("a = " + String(repeating: "{a=", count: 300_000), "at most 32 names"),
+    ("a = " + String(repeating: "[", count: 1_000_000), "at most 32 names"),
+    ("a = [" + String(repeating: "1,", count: 500_000) + "]", "at most 65536 keys and values"),
+    (String(repeating: "[[a]]\n", count: 170_000), "at most 65536 keys and values"),
+  ])
+  func whatIsNestedTooDeepOrTooMuchIsRefused(_ text: String, _ expected: String) {
+    let error = #expect(throws: HopdError.self) {
+      _ = try TOMLNode(toml: text, file: "/x.toml", code: .internalError)
+    }
+    #expect(error?.message.contains(expected) == true && error?.place.line != nil && error?.place.column != nil)
+  }
+
+  /// The parser's C interface would cut the value there: another policy program would be run than the one written.
+  @Test(arguments: ["a = \"b\\u0000c\"", "a = \"\"\"b\\U00000000c\"\"\"", "\"a\\u0000b\" = 1"])
+  func aWrittenNULIsRefusedWhereItStands(_ text: String) {
+    let error = #expect(throws: HopdError.self) {
+      _ = try TOMLNode(toml: text, file: "/x.toml", code: .internalError)
+    }
+    #expect(error?.message.contains("NUL") == true && error?.place.line == 1)
+  }
 }
