@@ -165,31 +165,43 @@ package struct LinuxFileSystem: DurableFileSystem {
   // MARK: Ways to a file
 
   /// Runs `body` with a descriptor of the parent directory and the name in it.
+  ///
+  /// The path is taken apart by its bytes: FilePath checks a path anew at every step in debug builds, and this is below every
+  /// file call.
   func within<Result>(
     _ path: FilePath, _ body: (Int32, UnsafePointer<CChar>) throws -> Result
   ) throws -> Result {
-    guard let name = path.lastComponent else {
-      let directory = try openDirectory(path, flags: pathOnly)
-      return try ".".withPlatformString { try body(directory.number, $0) }
+    try path.withPlatformString { text in
+      guard let slash = strrchr(text, Int32(UInt8(ascii: "/"))) else { throw Self.relative(path) }
+      let length = UnsafePointer(slash) - text
+      let parent: [CChar] = Array(UnsafeBufferPointer(start: text, count: length)) + [0]
+      let directory = Descriptor(try openDirectory(parent, at: path.removingLastComponent(), flags: pathOnly))
+      return slash[1] == 0
+        ? try ".".withPlatformString { try body(directory.number, $0) }
+        : try body(directory.number, slash + 1)
     }
-    let directory = try openDirectory(path.removingLastComponent(), flags: pathOnly)
-    return try name.withPlatformString { try body(directory.number, $0) }
   }
 
   func openDirectory(_ path: FilePath, flags: Int32) throws -> Descriptor {
-    guard path.isAbsolute else {
-      throw HopdError(.internalError, "a path of a file call must be absolute", at: Place(file: path))
-    }
+    Descriptor(try path.withPlatformString { try openDirectory($0, at: path, flags: flags) })
+  }
+
+  /// Opens the directory of that name; an empty one is the root.
+  private func openDirectory(
+    _ name: UnsafePointer<CChar>, at path: @autoclosure () -> FilePath, flags: Int32
+  ) throws -> Int32 {
+    guard name[0] == 0 || name[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path()) }
     let root = Descriptor(try call("open", at: "/") { Glibc.open("/", pathOnly | O_DIRECTORY | O_CLOEXEC) })
-    var relative = path
-    relative.root = nil
-    if relative.isEmpty { relative = "." }
-    return Descriptor(
-      try relative.withPlatformString { name in
-        try call("open the directory", at: path) {
-          clinux_openat_beneath(root.number, name, flags | O_DIRECTORY | O_CLOEXEC, 0)
-        }
-      })
+    let isRoot = name[0] == 0 || name[1] == 0
+    return try call("open the directory", at: path()) {
+      isRoot
+        ? clinux_openat_beneath(root.number, ".", flags | O_DIRECTORY | O_CLOEXEC, 0)
+        : clinux_openat_beneath(root.number, name + 1, flags | O_DIRECTORY | O_CLOEXEC, 0)
+    }
+  }
+
+  private static func relative(_ path: FilePath) -> HopdError {
+    HopdError(.internalError, "a path of a file call must be absolute", at: Place(file: path))
   }
 
   func open(_ path: FilePath, _ doing: String, _ flags: Int32, mode: UInt32 = 0) throws -> Descriptor {

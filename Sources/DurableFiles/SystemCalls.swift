@@ -40,13 +40,13 @@ extension HopdError {
 /// Makes a call that answers -1 with errno, again while a signal interrupts it, and throws what it failed with.
 @discardableResult
 func call<Result: FixedWidthInteger & SignedInteger>(
-  _ doing: String, at path: FilePath, _ body: () -> Result
+  _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Result
 ) throws -> Result {
   while true {
     let result = body()
     if result != -1 { return result }
     let code = Glibc.errno
-    if code != EINTR { throw HopdError(errno: code, doing, at: path) }
+    if code != EINTR { throw HopdError(errno: code, doing, at: path()) }
   }
 }
 

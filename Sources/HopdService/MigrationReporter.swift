@@ -95,7 +95,9 @@ package struct MigrationReporter: Sendable {
         (hop, self.hops) = (index, hops)
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
-      case .verified(let checks): reporter.logger.debug("\(reporter.name): \(checks) checks passed")
+      case .verified(let checks):
+        reporter.logger.detail(
+          .debug, "\(reporter.name): \(checks) checks passed", fields: reporter.fields([.storeUUID: facts?.uuid]))
       case .resumed, .progress, .verifying, .replacing, .alive, .note: break
       }
     }
@@ -104,14 +106,21 @@ package struct MigrationReporter: Sendable {
     private func told(_ note: HopNote) {
       switch note {
       case .statement(let sql, let seconds, let rows):
-        reporter.logger.debug(
-          "\(reporter.name): \(MigrationReporter.microseconds(seconds)) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)")
-      case .decision(let sentence): reporter.logger.trace("\(reporter.name): \(sentence)")
-      case .policyOutput(let policy, let line):
-        reporter.logger.event(
-          .policyOutput, "\(reporter.name): policy \(policy): \(line.escapingControls(keepingNewlines: false))",
+        let time = MigrationReporter.microseconds(seconds)
+        reporter.logger.detail(
+          .debug, "\(reporter.name): \(time) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)",
           fields: reporter.fields([
-            .storeUUID: facts?.uuid, .policy: policy, .hop: String(hop &+ 1), .hops: String(hops),
+            .storeUUID: facts?.uuid, .microseconds: time, .rows: rows.map { String($0) },
+          ]))
+      case .decision(let sentence):
+        reporter.logger.detail(
+          .trace, "\(reporter.name): \(sentence)", fields: reporter.fields([.storeUUID: facts?.uuid]))
+      case .policyOutput(let policy, let mapping, let line):
+        reporter.logger.event(
+          .policyOutput,
+          "\(reporter.name): policy \(policy), \(mapping): \(line.escapingControls(keepingNewlines: false))",
+          fields: reporter.fields([
+            .storeUUID: facts?.uuid, .policy: policy, .mapping: mapping, .hop: String(hop &+ 1), .hops: String(hops),
           ]))
       }
     }

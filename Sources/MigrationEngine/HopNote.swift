@@ -7,8 +7,8 @@ package enum HopNote: Sendable, Hashable {
   case statement(sql: String, seconds: Double, rows: Int64?)
   /// What was decided, in a sentence. For level trace.
   case decision(String)
-  /// A line that a policy wrote, by class name.
-  case policyOutput(policy: String, line: String)
+  /// A line that a policy wrote, by class name and entity mapping.
+  case policyOutput(policy: String, mapping: String, line: String)
 
   /// Takes notes on the thread of the hop.
   package typealias Taker = (HopNote) -> Void

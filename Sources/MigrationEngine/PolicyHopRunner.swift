@@ -185,7 +185,10 @@ package final class PolicyHopRunner: PolicyStepRunner {
       work.inserted += try work.writer.apply(operations, mapping: session.index, for: session.speaker)
       return .done
     case .log(let line):
-      note?(.policyOutput(policy: session.mapping.policy ?? "", line: String(line.prefix(PolicyAnswers.lineLength))))
+      note?(
+        .policyOutput(
+          policy: session.mapping.policy ?? "", mapping: session.mapping.name,
+          line: String(line.prefix(PolicyAnswers.lineLength))))
       return .done
     default: return try work.answers.answer(request, for: session.speaker)
     }

@@ -74,7 +74,7 @@ package struct MigrationRequest: Sendable {
   }
 
   /// Is the class of a policy bound to a program?
-  package func isBound(_ policy: String) -> Bool { policies?({ false }, { _, _ in }).isBound(policy) ?? false }
+  package func isBound(_ policy: String) -> Bool { policies?({ false }, { _, _, _ in }).isBound(policy) ?? false }
 
   /// The rules of the plan.
   package var rules: PlanningRules {

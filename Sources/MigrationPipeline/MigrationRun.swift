@@ -52,7 +52,7 @@ final class MigrationRun {
     self.stop = stop
     self.observer = observer
     job = request.job
-    policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1) })
+    policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
   }
 
   func failure(_ error: any Error) -> MigrationFailure {

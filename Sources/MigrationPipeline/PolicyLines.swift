@@ -4,12 +4,12 @@ import MigrationEngine
 import MigrationPolicy
 import Synchronization
 
-/// Makes the policies of one run: `isStopped` ends waiting for them, `output` gets each line that they write, with the name of
-/// the entity mapping.
+/// Makes the policies of one run: `isStopped` ends waiting for them, `output` gets each line that they write, with the
+/// names of the class and of the entity mapping.
 package typealias PolicyMaker =
   @Sendable (
     _ isStopped: @escaping @Sendable () -> Bool,
-    _ output: @escaping @Sendable (_ mapping: String, _ line: String) -> Void
+    _ output: @escaping @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void
   ) -> any PolicyProvider
 
 /// Lines that wait to be told.
@@ -19,9 +19,9 @@ final class PolicyLines: Sendable {
   /// Lines that wait at most: a program that writes without end must not fill the memory.
   private static let most = 1000
 
-  func add(_ mapping: String, _ line: String) {
+  func add(_ policy: String, _ mapping: String, _ line: String) {
     lines.withLock { lines in
-      if lines.count < PolicyLines.most { lines.append(.policyOutput(policy: mapping, line: line)) }
+      if lines.count < PolicyLines.most { lines.append(.policyOutput(policy: policy, mapping: mapping, line: line)) }
     }
   }
 

@@ -24,13 +24,13 @@ package struct PolicyBinding: Sendable, Hashable {
 package struct PolicyPrograms: PolicyProvider, Sendable {
   /// By class name, with or without module.
   private let bindings: [String: PolicyBinding]
-  private let observer: @Sendable (_ mapping: String, _ line: String) -> Void
+  private let observer: @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void
   private let isStopped: @Sendable () -> Bool
 
-  /// Binds programs; `observer` gets every line that a program writes to standard error, `isStopped` ends a wait early.
+  /// Binds programs; `observer` gets every line that a program writes to standard error, with class and entity mapping, `isStopped` ends a wait early.
   package init(
     _ bindings: [String: PolicyBinding], isStopped: @escaping @Sendable () -> Bool = { false },
-    observer: @escaping @Sendable (_ mapping: String, _ line: String) -> Void = { _, _ in }
+    observer: @escaping @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void = { _, _, _ in }
   ) {
     self.bindings = bindings
     self.isStopped = isStopped
@@ -82,9 +82,9 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
         .policyUnusable, "the program of the policy \(introduction.policy) cannot be started: \(executable.printable)",
         cause: error, hint: "a script needs a first line such as #!/usr/bin/python3 whose program exists")
     }
-    let mapping = introduction.mapping
+    let (policy, mapping) = (introduction.policy, introduction.mapping)
     let exchange = PolicyExchange(
-      process, limits: binding.limits, isStopped: isStopped, observer: { [observer] in observer(mapping, $0) })
+      process, limits: binding.limits, isStopped: isStopped, observer: { [observer] in observer(policy, mapping, $0) })
     let conversation = ProgramConversation(introduction, command: binding.command, exchange: exchange)
     do {
       try conversation.introduce()

@@ -23,6 +23,8 @@ package enum JournalField: String, CaseIterable, Sendable {
   case entity = "HOPD_ENTITY"
   /// Class name of the migration policy.
   case policy = "HOPD_POLICY"
+  /// Name of the entity mapping.
+  case mapping = "HOPD_MAPPING"
   /// Rows written.
   case rows = "HOPD_ROWS"
   /// Bytes written.

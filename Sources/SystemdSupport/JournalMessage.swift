@@ -82,4 +82,14 @@ extension Logger {
     for (field, value) in fields() { metadata[field.rawValue] = .string(value) }
     log(level: level, "\(text())", metadata: metadata)
   }
+
+  /// An entry that is of no documented kind, with fields: what stands there for whoever looks for a reason.
+  package func detail(
+    _ level: Logger.Level, _ text: @autoclosure () -> String, fields: @autoclosure () -> [JournalField: String]
+  ) {
+    guard level >= logLevel else { return }
+    var metadata: Logger.Metadata = [:]
+    for (field, value) in fields() { metadata[field.rawValue] = .string(value) }
+    log(level: level, "\(text())", metadata: metadata)
+  }
 }

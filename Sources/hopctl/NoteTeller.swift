@@ -50,8 +50,8 @@ struct NoteTeller {
       let milliseconds = (seconds * 10_000).rounded() / 10
       return "debug: \(milliseconds) ms\(rows.map { ", \($0) rows" } ?? ""): \(sql)"
     case .decision(let sentence): return level >= .trace ? "trace: \(sentence)" : nil
-    case .policyOutput(let policy, let line):
-      return isQuiet ? nil : "policy \(policy): \(line)".escapingControls(keepingNewlines: false)
+    case .policyOutput(let policy, let mapping, let line):
+      return isQuiet ? nil : "policy \(policy), \(mapping): \(line)".escapingControls(keepingNewlines: false)
     }
   }
 }

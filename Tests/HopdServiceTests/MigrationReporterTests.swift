@@ -58,14 +58,18 @@ import Testing
   @Test func whatPoliciesWriteIsAnEntryAndStatementsAreForDebugging() throws {
     tell([
       .identified(facts), .planned(plan()), .hopStarted(index: 1, hops: 2, from: "A 2", to: "A 3"),
-      .note(.policyOutput(policy: "BookToBook", line: "three\u{1b}[2J books")),
+      .note(.policyOutput(policy: "App.BookPolicy", mapping: "BookToBook", line: "three\u{1b}[2J books")),
       .note(.statement(sql: "INSERT INTO x", seconds: 0.5, rows: 7)), .note(.decision("so it is")),
     ])
     let line = try #require(log.all(.policyOutput).first)
-    #expect(line.text.contains("policy BookToBook: three\\x1b[2J books"))
-    #expect(line[.policy] == "BookToBook" && line[.hop] == "2" && line[.store] == store)
-    #expect(log.entries.contains { $0.level == .debug && $0.text.contains("500000 µs, 7 rows: INSERT INTO x") })
-    #expect(log.entries.contains { $0.level == .trace && $0.text.contains("so it is") })
+    #expect(line.text.contains("policy App.BookPolicy, BookToBook: three\\x1b[2J books"))
+    #expect(line[.policy] == "App.BookPolicy" && line[.mapping] == "BookToBook" && line[.hop] == "2" && line[.store] == store)
+    #expect(
+      log.entries.contains {
+        $0.level == .debug && $0.text.contains("500000 µs, 7 rows: INSERT INTO x") && $0[.store] == store
+          && $0[.microseconds] == "500000" && $0[.rows] == "7"
+      })
+    #expect(log.entries.contains { $0.level == .trace && $0.text.contains("so it is") && $0[.store] == store })
   }
 
   @Test func aResumedRunSaysSoOnceAndCountsItsHops() throws {

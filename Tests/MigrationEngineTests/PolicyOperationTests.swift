@@ -394,7 +394,7 @@ enum EveryKind {
           return .done([])
         }
       ]))
-    #expect(world.notes.contains(.policyOutput(policy: "P", line: "made 3 objects")))
+    #expect(world.notes.contains(.policyOutput(policy: "P", mapping: "Nodes", line: "made 3 objects")))
   }
 
   @Test func answersAreBounded() throws {

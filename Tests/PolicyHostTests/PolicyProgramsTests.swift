@@ -73,8 +73,8 @@ import Testing
     let file = try room.file("policy", Self.prelude + script)
     let command = [try #require(Programs.python), "-S", file]
     let programs = PolicyPrograms(["Policy": PolicyBinding(command: command, limits: limits)], isStopped: isStopped) {
-      mapping, line in
-      #expect(mapping == "BookToBook")
+      policy, mapping, line in
+      #expect(policy == "App.Policy" && mapping == "BookToBook")
       lines.add(line)
     }
     defer {

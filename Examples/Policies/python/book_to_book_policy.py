@@ -8,7 +8,7 @@ Author that books share; in the second, a book's file URL becomes a File that be
 import os
 import sys
 
-# Not needed where the module is installed (pip install ./python).
+# Not needed where the module is installed (make install, or pip install ./python).
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../python"))
 
 from hopd_policy import EntityMigrationPolicy, run
@@ -19,11 +19,12 @@ class MHWBookToBookPolicy(EntityMigrationPolicy):
         version = mapping.user_info.get("modelVersion")
         if version not in ("2", "3"):
             return super().create_destination_instances(source, mapping, manager)
-        book = manager.insert_new_object(mapping.destination_entity_name)
+        # The class made a new object. The standard one has the source's primary key, so that what an app kept of the old book
+        # means the new one.
+        book = manager.insert_standard_instance(source)
         for name in source.attribute_names:
             if name in book and source[name] is not None:
                 book[name] = source[name]
-        manager.associate(source, book, mapping)
         if version == "2":
             self.add_author(source["authorName"], book, manager)
         else:

@@ -4,7 +4,7 @@
 import os
 import sys
 
-# Not needed where the module is installed (pip install ./python).
+# Not needed where the module is installed (make install, or pip install ./python).
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../python"))
 
 from hopd_policy import EntityMigrationPolicy, run

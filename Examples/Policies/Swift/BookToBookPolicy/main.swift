@@ -11,11 +11,11 @@ final class MHWBookToBookPolicy: EntityMigrationPolicy {
   ) throws {
     switch mapping.userInfo["modelVersion"]?.string {
     case "2":
-      let book = try copy(of: source, in: mapping, manager: manager)
+      let book = try copy(of: source, manager: manager)
       guard let name = try source.string(forKey: "authorName") else { return }
       try author(named: name, manager: manager).add([book], to: "books")
     case "3":
-      let book = try copy(of: source, in: mapping, manager: manager)
+      let book = try copy(of: source, manager: manager)
       for sourceUser in try source.objects(forKey: "users") {
         let file = try manager.insertNewObject(forEntityName: "File")
         try file.setValue(source.value(forKey: "fileURL"), forKey: "fileURL")
@@ -28,16 +28,14 @@ final class MHWBookToBookPolicy: EntityMigrationPolicy {
     }
   }
 
-  /// A new book with all attributes that both versions have, associated with the old one.
-  private func copy(
-    of source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
-  ) throws -> ManagedObject {
-    let book = try manager.insertNewObject(forEntityName: mapping.destinationEntityName ?? "Book")
+  /// A book with all attributes that both versions have. The class made a new object; the standard one has the source's primary
+  /// key, so that what an app kept of the old book means the new one.
+  private func copy(of source: ManagedObject, manager: MigrationManager) throws -> ManagedObject {
+    let book = try manager.insertStandardInstance(for: source)
     for name in source.attributeNames where book.has(name) {
       let value = try source.value(forKey: name)
       if !value.isNull { try book.setValue(value, forKey: name) }
     }
-    try manager.associate(sourceInstance: source, withDestinationInstance: book, for: mapping)
     return book
   }
 
