@@ -104,7 +104,13 @@ package struct ArchivedExpressionReader {
       arguments.append(try expression(argument, depth: depth + 1))
     }
     if try isUtilities(operand) { return try builtIn(selector, arguments, object) }
-    guard case .variable(let receiver) = try expression(operand, depth: depth + 1) else {
+    let target = try expression(operand, depth: depth + 1)
+    if selector == MethodCall.appendSelector, arguments.count == 1, target != .variable("manager"),
+      target != .variable("entityPolicy")
+    {
+      return .function(.concatenate, [target, arguments[0]])
+    }
+    guard case .variable(let receiver) = target else {
       throw unsupported(object, "the method \(selector) of something else than a variable is not supported")
     }
     do {
@@ -140,9 +146,7 @@ package struct ArchivedExpressionReader {
       throw unsupported(
         object, ExpressionRefusal.function(selector), hint: ExpressionRefusal.functionHint(selector))
     }
-    guard arguments.count == function.argumentCount else {
-      throw object.damaged("\(selector) takes \(function.argumentCount) arguments, not \(arguments.count)")
-    }
+    if let problem = function.problem(ofCount: arguments.count) { throw object.damaged(problem) }
     return .function(function, arguments)
   }
 

@@ -300,10 +300,7 @@ package struct ExpressionEvaluator {
   private func call(
     _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ bindings: Bindings
   ) throws -> ExpressionValue {
-    let wanted = function == .now ? 0 : function == .modulus ? 2 : 1
-    guard arguments.count == wanted else {
-      throw HopdError.invalid("\(function.rawValue) takes \(wanted) arguments, not \(arguments.count)")
-    }
+    if let problem = function.problem(ofCount: arguments.count) { throw HopdError.invalid(problem) }
     guard let first = arguments.first else { return .date(moment) }
     let value = try one(first, bindings)
     switch function {
@@ -315,6 +312,11 @@ package struct ExpressionEvaluator {
     case .absolute, .ceiling, .floor, .truncate: return try Arithmetic.apply(function, value)
     case .modulus: return try Arithmetic.modulus(value, one(arguments[1], bindings))
     case .uppercase, .lowercase, .length: return try TextFunction.apply(function, value)
+    case .concatenate:
+      // Every argument is evaluated, also behind a nil: which rows fail must not hang on the order.
+      var values = [value]
+      for argument in arguments.dropFirst() { values.append(try one(argument, bindings)) }
+      return try TextFunction.concatenate(values)
     case .now: return .date(moment)
     }
   }

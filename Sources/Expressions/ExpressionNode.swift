@@ -86,6 +86,8 @@ package enum ExpressionFunction: String, Sendable, Hashable, CaseIterable {
   case uppercase = "uppercase:"
   case lowercase = "lowercase:"
   case length = "length:"
+  /// hopd's own word for `stringByAppendingString:`, with two texts or more.
+  case concatenate = "concat:"
   /// The moment of the hop, one value for all its rows.
   case now = "now"
 }

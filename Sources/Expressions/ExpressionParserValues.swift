@@ -261,13 +261,15 @@ extension ExpressionParser {
       throw source.unsupported(
         ExpressionRefusal.function(name), at: start, hint: ExpressionRefusal.functionHint(name))
     }
-    let count = function?.argumentCount ?? 2
     return try call { parser throws(HopdError) in
       let (arguments, height) = try parser.arguments()
-      guard arguments.count == count else {
-        throw parser.source.syntax("\(name) takes \(count) arguments, not \(arguments.count)", at: start)
+      if let problem = function?.problem(ofCount: arguments.count) { throw parser.source.syntax(problem, at: start) }
+      if let arithmetic {
+        guard arguments.count == 2 else {
+          throw parser.source.syntax("\(name) takes 2 arguments, not \(arguments.count)", at: start)
+        }
+        return try parser.build(.arithmetic(arithmetic, arguments[0], arguments[1]), above: height)
       }
-      if let arithmetic { return try parser.build(.arithmetic(arithmetic, arguments[0], arguments[1]), above: height) }
       if let function { return try parser.build(.function(function, arguments), above: height) }
       throw parser.source.syntax("\(name) is no function", at: start)
     }
@@ -346,12 +348,9 @@ extension ExpressionParser {
 
   /// FUNCTION(receiver, 'selector', arguments…)
   private mutating func message() throws(HopdError) -> Built<ExpressionNode> {
-    let start = offset
     guard case .variable(let receiver) = peek(), peek(1) == .symbol(.comma),
       receiver == "manager" || receiver == "entityPolicy"
-    else {
-      throw source.unsupported("FUNCTION is supported for $manager and $entityPolicy only", at: start)
-    }
+    else { return try messageOfText() }
     advance(2)
     let selectorOffset = offset
     guard case .string(let selector) = peek() else {
@@ -372,5 +371,20 @@ extension ExpressionParser {
     } catch {
       throw source.syntax("the call cannot be read", at: selectorOffset)
     }
+  }
+
+  /// FUNCTION(text, 'stringByAppendingString:', text): the one method of a value that mapping models are known to call.
+  private mutating func messageOfText() throws(HopdError) -> Built<ExpressionNode> {
+    let start = offset
+    let receiver = try expression()
+    guard take(.comma), case .string(MethodCall.appendSelector) = peek() else {
+      throw source.unsupported(
+        "FUNCTION is supported for $manager and $entityPolicy, and for a text's \(MethodCall.appendSelector) only",
+        at: start)
+    }
+    advance()
+    try expect(.comma, "before the text that is appended")
+    let appended = try expression()
+    return try build(.function(.concatenate, [receiver.node, appended.node]), above: receiver.height, appended.height)
   }
 }

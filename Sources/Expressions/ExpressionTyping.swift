@@ -167,9 +167,8 @@ struct ExpressionTyping {
   private mutating func functionType(
     _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ node: ExpressionNode
   ) -> ExpressionType {
-    guard arguments.count == function.argumentCount else {
-      invalid(
-        "\(function.rawValue) takes \(function.argumentCount) arguments, not \(arguments.count)", hint: nil)
+    if let problem = function.problem(ofCount: arguments.count) {
+      invalid(problem, hint: nil)
       return .unknown
     }
     guard let first = arguments.first else { return .value(.date) }
@@ -203,6 +202,19 @@ struct ExpressionTyping {
         invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)", hint: nil)
         return .unknown
       }
+    case .concatenate:
+      for argument in arguments {
+        switch type(of: argument) {
+        case .value(.string), .null: continue
+        case .unknown: return .unknown
+        case let type:
+          invalid(
+            "\(function.rawValue) wants strings, but “\(argument)” gives \(type.words)",
+            hint: type.isCastable ? "write CAST(\(argument), 'NSString')" : nil)
+          return .unknown
+        }
+      }
+      return .value(.string)
     }
   }
 
@@ -427,5 +439,13 @@ extension ConstantValue {
     case .data: .value(.binary)
     case .uuid: .value(.uuid)
     }
+  }
+}
+
+extension ExpressionType {
+  /// Does CAST make a text of it?
+  fileprivate var isCastable: Bool {
+    guard case .value(let type) = self else { return false }
+    return type.kind == .number || type.kind == .uuid
   }
 }

@@ -96,12 +96,23 @@ enum ExpressionRefusal {
 
 extension ExpressionFunction {
   /// How many arguments it takes.
-  package var argumentCount: Int {
+  package var argumentCounts: ClosedRange<Int> {
     switch self {
-    case .now: 0
-    case .modulus: 2
-    default: 1
+    case .now: 0...0
+    case .modulus: 2...2
+    case .concatenate: 2...ExpressionLimits.members
+    default: 1...1
     }
+  }
+
+  /// Why it cannot take that many arguments; nil where it can.
+  func problem(ofCount count: Int) -> String? {
+    let counts = argumentCounts
+    if counts.contains(count) { return nil }
+    let wanted =
+      counts.lowerBound == counts.upperBound
+      ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
+    return "\(rawValue) takes \(wanted) arguments, not \(count)"
   }
 }
 

@@ -3,6 +3,9 @@
 
 /// Makes nodes of method calls.
 enum MethodCall {
+  /// NSString's method, the one call on a value: `concat:` by another name.
+  static let appendSelector = "stringByAppendingString:"
+
   /// A call that is not supported, or cannot be.
   struct Problem: Error {
     let message: String

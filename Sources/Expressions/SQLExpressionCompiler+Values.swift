@@ -196,7 +196,24 @@ extension SQLExpressionCompiler {
       return SQLFragment(
         sql: "\(ExpressionFunctions.text)(\(name), \(operand.sql))",
         kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
+    case .concatenate: return try concatenated(arguments, frame)
     }
+  }
+
+  /// `||`, which is NULL where one of the texts is. Halves of halves: a long list stays a shallow tree for SQLite.
+  private func concatenated(_ arguments: [ExpressionNode], _ frame: Frame) throws(NotCompilable) -> SQLFragment {
+    var operands: [SQLFragment] = []
+    for argument in arguments { operands.append(try scalar(argument, frame)) }
+    guard operands.allSatisfy({ $0.kind == .string || $0.kind == .null }) else {
+      throw NotCompilable("\(ExpressionFunction.concatenate.rawValue) is used on a value that is no text")
+    }
+    var texts = operands.map(\.sql)
+    while texts.count > 1 {
+      texts = stride(from: 0, to: texts.count, by: 2).map { index in
+        index + 1 < texts.count ? "(\(texts[index]) || \(texts[index + 1]))" : texts[index]
+      }
+    }
+    return SQLFragment(sql: texts.first ?? "NULL", kind: .string)
   }
 
   /// A number for a function: dates as their seconds, no decimals.

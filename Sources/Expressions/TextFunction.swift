@@ -17,6 +17,20 @@ enum TextFunction {
     }
   }
 
+  /// concat: the texts behind one another; nil where one of them is nil.
+  static func concatenate(_ values: [ExpressionValue]) throws(HopdError) -> ExpressionValue {
+    var result = ""
+    var hasNull = false
+    for value in values {
+      switch value {
+      case .null: hasNull = true
+      case .string(let text): result += text
+      default: throw .mismatch("\(ExpressionFunction.concatenate.rawValue) is used on a value that is no text")
+      }
+    }
+    return hasNull ? .null : .string(result)
+  }
+
   /// Does a string operator hold? MATCHES knows case itself, as folding would change the pattern's classes.
   static func holds(
     _ comparison: Comparison, _ text: String, _ pattern: String, patterns: PatternCache

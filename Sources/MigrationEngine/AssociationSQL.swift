@@ -42,7 +42,7 @@ struct AssociationSQL {
     SQLiteIdentifier.quoted(destinationSchema) + "." + SQLiteIdentifier.quoted(table)
   }
 
-  private func sum(_ key: String, _ offset: Int64) -> String { offset == 0 ? key : "\(key) + \(offset)" }
+  func sum(_ key: String, _ offset: Int64) -> String { offset == 0 ? key : "\(key) + \(offset)" }
 
   /// Conditions under which a source row belongs to a mapping.
   private func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [String] {
@@ -208,8 +208,7 @@ struct AssociationSQL {
         let columns = keys(of: lane).indices.map { "\"k\($0)\"" }
         statements.append(
           "CREATE TABLE \(own(AssociationLayout.groupTable(lane.index))) (\"id\" INTEGER PRIMARY KEY,"
-            + " \(columns.joined(separator: ", ")), \"representative\" INTEGER, \"members\" INTEGER, \"latest\","
-            + " UNIQUE (\(columns.joined(separator: ", "))))")
+            + " \(columns.joined(separator: ", ")), \"representative\" INTEGER, \"members\" INTEGER, \"latest\")")
       case .expanded:
         statements.append(
           "CREATE TABLE \(own(AssociationLayout.expandedTable(lane.index))) (\"destination\" INTEGER PRIMARY KEY,"

@@ -37,6 +37,8 @@ package struct MappedHopCompiler {
   let moment: Double
   let withIndexes: Bool
   let evaluatesOnInstances: Bool
+  /// Do all references of a column of the source lead to objects of that entity?
+  let isSound: (SourceReference) throws(SQLiteError) -> Bool
   /// What the program's statements evaluate on objects; to be registered on the connection and kept while they run.
   package let fallbacks: ExpressionFallbacks
   let expressions: MappedExpressions
@@ -45,8 +47,10 @@ package struct MappedHopCompiler {
   /// Prepares to compile `hop`; `layout` must speak of its source as it is, and `moment` is what `now()` means.
   package init(
     hop: Hop, layout: AssociationLayout, sourceSchema: String, destinationSchema: String, moment: Double,
-    withIndexes: Bool, evaluatesOnInstances: Bool = false
+    withIndexes: Bool, evaluatesOnInstances: Bool = false,
+    isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) {
+    self.isSound = isSound
     self.hop = hop
     self.layout = layout
     self.sourceSchema = sourceSchema
@@ -86,7 +90,7 @@ package struct MappedHopCompiler {
   /// Compiles what belongs to one mapping.
   private func tryOut(_ lane: AssociationLayout.Lane) throws(HopdError) {
     let rows = try associations.rows(lane)
-    _ = try groupStep(lane)
+    _ = try groupSteps(lane)
     _ = try expandStep(lane)
     _ = try attributeValues(lane, row: rows.row)
     try RelationshipSetters.tryOut(lane, compiler: self)
@@ -105,9 +109,7 @@ package struct MappedHopCompiler {
   package func compile() throws(HopdError) -> HopProgram {
     let setters = try RelationshipSetters(compiler: self)
     var steps: [HopProgram.Step] = []
-    for lane in layout.lanes {
-      if let step = try groupStep(lane) { steps.append(.chunks(step)) }
-    }
+    for lane in layout.lanes { steps += try groupSteps(lane) }
     for lane in layout.lanes {
       if let step = try expandStep(lane) { steps.append(.chunks(step)) }
     }
@@ -139,49 +141,67 @@ package struct MappedHopCompiler {
   // MARK: Groups
 
   /// Which source object speaks for each value of the keys.
-  private func groupStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
+  private func groupSteps(_ lane: AssociationLayout.Lane) throws(HopdError) -> [HopProgram.Step] {
     let keys: [ExpressionNode]
     let keep: KeepRule
     switch lane.mapping.grouping {
     case .distinctBy(let nodes, let rule) where lane.kind == .grouped: (keys, keep) = (nodes, rule)
     case .deduplicate(let nodes, let rule) where lane.kind == .deduplicated: (keys, keep) = (nodes, rule)
-    default: return nil
+    default: return []
     }
     let row = MappedRow(alias: "s", entity: lane.sourceEntity)
     let names = keys.indices.map { "\"k\($0)\"" }
+    let list = names.joined(separator: ", ")
     var columns: [String] = []
     for (index, node) in keys.enumerated() {
       columns.append("\(try expressions.key(node, row: row, lane: lane)) AS k\(index)")
     }
     var latest = "NULL"
-    let update: String
-    switch keep {
-    case .lowest: update = "\"members\" = \"members\" + 1"
-    case .highest: update = "\"members\" = \"members\" + 1, \"representative\" = excluded.\"representative\""
-    case .latest(let node):
-      latest = try expressions.key(node, row: row, lane: lane)
-      let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
-      update =
-        "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
-        + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
-    }
+    if case .latest(let node) = keep { latest = try expressions.key(node, row: row, lane: lane) }
     var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
       conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
     }
     let source = expressions.qualified(lane.sourceTable)
-    // Rows come by their keys, so that the first and the last of a group are the lowest and the highest.
-    let sql =
-      "INSERT INTO \(qualified(AssociationLayout.groupTable(lane.index)))"
-      + " (\(names.joined(separator: ", ")), \"representative\", \"members\", \"latest\")"
-      + " SELECT \(names.joined(separator: ", ")), \"key\", 1, \"latest\" FROM (SELECT \(columns.joined(separator: ", ")),"
-      + " s.\"Z_PK\" AS \"key\", \(latest) AS \"latest\" FROM \(source) AS s"
-      + " WHERE s.\"Z_PK\" BETWEEN ?1 AND ?2 AND \(conditions.joined(separator: " AND ")))"
-      + " WHERE \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")) ORDER BY \"key\""
-      + " ON CONFLICT (\(names.joined(separator: ", "))) DO UPDATE SET \(update)"
-    return HopProgram.ChunkStep(
-      subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
-      actions: [HopProgram.Action(sql, isRanged: true)])
+    let table = AssociationLayout.groupTable(lane.index)
+    func members(_ range: String) -> String {
+      "(SELECT \(columns.joined(separator: ", ")), s.\"Z_PK\" AS \"key\", \(latest) AS \"latest\" FROM \(source) AS s"
+        + " WHERE \(range)\(conditions.joined(separator: " AND "))) WHERE"
+        + " \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND "))"
+    }
+    let head = "INSERT INTO \(qualified(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
+    let index =
+      "CREATE UNIQUE INDEX \(qualified("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(list))"
+    let representative: String
+    switch keep {
+    case .lowest: representative = "min(\"key\")"
+    case .highest: representative = "max(\"key\")"
+    case .latest:
+      let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
+      let update =
+        "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
+        + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
+      // Rows come by their keys, so that of equal ones the lowest stays.
+      let sql =
+        "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
+        + " ON CONFLICT (\(list)) DO UPDATE SET \(update)"
+      return [
+        .update(HopProgram.StatementStep(subject: lane.mapping.name, sql: index)),
+        .chunks(
+          HopProgram.ChunkStep(
+            subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+            actions: [HopProgram.Action(sql, isRanged: true)])),
+      ]
+    }
+    // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each object,
+    // and worth that an interruption begins this step again.
+    return [
+      .update(
+        HopProgram.StatementStep(
+          subject: lane.mapping.name,
+          sql: "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")")),
+      .update(HopProgram.StatementStep(subject: lane.mapping.name, sql: index)),
+    ]
   }
 
   /// The pairs of source objects and members, with the keys of their objects above all ranges.
@@ -258,7 +278,7 @@ package struct MappedHopCompiler {
     var columns = ["\"Z_PK\"", "\"Z_ENT\"", "\"Z_OPT\""]
     // A new object was saved once.
     var values = [rows.key, rows.number, "1"]
-    for (column, value) in try attributeValues(lane, row: rows.row) + setters.inlineValues(lane, row: rows.row) {
+    for (column, value) in try attributeValues(lane, row: rows.row) + setters.inlineValues(lane, rows: rows) {
       columns.append(SQLiteIdentifier.quoted(column))
       values.append(value)
     }

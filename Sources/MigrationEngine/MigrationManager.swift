@@ -151,11 +151,11 @@ package struct MigrationManager {
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
+      if hop.mapped != nil, !sourceSchema.isEmpty { try indexIntermediateSource() }
       let (program, mapped) = try compile()
       if let mapped, !sourceSchema.isEmpty {
         try ExpressionFunctions.register(on: connection)
         try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, schemaName: sourceSchema)
-        try indexIntermediateSource()
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
@@ -196,7 +196,8 @@ package struct MigrationManager {
     let layout = try AssociationLayout(hop: hop, spans: try sourceSpans())
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, sourceSchema: sourceSchema, destinationSchema: destinationSchema, moment: moment,
-      withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances)
+      withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances,
+      isSound: soundness())
     let program = try compiler.compile()
     let policies =
       program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil
@@ -205,6 +206,18 @@ package struct MigrationManager {
       MappedRun(
         layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies)
     )
+  }
+
+  /// Asks the source about a column once, whoever wants to know it how often.
+  private func soundness() -> (SourceReference) throws(SQLiteError) -> Bool {
+    var known: [SourceReference: Bool] = [:]
+    return { reference throws(SQLiteError) in
+      if sourceSchema.isEmpty { return false }
+      if let answer = known[reference] { return answer }
+      let answer = try reference.isSound(in: sourceSchema, of: connection)
+      known[reference] = answer
+      return answer
+    }
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
@@ -277,10 +290,21 @@ package struct MigrationManager {
       try connection.transaction {
         try MappedScratch.drop(connection, schema: destinationSchema)
       }
+      try giveBackFreePages()
       try detach()
     } catch let error as SQLiteError {
       throw explained(error, subject: "sealing")
     }
+  }
+
+  /// Gives the pages of our tables back, where they are many and the store can shrink, as those of Core Data can.
+  private func giveBackFreePages() throws(SQLiteError) {
+    let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
+    let free = try connection.integer("\(prefix)freelist_count") ?? 0
+    let pages = try connection.integer("\(prefix)page_count") ?? 0
+    guard free > 16, free > pages / 64, try connection.integer("\(prefix)auto_vacuum") == 2 else { return }
+    // It does a step per page, and is done when it has run to its end.
+    try connection.execute("\(prefix)incremental_vacuum")
   }
 
   /// Detaches the staged store and removes its journal.

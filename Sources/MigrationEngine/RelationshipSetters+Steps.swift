@@ -131,6 +131,9 @@ extension RelationshipSetters {
 
   private func setting(_ setter: RelationshipSetter, clears: Bool) throws(HopdError) -> HopProgram.ChunkStep {
     let rows = try associations.rows(setter.lane)
+    if !clears, let actions = try joining(setter, rows: rows) {
+      return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+    }
     var actions = [Action("DELETE FROM \(MappedScratch.pairs)")]
     if clears {
       let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions
@@ -143,24 +146,7 @@ extension RelationshipSetters {
       ]
     }
     for (index, source) in setter.sources.enumerated() {
-      let found = try objects(source, of: setter, row: rows.row, prefix: "p\(index)")
-      let tables = rows.tables + found.tables
-      var conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
-      if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
-      if case .lookup(let target, _) = source {
-        // Policies make what they like, and take away what they like.
-        if target.kind == .policy {
-          let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.relationship.destinationEntityName)
-          conditions.append("\(found.number) IN (\(numbers.map(String.init).joined(separator: ", ")))")
-        }
-        if hop.mapped?.policies.isEmpty == false,
-          let table = hop.destinationSchema.table(
-            of: setter.relationship.destinationEntityName)
-        {
-          conditions.append(
-            "EXISTS (SELECT 1 FROM \(compiler.qualified(table.name)) AS z WHERE z.\"Z_PK\" = \(found.key))")
-        }
-      }
+      let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
       actions.append(
         Action(
           "INSERT OR IGNORE INTO \(MappedScratch.pairs) (owner, target, owner_entity, target_entity, position,"
@@ -170,6 +156,57 @@ extension RelationshipSetters {
     }
     actions += writing(setter, clears: clears)
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
+  }
+
+  /// The pairs that one source gives for the rows of a range: what is joined, and how.
+  private func pairs(
+    _ source: SetterSource, of setter: RelationshipSetter, rows: AssociationSQL.Rows, prefix: String
+  ) throws(HopdError) -> (found: SetterObjects, tables: [String], conditions: [String]) {
+    let found = try objects(source, of: setter, row: rows.row, prefix: prefix)
+    let tables = rows.tables + found.tables
+    var conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
+    if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
+    if case .lookup(let target, _) = source {
+      // Policies make what they like, and take away what they like.
+      if target.kind == .policy {
+        let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.relationship.destinationEntityName)
+        conditions.append("\(found.number) IN (\(numbers.map(String.init).joined(separator: ", ")))")
+      }
+      if hop.mapped?.policies.isEmpty == false,
+        let table = hop.destinationSchema.table(
+          of: setter.relationship.destinationEntityName)
+      {
+        conditions.append(
+          "EXISTS (SELECT 1 FROM \(compiler.qualified(table.name)) AS z WHERE z.\"Z_PK\" = \(found.key))")
+      }
+    }
+    return (found, tables, conditions)
+  }
+
+  /// Pairs of a join table written at once, where nothing of theirs is there and nothing has to be counted.
+  private func joining(
+    _ setter: RelationshipSetter, rows: AssociationSQL.Rows
+  ) throws(HopdError) -> [Action]? {
+    guard case .join(let join, let isOwner) = setter.storage,
+      (isOwner ? join.orderColumn : join.inverseOrderColumn) == nil
+    else { return nil }
+    let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
+    let ends = isOwner ? [join.ownerColumn, join.targetColumn] : [join.targetColumn, join.ownerColumn]
+    let columns = (ends + [inverseOrder].compactMap { $0 }).map { SQLiteIdentifier.quoted($0) }
+    var actions: [Action] = []
+    for (index, source) in setter.sources.enumerated() {
+      let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
+      var values = [rows.key, found.key]
+      if inverseOrder != nil { values.append(found.inverseOrder ?? "NULL") }
+      actions.append(
+        Action(
+          "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
+            + " SELECT \(values.joined(separator: ", ")) FROM \(tables.joined(separator: " CROSS JOIN "))"
+            + " WHERE \(conditions.joined(separator: " AND ")) ON CONFLICT"
+            + " (\(SQLiteIdentifier.quoted(join.ownerColumn)), \(SQLiteIdentifier.quoted(join.targetColumn))) DO NOTHING",
+          isRanged: true, isCounted: true))
+    }
+    return actions
   }
 
   /// Which of the objects that a policy made have the relationship.

@@ -63,7 +63,7 @@ struct RelationshipSetters {
         if let setter = try setter(lane, mapping) { all.append(setter) }
       }
     }
-    setters = withoutRepeats(all)
+    setters = withoutRepeats(all + mirrors(of: all))
     inline = inlinePositions()
   }
 
@@ -188,6 +188,35 @@ struct RelationshipSetters {
     }
   }
 
+  // MARK: Mirrors
+
+  /// The other ends of one-to-ones that are set from one end only, between objects which two mappings made of the same
+  /// source object: with both ends known from the source row, both are written with their rows.
+  private func mirrors(of all: [RelationshipSetter]) -> [RelationshipSetter] {
+    guard hop.mapped?.policies.isEmpty == true else { return [] }
+    var result: [RelationshipSetter] = []
+    for (_, setters) in Dictionary(grouping: all, by: \.place).sorted(by: { $0.key < $1.key }) {
+      guard let first = setters.first, let inverse = first.inverse, first.isOneToOne, first.end != first.otherEnd,
+        setters.allSatisfy({ $0.end == first.end })
+      else { continue }
+      var targets: Set<Int> = []
+      let mirrored = setters.compactMap { setter -> RelationshipSetter? in
+        guard setter.sources.count == 1, case .lookup(let target, .variable("source"))? = setter.sources.first,
+          setter.lane.isArithmetic, target.isArithmetic, target.sourceEntity == setter.lane.sourceEntity,
+          targets.insert(target.index).inserted,
+          let storage = hop.destinationSchema.storage(
+            ofRelationship: inverse.relationship.name, in: target.destinationEntity)
+        else { return nil }
+        return RelationshipSetter(
+          lane: target, relationship: inverse.relationship, declaring: inverse.entity,
+          inverse: (setter.declaring, setter.relationship), storage: storage,
+          sources: [.lookup(setter.lane, .variable("source"))])
+      }
+      if mirrored.count == setters.count { result += mirrored }
+    }
+    return result
+  }
+
   // MARK: Repeats
 
   /// A source relationship between the objects of two mappings, whichever end it is seen from.
@@ -202,6 +231,16 @@ struct RelationshipSetters {
     guard setter.lane.isArithmetic else { return nil }
     var rules: Set<Rule> = []
     for source in setter.sources {
+      if case .lookup(let target, .variable("source")) = source, target.isArithmetic, let otherEnd = setter.otherEnd,
+        target.sourceEntity == setter.lane.sourceEntity, setter.end != otherEnd
+      {
+        // Of the object itself: which mapping's object has which end tells the direction.
+        rules.insert(
+          setter.end < otherEnd
+            ? Rule(relationship: "", first: setter.lane.index, second: target.index)
+            : Rule(relationship: "", first: target.index, second: setter.lane.index))
+        continue
+      }
       guard case .lookup(let target, let node) = source, target.isArithmetic,
         let (declaring, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
         let inverse = hop.source.inverse(of: relationship),
@@ -279,12 +318,22 @@ struct RelationshipSetters {
     for (position, setter) in setters.enumerated() {
       // What a policy of an earlier mapping does in its pass must not be overwritten, nor be overlooked here.
       let followsOther = setter.otherEnd.map(written.contains) ?? false
-      var isInline = isPlainToOne(setter) && !followsOther
+      var isInline = isPlainToOne(setter) && (!followsOther || isBetweenTwins(setter))
       if isInline, setter.isOneToOne { isInline = isMirrored(setter) }
       if isInline { result.insert(position) }
       written.insert(setter.end)
     }
     return result
+  }
+
+  /// Do all setters of the relationship join objects that were made of the same source object? Then both ends say the same,
+  /// whichever comes first, and whatever the source holds.
+  private func isBetweenTwins(_ setter: RelationshipSetter) -> Bool {
+    setter.isOneToOne
+      && setters.allSatisfy { other in
+        other.place != setter.place
+          || other.sources.allSatisfy { if case .lookup(_, .variable("source")) = $0 { true } else { false } }
+      }
   }
 
   /// Both columns of a one-to-one are written from the two ends of one source relationship.
@@ -298,7 +347,7 @@ struct RelationshipSetters {
 
   /// Columns that pass 1 fills for a mapping.
   func inlineValues(
-    _ lane: AssociationLayout.Lane, row: MappedRow
+    _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [(column: String, value: String)] {
     var result: [(column: String, value: String)] = []
     for position in inline.sorted() where setters[position].lane.index == lane.index {
@@ -308,11 +357,11 @@ struct RelationshipSetters {
       var numbers: [String] = []
       var orders: [String] = []
       for (index, source) in setter.sources.enumerated() {
-        let found = try objects(source, of: setter, row: row, prefix: "p\(position)_\(index)")
-        let key = subquery(found.key, found)
-        keys.append(key)
-        numbers.append(subquery(found.number, found))
-        if let order = found.inverseOrder { orders.append(subquery(order, found)) }
+        var found = try objects(source, of: setter, row: rows.row, prefix: "p\(position)_\(index)")
+        if let plain = try plainReference(source, of: setter, row: rows.row, found) { found = plain }
+        keys.append(scalar(found.key, found, rows))
+        numbers.append(scalar(found.number, found, rows))
+        if let order = found.inverseOrder { orders.append(scalar(order, found, rows)) }
       }
       func first(_ values: [String]) -> String? {
         values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first
@@ -322,6 +371,38 @@ struct RelationshipSetters {
       if let orderKey, let order = first(orders) { result.append((orderKey, order)) }
     }
     return result
+  }
+
+  /// The objects of a to-one whose references all lead to objects of the mapping: nothing is looked up.
+  private func plainReference(
+    _ source: SetterSource, of setter: RelationshipSetter, row: MappedRow, _ found: SetterObjects
+  ) throws(HopdError) -> SetterObjects? {
+    guard !compiler.evaluatesOnInstances, case .lookup(let target, let node) = source, target.isArithmetic,
+      target.mapping.filter == nil,
+      let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
+      case .toOne(let table, let column, _, _)? = hop.sourceSchema.storage(
+        ofRelationship: relationship.name, in: setter.lane.sourceEntity)
+    else { return nil }
+    do {
+      let reference = SourceReference(
+        table: table, column: column, targetTable: target.sourceTable, targetNumber: target.sourceNumber)
+      guard try compiler.isSound(reference) else { return nil }
+    } catch {
+      // Whatever is wrong with the source shows where its rows are read.
+      return nil
+    }
+    let key = "\(row.alias).\(SQLiteIdentifier.quoted(column))"
+    return SetterObjects(
+      tables: [], conditions: ["\(key) IS NOT NULL"], key: associations.sum(key, target.offset), number: found.number,
+      order: nil, inverseOrder: found.inverseOrder)
+  }
+
+  /// A value of the object for the source row at hand; NULL where there is none.
+  private func scalar(_ value: String, _ found: SetterObjects, _ rows: AssociationSQL.Rows) -> String {
+    guard found.tables.isEmpty else { return subquery(value, found) }
+    // What holds for every row of the mapping need not be asked again, and NULL stays NULL.
+    let conditions = found.conditions.filter { !rows.conditions.contains($0) && $0 != "\(value) IS NOT NULL" }
+    return conditions.isEmpty ? value : "CASE WHEN \(conditions.joined(separator: " AND ")) THEN \(value) END"
   }
 
   private func subquery(_ value: String, _ found: SetterObjects) -> String {

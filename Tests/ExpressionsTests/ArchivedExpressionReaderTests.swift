@@ -45,6 +45,13 @@ import Testing
         { $0.builtIn("castObject:toType:", [$0.path($0.variable("source"), "a"), $0.constant($0.text("NSNumber"))]) }
       ),
       (
+        "concat:($source.a, \"-\")",
+        {
+          $0.function(
+            $0.path($0.variable("source"), "a"), "stringByAppendingString:", [$0.constant($0.text("-"))])
+        }
+      ),
+      (
         "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"AToB\", $source.a)",
         {
           $0.function(

@@ -78,6 +78,7 @@ import Testing
       ("$source.born + 3600", .value(.date)), ("now() - $source.born", .value(.double)),
       ("abs:($source.age)", .value(.integer64)), ("floor:($source.weight)", .value(.double)),
       ("modulus:by:($source.age, 3)", .value(.integer64)), ("uppercase:($source.name)", .value(.string)),
+      ("concat:($source.name, ' ', nil)", .value(.string)),
       ("length:($source.name)", .value(.integer64)), ("now()", .value(.date)),
       ("CAST($source.age, 'NSString')", .value(.string)), ("CAST($source.name, 'Integer 32')", .value(.integer32)),
       ("CAST($source.age, 'NSNumber')", .value(.integer16)), ("CAST($source.name, 'NSNumber')", .value(.double)),
@@ -168,6 +169,7 @@ import Testing
       ("boss < SELF", "is compared", nil),
       ("TERNARY(age > 1, 'a', 2) == 2", "gives either", nil),
       ("modulus:by:(weight, 2) == 1", "wants integers", "Integer 64"),
+      ("concat:(name, 2) == 'x2'", "wants strings", "CAST(2, 'NSString')"),
     ]
     for (text, word, hint) in refused {
       let error = #expect(throws: HopdError.self, "\(text)") {

@@ -82,6 +82,11 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("CAST('00010203-0405-0607-0809-0a0b0c0d0e0f', 'NSUUID')", .uuid(Array(0...15))),
       ("CAST('00ff', 'NSData')", .data([0, 255])),
     ]
+    #expect(
+      try ExpressionParser.expression(
+        "FUNCTION(FUNCTION(a, 'stringByAppendingString:', ' '), 'stringByAppendingString:', b)")
+        == .function(
+          .concatenate, [.function(.concatenate, [key("a"), .constant(.string(" "))]), key("b")]))
     for (text, value) in texts { #expect(try ExpressionParser.expression(text) == .constant(value), "\(text)") }
     #expect(
       try ExpressionParser.expression("CAST(x, 'Integer 32')") == .cast(key("x"), .integer32))
@@ -115,6 +120,8 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("CAST(a, 'NSSet') == 1", "CAST to NSSet", 9), ("CAST(a, b) == 1", "type is a string", 9),
       ("SUBQUERY(a, b, c == 1).@count > 0", "is a variable", 13),
       ("FUNCTION(a, 'b') == 1", "$manager and $entityPolicy", 10),
+      ("FUNCTION(a, 'stringByAppendingString:') == 'b'", "before the text", 39),
+      ("concat:('a') == 'a'", "concat: takes 2 to 10000 arguments, not 1", 1),
       ("FUNCTION($manager, 'fetch:', a) == 1", "fetch:", 20),
       ("FUNCTION($entityPolicy, 'x:') == 1", "takes 1 arguments, not 0", 25),
       ("a IN (1, 2)", "stands in braces", 8), ("a NOT IN {1}", "operator is missing", 3),

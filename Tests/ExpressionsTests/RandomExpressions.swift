@@ -82,7 +82,9 @@ struct ExpressionDice: RandomNumberGenerator {
     case 0: return .path(expression(below), steps())
     case 1:
       let function = pick(ExpressionFunction.allCases)
-      return .function(function, (0..<function.argumentCount).map { _ in expression(below) })
+      let counts = function.argumentCounts
+      let count = Int.random(in: counts.lowerBound...min(counts.upperBound, 4), using: &self)
+      return .function(function, (0..<count).map { _ in expression(below) })
     case 2: return .cast(expression(below), pick(CastTarget.allCases))
     case 3: return .ternary(predicate(below), expression(below), expression(below))
     case 4: return .subquery(expression(below), variable: pick(["x", "y"]), predicate(below))

@@ -148,7 +148,8 @@ struct RandomNodes {
       if dice.chance(65), let path = attribute(base, Self.texts) { return path }
       return .constant(dice.chance(8) ? .null : .string(dice.pick(ExpressionWorld.texts)))
     }
-    switch dice.below(6) {
+    switch dice.below(7) {
+    case 5: return .function(.concatenate, (0..<2 + dice.below(4)).map { _ in text(base, depth - 1) })
     case 0: return .function(.uppercase, [text(base, depth - 1)])
     case 1: return .function(.lowercase, [text(base, depth - 1)])
     case 2: return .cast(number(base, depth - 1), .string)
