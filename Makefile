@@ -77,6 +77,9 @@ demo: stage
 BINDIR  = $(DESTDIR)$(PREFIX)/bin
 DOCDIR  = $(DESTDIR)$(PREFIX)/share/doc/hopd
 LIBDIR  = $(DESTDIR)/usr/lib
+# Where the system's Python looks for modules, as on Debian; policies in Python import hopd_policy from there.
+PYTHONDIR ?= /usr/lib/python3/dist-packages
+PYTHON  = $(DESTDIR)$(PYTHONDIR)/hopd_policy
 
 # A throwaway root for tests and demo.
 stage: release
@@ -86,7 +89,7 @@ stage: release
 install:
 	@test -x $(RELEASE)/hopd -a -x $(RELEASE)/hopctl || { echo 'install: nothing to install; run make release first' >&2; exit 1; }
 	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
-	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d
+	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(PYTHON)
 	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
 	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
 	chmod 644 $(LIBDIR)/systemd/system/hopd.service
@@ -95,10 +98,12 @@ install:
 	$(INSTALL) -m 644 systemd/hopd.catalog $(LIBDIR)/systemd/catalog/hopd.catalog
 	$(INSTALL) -m 644 config/hopd.toml $(LIBDIR)/hopd/hopd.toml
 	$(INSTALL) -m 644 config/hopd.toml.d/README $(LIBDIR)/hopd/hopd.toml.d/README
+	$(INSTALL) -m 644 python/hopd_policy/*.py $(PYTHON)/
 	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE systemd/stores.conf.example $(DOCDIR)/
 	$(INSTALL) -m 644 docs/*.md $(DOCDIR)/docs/
 	$(INSTALL) -m 644 docs/decisions/*.md $(DOCDIR)/docs/decisions/
 	rm -rf $(DOCDIR)/Examples && cp -R --preserve=mode,timestamps Examples $(DOCDIR)/Examples
+	find $(DOCDIR)/Examples -name __pycache__ -prune -exec rm -rf {} +
 	@test -n '$(DESTDIR)' || printf '%s\n' 'installed. Next, as root:' \
 	  '  systemd-sysusers && systemd-tmpfiles --create hopd.conf && journalctl --update-catalog && systemctl daemon-reload' \
 	  '  then write /etc/hopd/hopd.toml ($(DOCDIR)/Examples/hopd.toml) and: systemctl enable --now hopd'
@@ -107,7 +112,7 @@ uninstall:
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
 	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/catalog/hopd.catalog
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
-	rm -rf $(DOCDIR)
+	rm -rf $(DOCDIR) $(PYTHON)
 	rm -f $(LIBDIR)/hopd/hopd.toml.d/README
 	-rmdir $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/hopd
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'

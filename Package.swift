@@ -310,7 +310,8 @@ let package = Package(
     .testTarget(
       name: "RealStoreTests",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "BookToBookPolicy", "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
         "StoreReplacement", "StoreVerification", systemPackage,
       ],

@@ -11,13 +11,13 @@ import Testing
     return parts.joined(separator: "/")
   }()
 
-  /// The layers of docs/ARCHITECTURE.md §2, lowest first.
+  /// The layers of docs/ARCHITECTURE.md §2, lowest first; within a layer a target imports only what stands before it.
   private static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
-    ["ManagedObjectModel", "MappingModel", "PersistentStore"],
+    ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
-    ["StoreWatching", "SystemdSupport", "HopdConfiguration"],
+    ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost"],
     ["HopdService", "hopd", "hopctl"],
   ]
 
@@ -74,6 +74,9 @@ import Testing
       for name in source.imports {
         guard let imported = layer[name], let own = layer[source.target] else { continue }
         #expect(imported <= own, "\(source.target)/\(source.name) imports \(name) from a higher layer")
+        let order = Self.layers[own].firstIndex(of: name) ?? -1
+        let place = Self.layers[own].firstIndex(of: source.target) ?? 0
+        #expect(order <= place, "\(source.target)/\(source.name) imports \(name), which stands behind it in its layer")
         if own == 4 { #expect(imported < 4, "the edges do not import one another: \(source.target)/\(source.name)") }
       }
     }
@@ -89,6 +92,24 @@ import Testing
     }
     #expect(!Self.text("Sources/StoreVerification/VerifiedStore.swift").contains("package init(staged"))
   }
+
+  /// What an author of policies links is messages and hooks, and one place alone starts programs.
+  @Test func policiesStandAlone() {
+    for source in Self.sources {
+      if source.target == "MigrationPolicy" { #expect(source.imports.isSubset(of: ["Glibc"]), "\(source.name)") }
+      guard source.target != "PolicyHost" else { continue }
+      #expect(!source.imports.contains("Subprocess"), "\(source.target)/\(source.name) starts programs")
+      for call in [" fork(", " vfork(", " execve(", " posix_spawn(", " system("] {
+        #expect(!source.code.contains(call), "\(source.target)/\(source.name) calls\(call)…)")
+      }
+      if layersBelowPrograms.contains(source.target) {
+        #expect(
+          !source.imports.contains("PolicyHost"), "\(source.target)/\(source.name): only programs have policies run")
+      }
+    }
+  }
+
+  private var layersBelowPrograms: Set<String> { Set(Self.layers.dropLast().joined()) }
 
   @Test func nothingImportsFullFoundation() {
     for source in Self.sources { #expect(!source.imports.contains("Foundation"), "\(source.target)/\(source.name)") }
@@ -128,10 +149,20 @@ import Testing
   }
 
   /// Nothing of this project speaks of where it was made.
-  @Test func theProjectSpeaksOfItselfAlone() {
-    for source in Self.sources {
+  @Test func theProjectSpeaksOfItselfAlone() throws {
+    var texts = Self.sources.map { (name: "\($0.target)/\($0.name)", text: $0.text) }
+    for folder in [
+      "docs", "docs/decisions", "Examples", "Examples/Books", "Examples/Mappings", "Examples/Policies", ".",
+    ] {
+      for name in try FileManager.default.contentsOfDirectory(atPath: "\(Self.root)/\(folder)")
+      where name.hasSuffix(".md") || name == "Makefile" {
+        texts.append((name: "\(folder)/\(name)", text: Self.text("\(folder)/\(name)")))
+      }
+    }
+    #expect(texts.count > Self.sources.count + 25)
+    for (name, text) in texts {
       for word in ["/work/", "/tmp/hopd-", ".library/", "helper-"] {
-        #expect(!source.text.contains(word), "\(source.target)/\(source.name): \(word)")
+        #expect(!text.contains(word), "\(name): \(word)")
       }
     }
   }

@@ -67,6 +67,15 @@ import Testing
     #expect(engine.destination.count == 6 && engine.associations.count == 4)
   }
 
+  /// The example as a whole has the page's program.
+  @Test func theExampleIsThePages() throws {
+    let file = try #require(fopen(Programs.root.appending("Examples/Books/book_to_book.py").string, "r"))
+    defer { fclose(file) }
+    var buffer = [UInt8](repeating: 0, count: 1 << 16)
+    let program = String(decoding: buffer[..<fread(&buffer, 1, buffer.count, file)], as: UTF8.self)
+    #expect(try Self.blocks("python").first == program)
+  }
+
   @Test func thePythonPolicyOfThePageRuns() throws {
     let block = try #require(try Self.blocks("python").first)
     let folder = try folder()

@@ -151,10 +151,10 @@ struct FidelityTests {
       }
     }
     var single = Measure("Compiled models read to the value of a source with equal hashes")
-    let all = try allSources()
+    let all = Dictionary(grouping: try allSources(), by: \.versionHashes)
     for folder in Fixtures.cases(in: "hash-vectors") where Fixtures.exists(folder.appending("model.mom")) {
       for model in try ModelReader.read(at: folder.appending("model.mom")).versions {
-        let twins = all.filter { $0.versionHashes == model.versionHashes }
+        let twins = all[model.versionHashes] ?? []
         if !twins.isEmpty { single.count(twins.contains { isSame($0, model) }, folder.lastComponent?.string ?? "") }
       }
     }

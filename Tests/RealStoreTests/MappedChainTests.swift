@@ -140,7 +140,7 @@ struct MappedChainTests {
     let events = try whole.migrate()
     let expected = try whole.rows()
     #expect(whole.leftovers.isEmpty)
-    for place in stride(from: 1, to: events, by: max(1, events / 10)) {
+    for place in stride(from: 1, to: events, by: max(1, events / 4)) {
       let chain = try MappedChain(fixture)
       try chain.migrate(stopAt: place)
       try chain.migrate(stopAt: place / 2)

@@ -48,7 +48,8 @@ struct TextMappingRealTests {
     #expect(refused.count <= 1)
   }
 
-  /// What a mapping says: properties without a value say nothing, transient ones have no place in a store.
+  /// What a mapping says: properties without a value say nothing, nor do those that the destination does not store. A name that
+  /// the destination does not have is told by `mapping show`, and not written into the text.
   private func said(_ mapping: ExplicitMapping, _ destination: ManagedObjectModel) -> [ExplicitEntityMapping] {
     mapping.entityMappings.map { entity in
       let target = entity.destination.flatMap { destination.entity(named: $0) }
@@ -56,7 +57,7 @@ struct TextMappingRealTests {
       return ExplicitEntityMapping(
         name: entity.name, type: entity.type, source: entity.source, destination: entity.destination,
         policy: entity.policy, userInfo: entity.userInfo, filter: entity.filter,
-        attributes: entity.attributes.filter { $0.value != nil && attributes[$0.name]?.isTransient != true },
+        attributes: entity.attributes.filter { $0.value != nil && attributes[$0.name]?.isTransient == false },
         relationships: entity.relationships.filter { $0.value != nil }, grouping: entity.grouping)
     }
   }
