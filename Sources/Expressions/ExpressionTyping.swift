@@ -343,19 +343,12 @@ struct ExpressionTyping {
       invalid("“\(node)” finds objects of the destination, which only a relationship takes", hint: nil)
       return .unknown
     }
-    switch lookup {
-    case .entityMapping(let name):
-      if let known = scope.entityMappings, !known.contains(name) {
-        invalid(
-          "there is no entity mapping “\(name)”",
-          hint: "entity mappings are: " + known.sorted().prefix(20).joined(separator: ", "))
-      }
-    case .sourceRelationship(let name):
-      if let entity = scope.sourceEntity.flatMap({ scope.model.entity(named: $0) }),
-        scope.model.allRelationships(of: entity)[name] == nil
-      {
-        invalid("\(entity.name) has no relationship \(name)", hint: nil)
-      }
+    // The name in `sourceRelationship` decides nothing: of a renamed relationship it is the new one, at the end of a path
+    // that of another entity. What is looked for are the objects.
+    if case .entityMapping(let name) = lookup, let known = scope.entityMappings, !known.contains(name) {
+      invalid(
+        "there is no entity mapping “\(name)”",
+        hint: "entity mappings are: " + known.sorted().prefix(20).joined(separator: ", "))
     }
     let type = type(of: objects)
     switch type {

@@ -71,7 +71,7 @@ package struct CompiledMappingFile: MappingFile {
   }
 
   package func load(
-    source: ManagedObjectModel, destination: ManagedObjectModel
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
     if let first = mapping.problems.first {
       throw mapping.problems.count == 1

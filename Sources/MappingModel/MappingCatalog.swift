@@ -165,12 +165,18 @@ package struct MappingHops: Sendable {
   /// What is to be said of a pair because its versions were found by name only.
   package func remarks(on pair: Pair) -> [HopdError] { (candidates[pair] ?? []).flatMap(\.remarks) }
 
-  /// All mapping models that fit a pair, unchecked.
+  /// All mapping models that fit a pair, each with the others beside it, unchecked.
   package func loaded(_ pair: Pair) throws(HopdError) -> [LoadedMapping] {
     let (source, destination) = models(of: pair)
+    let files = (candidates[pair] ?? []).map(\.entry.file)
+    if files.count == 1 { return [try files[0].load(source: source, destination: destination)] }
+    var outlines: [[MappingOutline]] = []
+    for file in files { outlines.append(try file.outlines(source: source, destination: destination)) }
     var result: [LoadedMapping] = []
-    for candidate in candidates[pair] ?? [] {
-      result.append(try candidate.entry.file.load(source: source, destination: destination))
+    for (index, file) in files.enumerated() {
+      let others = outlines.enumerated().filter { $0.offset != index }.map(\.element)
+      let beside = MappingOutline.foreign(others, beside: outlines[index])
+      result.append(try file.load(source: source, destination: destination, beside: beside))
     }
     return result
   }

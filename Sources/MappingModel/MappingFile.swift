@@ -48,12 +48,71 @@ package protocol MappingFile: Sendable {
   func fit(source version: MappableVersion) -> MappingFit
   /// Does it end at that version?
   func fit(destination version: MappableVersion) -> MappingFit
-  /// The mapping as a `.cdm` would say it; names that lead nowhere are kept, `MappingChecker` finds them.
+  /// What relationships of the other mapping models of its hop may look for.
+  func outlines(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> [MappingOutline]
+  /// The mapping as a `.cdm` would say it, in a hop with what the others make; names that lead nowhere are kept,
+  /// `MappingChecker` finds them.
   ///
   /// Throws where it uses what is not supported.
   func load(
-    source: ManagedObjectModel, destination: ManagedObjectModel
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping
+}
+
+extension MappingFile {
+  /// The mapping as the only one of its hop.
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    try load(source: source, destination: destination, beside: [])
+  }
+
+  package func outlines(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> [MappingOutline] {
+    try load(source: source, destination: destination).mapping.entityMappings.map { mapping in
+      var keyCount: Int?
+      if case .distinctBy(let keys, _) = mapping.grouping { keyCount = keys.count }
+      return MappingOutline(
+        name: mapping.name, source: mapping.source, destination: mapping.destination, keyCount: keyCount)
+    }
+  }
+}
+
+/// What relationships must know of an entity mapping before it is resolved.
+package struct MappingOutline: Sendable, Hashable {
+  package let name: String
+  package let source: String?
+  package let destination: String?
+  /// How many keys a `distinct_by` mapping has.
+  package let keyCount: Int?
+
+  /// Makes an outline.
+  package init(name: String, source: String?, destination: String?, keyCount: Int? = nil) {
+    self.name = name
+    self.source = source
+    self.destination = destination
+    self.keyCount = keyCount
+  }
+
+  /// Of the outlines of several mapping models, those that one with `own` can look for in the others: what it makes
+  /// itself, and what it names itself, it means itself. Two that map one source are no parts of one hop.
+  static func foreign(_ files: [[MappingOutline]], beside own: [MappingOutline]) -> [MappingOutline] {
+    var names = Set(own.map(\.name))
+    var sources = Set(own.compactMap(\.source))
+    var result: [MappingOutline] = []
+    for outlines in files {
+      let fresh = outlines.filter { outline in
+        !names.contains(outline.name) && outline.source.map { !sources.contains($0) } ?? true
+      }
+      result += fresh
+      names.formUnion(fresh.map(\.name))
+      sources.formUnion(outlines.compactMap(\.source))
+    }
+    return result
+  }
 }
 
 /// A mapping with what was left out of it.

@@ -63,10 +63,14 @@ extension TextMapping: MappingFile {
     name == version.model.name && model.map { $0 == version.modelName } ?? true ? .exact : .unrelated
   }
 
-  package func load(
+  package func outlines(
     source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> [MappingOutline] { entities.map(\.outline) }
+
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
-    LoadedMapping(mapping: try resolved(source: source, destination: destination))
+    LoadedMapping(mapping: try resolved(source: source, destination: destination, beside: others))
   }
 }
 
@@ -92,6 +96,13 @@ struct TextEntityMapping: Sendable {
   let attributes: [(name: String, value: Located<ExpressionNode>)]
   let relationships: [(name: String, value: Located<TextRelationship>)]
   let grouping: Located<TextGrouping>?
+
+  /// What relationships must know of it.
+  var outline: MappingOutline {
+    var keyCount: Int?
+    if case .distinctBy(let keys, _)? = grouping?.value { keyCount = keys.count }
+    return MappingOutline(name: title, source: source?.value, destination: destination?.value, keyCount: keyCount)
+  }
 
   /// How messages call it.
   var title: String { Self.title(name: name?.value, source: source?.value, destination: destination?.value) }

@@ -6,13 +6,13 @@ import Expressions
 import ManagedObjectModel
 
 extension TextMapping {
-  /// The mapping between these two versions.
+  /// The mapping between these two versions; `others` are the entity mappings of the other mapping models of the hop.
   ///
   /// Throws one error with every mistake in `reasons`, each with file, line, key and remedy.
   package func resolved(
-    source: ManagedObjectModel, destination: ManagedObjectModel
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline] = []
   ) throws(HopdError) -> ExplicitMapping {
-    var resolver = TextMappingResolver(self, source: source, destination: destination)
+    var resolver = TextMappingResolver(self, source: source, destination: destination, beside: others)
     let mappings = resolver.resolve()
     try TextMappingMistakes.check(resolver.errors, file: path)
     return ExplicitMapping(
@@ -23,23 +23,19 @@ extension TextMapping {
 
 /// One run over a text mapping.
 struct TextMappingResolver {
-  /// What relationships must know of a mapping before it is resolved.
-  struct Outline {
-    let name: String
-    let source: String?
-    let destination: String?
-    /// How many keys a `distinct_by` mapping has.
-    let keyCount: Int?
-  }
-
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   private let text: TextMapping
-  private(set) var outlines: [Outline] = []
+  /// Of the entity mappings of this file, then of those of others.
+  private let outlines: [MappingOutline]
   private(set) var errors: [HopdError] = []
 
-  init(_ text: TextMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
+  init(
+    _ text: TextMapping, source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
+  ) {
     self.text = text
+    let own = text.entities.map(\.outline)
+    outlines = own + MappingOutline.foreign([others], beside: own)
     self.source = source
     self.destination = destination
   }
@@ -48,11 +44,6 @@ struct TextMappingResolver {
     var seen: Set<String> = []
     for entity in text.entities {
       checkEntities(of: entity)
-      var keyCount: Int?
-      if case .distinctBy(let keys, _)? = entity.grouping?.value { keyCount = keys.count }
-      outlines.append(
-        Outline(
-          name: entity.title, source: entity.source?.value, destination: entity.destination?.value, keyCount: keyCount))
       if !seen.insert(entity.title).inserted {
         mistake(
           "two entity mappings are called \(entity.title)", entity.name?.place ?? entity.place,

@@ -24,7 +24,7 @@ struct TextMappingWriter {
   private let destination: ManagedObjectModel
   private let modelName: String?
   private let remarks: TextMappingRemarks
-  private let outlines: [TextMappingResolver.Outline]
+  private let outlines: [MappingOutline]
   private var findings: [HopdError] = []
 
   init(
@@ -39,7 +39,7 @@ struct TextMappingWriter {
     outlines = mapping.entityMappings.map { entity in
       var keyCount: Int?
       if case .distinctBy(let keys, _) = entity.grouping { keyCount = keys.count }
-      return TextMappingResolver.Outline(
+      return MappingOutline(
         name: entity.name, source: entity.source, destination: entity.destination, keyCount: keyCount)
     }
   }

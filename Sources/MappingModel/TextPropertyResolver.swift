@@ -13,14 +13,14 @@ struct TextPropertyResolver {
   let entity: Entity
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
-  let outlines: [TextMappingResolver.Outline]
+  let outlines: [MappingOutline]
   /// Entity of `$each` in an expanding mapping.
   let members: String?
   private(set) var errors: [HopdError] = []
 
   init(
     text: TextEntityMapping, origin: Entity?, entity: Entity, source: ManagedObjectModel,
-    destination: ManagedObjectModel, outlines: [TextMappingResolver.Outline], members: String?
+    destination: ManagedObjectModel, outlines: [MappingOutline], members: String?
   ) {
     self.text = text
     self.origin = origin
@@ -164,7 +164,8 @@ struct TextPropertyResolver {
     _ objects: ExpressionNode, _ reached: String, _ relationship: Relationship, _ place: Place, isGenerated: Bool
   ) -> ExpressionNode? {
     guard let target = source.entity(named: reached) else { return nil }
-    let subtree = source.subtree(of: target).map(\.name)
+    // `$source` itself is of exactly this entity.
+    let subtree = objects == .variable("source") ? [reached] : source.subtree(of: target).map(\.name)
     let makers = outlines.filter { outline in
       outline.source.map { subtree.contains($0) } ?? false && isFit(outline, for: relationship)
     }
@@ -182,7 +183,7 @@ struct TextPropertyResolver {
     }
     if makers.isEmpty, !isGenerated {
       mistake(
-        "no mapping of this file makes \(relationship.destinationEntityName) objects of \(reached)", place,
+        "no mapping of this hop makes \(relationship.destinationEntityName) objects of \(reached)", place,
         "add an [[entity]] with source = \"\(reached)\" and destination = \"\(relationship.destinationEntityName)\"")
       return nil
     }
@@ -241,7 +242,7 @@ struct TextPropertyResolver {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)
       mistake(
-        "there is no entity mapping \(mapping) in this file", place,
+        "there is no entity mapping \(mapping) in this hop", place,
         NearestName.among(names, to: mapping).map { "did you mean \($0)?" }
           ?? "there are: \(names.prefix(20).joined(separator: ", "))")
       return false
@@ -256,7 +257,7 @@ struct TextPropertyResolver {
     return true
   }
 
-  private func isFit(_ outline: TextMappingResolver.Outline, for relationship: Relationship) -> Bool {
+  private func isFit(_ outline: MappingOutline, for relationship: Relationship) -> Bool {
     outline.destination.map { isCompatible($0, with: relationship) } ?? false
   }
 

@@ -80,7 +80,7 @@ package struct XcodeMappingFile: MappingFile {
   }
 
   package func load(
-    source: ManagedObjectModel, destination: ManagedObjectModel
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
     if let first = mapping.problems.first {
       throw mapping.problems.count == 1

@@ -24,6 +24,12 @@ struct MappingShowCommand: HopctlCommand {
     completion: .file())
   var models: [String]
 
+  @Option(
+    name: .customLong("mappings"),
+    help: "Other mapping models of the same hop, whose objects its relationships look for; may be repeated.",
+    completion: .file())
+  var mappings: [String] = []
+
   @Flag(help: "Show it as a text mapping, which hopd follows in the same way.")
   var text = false
 
@@ -34,12 +40,14 @@ struct MappingShowCommand: HopctlCommand {
     let file = try MappingReader.read(at: path)
     let catalog = try ModelCatalog.load(models.map { FilePath($0) })
     let (hops, pair, remarks) = try pair(for: file, in: catalog)
-    guard let loaded = try hops.loaded(pair).first else {
+    let parts = try hops.loaded(pair)
+    guard let loaded = parts.first(where: { $0.mapping.path == path }) else {
       throw HopdError(.internalError, "a mapping model that fits cannot be loaded", at: Place(file: path))
     }
     let (source, destination) = hops.models(of: pair)
     let mapping = loaded.mapping
-    let findings = MappingChecker.findings(in: [mapping], source: source, destination: destination)
+    let findings = MappingChecker.findings(in: parts.map(\.mapping), source: source, destination: destination)
+      .filter { $0.place.file == path }
     let warnings = catalog.warnings + remarks + loaded.warnings + findings
     output.warn(warnings)
     let text = text ? try mapping.text(source: source, destination: destination) : nil
@@ -85,10 +93,7 @@ struct MappingShowCommand: HopctlCommand {
     var fitting: [(bundle: ModelBundle, hops: MappingHops)] = []
     var stale: [HopdError] = []
     for bundle in catalog.bundles {
-      let versions = catalog.versions.filter { $0.path == bundle.path }.map {
-        MappableVersion(modelName: $0.modelName, model: $0.model, hashes: $0.versionHashes)
-      }
-      let hops = MappingCatalog(files: [file]).hops(among: versions)
+      let hops = MappingCatalog(files: [file]).hops(among: versions(of: bundle, in: catalog))
       stale += hops.stale
       if !hops.pairs.isEmpty { fitting.append((bundle, hops)) }
     }
@@ -114,17 +119,26 @@ struct MappingShowCommand: HopctlCommand {
     guard let pair = first.hops.pairs.min(by: { distance($0) < distance($1) }) else {
       throw HopdError(.internalError, "a mapping model that fits has no pair of versions", at: place)
     }
-    let others = first.hops.pairs.filter { $0 != pair }.map { pair in
+    let alternatives = first.hops.pairs.filter { $0 != pair }.map { pair in
       let (source, destination) = first.hops.models(of: pair)
       return "\(source.name) → \(destination.name)"
     }
     var remarks = first.hops.remarks(on: pair)
-    if !others.isEmpty {
+    if !alternatives.isEmpty {
       remarks.append(
         HopdError(
-          .mappingRemark, "the mapping model also fits \(others.joined(separator: ", "))", at: place))
+          .mappingRemark, "the mapping model also fits \(alternatives.joined(separator: ", "))", at: place))
     }
-    return (first.hops, pair, remarks)
+    guard !mappings.isEmpty else { return (first.hops, pair, remarks) }
+    let others = try MappingCatalog.load(mappings.map { FilePath($0) }).files.filter { $0.path != file.path }
+    let together = MappingCatalog(files: [file] + others).hops(among: versions(of: first.bundle, in: catalog))
+    return (together.files(for: pair).contains(file.path) ? together : first.hops, pair, remarks)
+  }
+
+  private func versions(of bundle: ModelBundle, in catalog: ModelCatalog) -> [MappableVersion] {
+    catalog.versions.filter { $0.path == bundle.path }.map {
+      MappableVersion(modelName: $0.modelName, model: $0.model, hashes: $0.versionHashes)
+    }
   }
 
   // MARK: Text

@@ -256,13 +256,13 @@ import Testing
     for text in [
       named + "'BookToBook', $source.books)", named + "'BookToBook', $source.boss)", named + "'BookToBook', nil)",
       "nil",
-      related + "'books', $source.books)", named + "'BookToBook', $source.books.@distinctUnionOfSets.chapters)",
+      related + "'books', $source.books)", related + "'renamed', $source.books)",
+      named + "'BookToBook', $source.books.@distinctUnionOfSets.chapters)",
     ] {
       #expect(error(text) == nil, "\(text): \(error(text)?.description ?? "")")
     }
     let refused: [(String, String)] = [
       (named + "'BookToBok', $source.books)", "no entity mapping “BookToBok”"),
-      (related + "'book', $source.books)", "no relationship book"),
       (named + "'BookToBook', $source.name)", "wants objects of the source"),
       ("$source.books", "objects of the source, but target needs"),
       ("$source.name", "target is a relationship"), (named + "'BookToBook', books)", "stands alone"),

@@ -109,6 +109,75 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(error?.reasons.first?.message.contains("not in the same way") == true)
   }
 
+  private func text(_ path: FilePath, _ entities: String) throws -> TextMapping {
+    try TextMapping(text: "[mapping]\nsource = \"V1\"\ndestination = \"V2\"\n" + entities, file: path)
+  }
+
+  @Test func textPartsLookForWhatTheOthersMake() throws {
+    let before = [
+      entity("Cat", [attribute("owner")], [toOne("friend", "Dog", inverse: "friends")]),
+      entity("Dog", [attribute("owner")], [toMany("friends", "Cat", inverse: "friend")]),
+    ]
+    let after = [
+      entity("Cat", [], [toOne("friend", "Dog", inverse: "friends"), toOne("owner", "Person", inverse: "cats")]),
+      entity("Dog", [], [toMany("friends", "Cat", inverse: "friend")]),
+      entity("Person", [attribute("name")], [toMany("cats", "Cat", inverse: "owner")]),
+    ]
+    let versions = [model("V1", before), model("V2", after)].map { MappableVersion(modelName: "Zoo", model: $0) }
+    let cats = try text(
+      "/Cats.hopmap.toml",
+      """
+      [[entity]]
+      source = "Cat"
+      destination = "Cat"
+      relationships.friend = { mapping = "Hounds", objects = "$source.friend" }
+      relationships.owner = { mapping = "Owners", key = "$source.owner" }
+      """)
+    let dogs = try text(
+      "/Dogs.hopmap.toml",
+      """
+      [[entity]]
+      name = "Hounds"
+      source = "Dog"
+      destination = "Dog"
+      [[entity]]
+      name = "Owners"
+      source = "Dog"
+      destination = "Person"
+      distinct_by = "$source.owner"
+      attributes.name = "$source.owner"
+      """)
+    for files: [any MappingFile] in [[cats, dogs], [dogs, cats]] {
+      let served = try #require(try MappingCatalog(files: files).hops(among: versions).hop(pair(0, 1)))
+      #expect(served.hop.mappings.map(\.path) == files.map(\.path))
+      let cat = try #require(served.hop.mappings.first { $0.path == cats.path })
+      #expect(shown(cat, "CatToCat", "friend") == made("Hounds", "$source.friend"))
+      #expect(shown(cat, "CatToCat", "owner") == "Owners[$source.owner]")
+      // And what is not said is filled in with them too.
+      let dog = try #require(served.hop.mappings.first { $0.path == dogs.path })
+      #expect(shown(dog, "Hounds", "friends") == made("CatToCat", "$source.friends"))
+    }
+    // Beside an Xcode mapping model as well.
+    let xcode = try source("/Dogs.xcmappingmodel", ["Dog"])
+    let mixed = try text(
+      "/Cats.hopmap.toml",
+      "[[entity]]\nsource = \"Cat\"\ndestination = \"Cat\"\nskip = [\"owner\"]\nrelationships.friend = \"$source.friend\""
+    )
+    let served = try #require(try MappingCatalog(files: [mixed, xcode]).hops(among: versions).hop(pair(0, 1)))
+    #expect(shown(served.hop.mappings[0], "CatToCat", "friend") == made("DogToDog", "$source.friend"))
+    // Alone it says what is missing.
+    let error = #expect(throws: HopdError.self) {
+      try MappingCatalog(files: [cats]).hops(among: versions).hop(pair(0, 1))
+    }
+    #expect(error?.reasons.contains { $0.message.contains("no entity mapping Hounds") } == true)
+    // A copy of a part makes it neither ambiguous nor two.
+    let copy = try text("/Dogs copy.hopmap.toml", "[[entity]]\nsource = \"Dog\"\ndestination = \"Dog\"")
+    let again = #expect(throws: HopdError.self) {
+      try MappingCatalog(files: [cats, dogs, copy]).hops(among: versions).hop(pair(0, 1))
+    }
+    #expect(again?.code == .ambiguousMapping)
+  }
+
   @Test func partsRunTogetherInTheOrderGiven() throws {
     let hops = MappingCatalog(files: [
       try source("/b.xcmappingmodel", ["Dog"]), try source("/a.xcmappingmodel", ["Cat"]),

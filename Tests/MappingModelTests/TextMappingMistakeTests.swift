@@ -67,7 +67,7 @@ import Testing
       ["holds Author objects"]
     ),
     ("relationships.author = { entity = \"Author\", attribute = \"name\", key = \"$source.pages\" }", 4, []),
-    ("relationships.author = \"$source.user\"", 4, ["no mapping of this file makes Author objects of User"]),
+    ("relationships.author = \"$source.user\"", 4, ["no mapping of this hop makes Author objects of User"]),
     ("relationships.author = \"$source.title\"", 4, ["no object"]),
     ("keep = \"lowest\"", 4, ["nothing groups them"]),
     ("distinct_by = \"$source.title\"\nkeep = \"newest\"", 5, ["`keep` must be"]),

@@ -155,6 +155,32 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
       shown(try resolved(text + rest, before, after), "BookToBook", "users") == madeByAny("user", "$source.user"))
   }
 
+  @Test func objectsOfSeveralEntitiesAreLookedUpAtTheEndOfAnyPath() throws {
+    let text = { (objects: String) in
+      """
+      [[entity]]
+      source = "Note"
+      destination = "Note"
+      relationships.place = "\(objects)"
+      [[entity]]
+      source = "Box"
+      destination = "Box"
+      [[entity]]
+      source = "Rack"
+      destination = "Rack"
+      """
+    }
+    let old = before + [entity("Note", [], [toOne("book", "Book"), toOne("at", "Shelf")])]
+    let new =
+      after.filter { $0.name != "User" && $0.name != "Book" && $0.name != "Author" }.map {
+        $0.name == "Shelf" ? entity("Shelf", abstract: true, [attribute("name")]) : $0
+      } + [entity("Note", [], [toOne("place", "Shelf")])]
+    #expect(
+      shown(try resolved(text("$source.book.shelf"), old, new), "NoteToNote", "place")
+        == madeByAny("shelf", "$source.book.shelf"))
+    #expect(shown(try resolved(text("$source.at"), old, new), "NoteToNote", "place") == madeByAny("at", "$source.at"))
+  }
+
   @Test func expandingKnowsEach() throws {
     let mapping = try resolved(
       """
