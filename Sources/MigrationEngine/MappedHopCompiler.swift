@@ -115,6 +115,7 @@ package struct MappedHopCompiler {
     }
     steps += try creationSteps(setters)
     steps += try setters.steps()
+    steps += sharedFileSteps()
     steps += policySteps(.performCustomValidation)
     steps.append(.validate)
     steps += policySteps(.end)

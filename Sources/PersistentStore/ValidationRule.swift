@@ -19,20 +19,21 @@ package enum ValidationErrorCode: Int, Sendable, Hashable, CaseIterable {
   case stringTooShort = 1670
   case patternMismatch = 1680
 
-  /// What is wrong, in words that follow "the value" or a count of objects.
-  package var words: String {
-    switch self {
-    case .uniqueness: "repeat a value that must be unique"
-    case .missingValue: "have no value, and one is required"
-    case .tooFew: "have too few objects in the relationship"
-    case .tooMany: "have too many objects in the relationship"
-    case .numberTooLarge: "have a number over the maximum"
-    case .numberTooSmall: "have a number under the minimum"
-    case .dateTooLate: "have a date after the latest"
-    case .dateTooSoon: "have a date before the earliest"
-    case .stringTooLong: "have a text over the maximum length"
-    case .stringTooShort: "have a text under the minimum length"
-    case .patternMismatch: "have a text that does not match the pattern"
+  /// What is wrong, in words that follow a count of objects.
+  package func words(count: Int64) -> String {
+    let (have, s) = count == 1 ? ("has", "s") : ("have", "")
+    return switch self {
+    case .uniqueness: "repeat\(s) a value that must be unique"
+    case .missingValue: "\(have) no value, and one is required"
+    case .tooFew: "\(have) too few objects in the relationship"
+    case .tooMany: "\(have) too many objects in the relationship"
+    case .numberTooLarge: "\(have) a number over the maximum"
+    case .numberTooSmall: "\(have) a number under the minimum"
+    case .dateTooLate: "\(have) a date after the latest"
+    case .dateTooSoon: "\(have) a date before the earliest"
+    case .stringTooLong: "\(have) a text over the maximum length"
+    case .stringTooShort: "\(have) a text under the minimum length"
+    case .patternMismatch: "\(have) a text that does not match the pattern"
     }
   }
 }

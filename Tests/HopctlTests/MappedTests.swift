@@ -99,6 +99,57 @@ struct MappedTests {
     for name in names.split(separator: "\n") { #expect(!traced.errors.contains(name), "\(name)") }
   }
 
+  @Test func eachObjectHasAFileOfItsOwn() throws {
+    let (room, _) = try room([])
+    let entity = { (name: String) in
+      "<entity name='\(name)'><attribute name='data' optional='YES' attributeType='Binary'"
+        + " allowsExternalBinaryDataStorage='YES'/></entity>"
+    }
+    let model = room.path("Files.xcdatamodeld")
+    try room.file(
+      "Files.xcdatamodeld/Files.xcdatamodel/contents", "<?xml version='1.0'?><model>\(entity("A"))</model>")
+    try room.file(
+      "Files.xcdatamodeld/Files 2.xcdatamodel/contents",
+      "<?xml version='1.0'?><model>\(entity("A"))\(entity("B"))</model>")
+    let map = room.path("maps/Files.hopmap.toml")
+    try room.file(
+      "maps/Files.hopmap.toml",
+      """
+      [mapping]
+      source = "Files"
+      destination = "Files 2"
+      [[entity]]
+      source = "A"
+      destination = "A"
+      [[entity]]
+      source = "A"
+      destination = "B"
+      """)
+    let store = room.path("stores/files.sqlite")
+    let created = try room.run("create", store, "--models", model, "--model-version", "Files")
+    try #require(created.status == 0, "\(created.errors)")
+    let name = "01020304-0506-0708-090A-0B0C0D0E0F10"
+    try room.file("stores/.files_SUPPORT/_EXTERNAL_DATA/\(name)", String(repeating: "x", count: 200_000))
+    _ = try room.sql(
+      store,
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZDATA) VALUES (1, 1, 1, CAST(X'02' || '\(name)' || X'00' AS BLOB)),"
+        + " (2, 1, 1, X'0107'); UPDATE Z_PRIMARYKEY SET Z_MAX = 2")
+    let output = room.path("stores/out.sqlite")
+    let migrated = try room.run(
+      "migrate", store, "--models", model, "--mappings", map, "--to", "Files 2", "--output", output)
+    try #require(migrated.status == 0, "\(migrated.errors)")
+    let values =
+      "SELECT Z_PK, hex(substr(ZDATA, 1, 1)), length(ZDATA), CAST(substr(ZDATA, 2, 36) AS TEXT) = '\(name)' FROM"
+    #expect(try room.sql(output, "\(values) ZA").split(separator: "\n") == ["1|02|38|1", "2|01|2|0"])
+    #expect(try room.sql(output, "\(values) ZB").split(separator: "\n") == ["1|01|200001|0", "2|01|2|0"])
+    #expect(
+      try room.sql(
+        output, "SELECT count(*) FROM ZB WHERE ZDATA = CAST(X'01' || replace(hex(zeroblob(100000)), '0', 'x') AS BLOB)")
+        == "1")
+    let verified = try room.run("verify", output, "--models", model)
+    #expect(verified.status == 0, "\(verified.errors)")
+  }
+
   @Test func wrongWordsAreRefused() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")

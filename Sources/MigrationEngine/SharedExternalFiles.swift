@@ -1,0 +1,70 @@
+// One file of external storage per object. Core Data removes an object's file with the object, so two objects must never
+// refer to one file; yet a mapping may carry one value to several objects. The first one keeps the file, the others get its
+// content in their column, which Core Data reads as well (store-layout: prefix 1).
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension MappedHopCompiler {
+  /// Table of the references: value, which column has it first, and the key of the row there.
+  private static let externalTable = "HOPD_EXTERNAL"
+
+  /// The steps that give each object its own; none where no value can get to two objects.
+  func sharedFileSteps() -> [HopProgram.Step] {
+    guard mayShareFiles else { return [] }
+    let columns = ExternalDataColumn.all(in: hop.destinationSchema)
+    let known = qualified(Self.externalTable)
+    var steps = [
+      HopProgram.StatementStep(
+        subject: "external data",
+        sql: "CREATE TABLE \(known) (\"value\" BLOB PRIMARY KEY, \"place\" INTEGER, \"key\" INTEGER) WITHOUT ROWID")
+    ]
+    for (place, column) in columns.enumerated() {
+      let name = SQLiteIdentifier.quoted(column.column)
+      steps.append(
+        HopProgram.StatementStep(
+          subject: "\(column.entity).\(column.property)",
+          sql: "INSERT OR IGNORE INTO \(known) SELECT \(name), \(place), \"Z_PK\" FROM \(qualified(column.table))"
+            + " WHERE substr(\(name), 1, 1) = X'02' ORDER BY \"Z_PK\""))
+    }
+    for (place, column) in columns.enumerated() {
+      let name = SQLiteIdentifier.quoted(column.column)
+      steps.append(
+        HopProgram.StatementStep(
+          subject: "\(column.entity).\(column.property)",
+          sql: "UPDATE \(qualified(column.table)) AS t SET \(name) ="
+            + " CAST(X'01' || \(ExternalDataForm.contentFunction)(t.\(name)) AS BLOB)"
+            + " WHERE substr(t.\(name), 1, 1) = X'02' AND NOT EXISTS (SELECT 1 FROM \(known) AS e"
+            + " WHERE e.\"value\" = t.\(name) AND e.\"place\" = \(place) AND e.\"key\" = t.\"Z_PK\")"))
+    }
+    return steps.map(HopProgram.Step.update)
+  }
+
+  /// May a value with external storage be carried to more than one object?
+  private var mayShareFiles: Bool {
+    let hasFiles = hop.source.entities.contains { $0.attributes.contains(where: \.hasExternalForm) }
+    guard hasFiles, !ExternalDataColumn.all(in: hop.destinationSchema).isEmpty else { return false }
+    if hop.mapped?.policies.isEmpty == false { return true }
+    var carried: Set<[String]> = []
+    for lane in layout.lanes {
+      var row = MappedRow(alias: "s", entity: lane.sourceEntity)
+      if case .expanded(let member) = lane.kind {
+        row.variables = ["each": MappedRow(alias: "m", entity: member)]
+      }
+      for property in lane.mapping.attributes {
+        guard case .expression(let node)? = property.value else { continue }
+        guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else { continue }
+        guard attribute.hasExternalForm else { continue }
+        // Over a relationship or with a member, several rows may have the same one.
+        guard reached.tables.isEmpty, row.variables.isEmpty else { return true }
+        guard carried.insert([lane.sourceEntity, attribute.name]).inserted else { return true }
+      }
+    }
+    return false
+  }
+}
