@@ -339,7 +339,9 @@ if Context.environment["HOPD_FUZZ"] != nil {
     fuzzer("FuzzMappingArchive", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzMappingSource", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
+    fuzzer("FuzzPolicyMessage", ["MigrationPolicy"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),
+    fuzzer("FuzzTextMapping", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),
   ]
 }

@@ -12,6 +12,8 @@ package struct CompiledMappingFile: MappingFile {
   package let name: String
   package let form = MappingForm.compiled
   package let sourceEntities: Set<String>
+  /// What to do about a file that is damaged.
+  private static let remedy = "Copy the .cdm from the app again, or give the mapping model's source form."
   private let mapping: CompiledMapping
 
   /// Reads the file; throws where it is no mapping model.
@@ -22,7 +24,7 @@ package struct CompiledMappingFile: MappingFile {
         at: Place(file: path))
     } catch {
       var failure = error
-      failure.hint = error.hint ?? "Copy the .cdm from the app again, or give the mapping model's source form."
+      failure.hint = error.hint ?? Self.remedy
       throw failure
     }
   }
@@ -73,7 +75,8 @@ package struct CompiledMappingFile: MappingFile {
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
-    if let first = mapping.problems.first {
+    if var first = mapping.problems.first {
+      first.hint = first.hint ?? Self.remedy
       throw mapping.problems.count == 1
         ? first
         : HopdError(

@@ -40,7 +40,14 @@ package struct TextMapping: Sendable {
   /// Reads a text; `file` is what errors name.
   package init(text: String, file: FilePath) throws(HopdError) {
     var reader = TextMappingReader()
-    let root = try TOMLNode(toml: text, file: file, code: .textMappingInvalid)
+    let root: TOMLNode
+    do throws(HopdError) {
+      root = try TOMLNode(toml: text, file: file, code: .textMappingInvalid)
+    } catch {
+      var failure = error
+      failure.hint = "Write it as TOML 1.0 says; `hopctl mapping infer` and `mapping show --text` write good ones."
+      throw failure
+    }
     let header = reader.header(root)
     entities = reader.entities(root)
     try TextMappingMistakes.check(reader.errors, file: file)

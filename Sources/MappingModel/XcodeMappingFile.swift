@@ -12,6 +12,8 @@ package struct XcodeMappingFile: MappingFile {
   package let form = MappingForm.source
   package let sourceEntities: Set<String>
   private let destinationEntities: Set<String>
+  /// What to do about a file that is damaged.
+  private static let remedy = "Copy the mapping model from the app's sources again, or open and save it with Xcode."
   private let mapping: XcodeMapping
   private let contents: Place
 
@@ -32,8 +34,7 @@ package struct XcodeMappingFile: MappingFile {
         at: Place(file: file))
     } catch {
       var failure = error
-      failure.hint =
-        error.hint ?? "Copy the mapping model from the app's sources again, or open and save it with Xcode."
+      failure.hint = error.hint ?? Self.remedy
       throw failure
     }
   }
@@ -82,7 +83,8 @@ package struct XcodeMappingFile: MappingFile {
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
-    if let first = mapping.problems.first {
+    if var first = mapping.problems.first {
+      first.hint = first.hint ?? Self.remedy
       throw mapping.problems.count == 1
         ? first
         : HopdError(

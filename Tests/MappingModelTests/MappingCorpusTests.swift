@@ -29,7 +29,13 @@ private let zoo = model(
             harness == "mapping-source"
             ? try XcodeMappingFile(contents: bytes, path: "/Test.xcmappingmodel")
             : try CompiledMappingFile(contents: bytes, path: "/Test.cdm")
-          let mapping = try file.load(source: zoo, destination: zoo).mapping
+          let mapping: ExplicitMapping
+          do throws(HopdError) {
+            mapping = try file.load(source: zoo, destination: zoo).mapping
+          } catch {
+            #expect((error.reasons + [error]).contains { $0.hint != nil }, "\(harness)/\(name): no hint: \(error)")
+            throw error
+          }
           read[name] = MappingChecker.findings(in: [mapping], source: zoo, destination: zoo)
         } catch {
           #expect(error.code.exit == .dataError, "\(harness)/\(name): \(error)")
@@ -40,6 +46,33 @@ private let zoo = model(
         #expect(read[name] == nil, "\(harness)/\(name)")
       }
     }
+  }
+
+  @Test func everyTextReadsOrIsRefusedWhereItStands() throws {
+    let versions = ["V1", "V2"].map { name in
+      model(
+        name,
+        [
+          entity(
+            "Dog", [attribute("name"), attribute("legs", .integer16)], [toOne("owner", "Person", inverse: "dogs")]),
+          entity("Person", [attribute(name)], [toMany("dogs", "Dog", inverse: "owner")]),
+        ])
+    }
+    let files = try corpus("text-mapping")
+    #expect(files.count >= 14)
+    var read: Set<String> = []
+    for (name, bytes) in files {
+      do throws(HopdError) {
+        let text = String(decoding: bytes, as: UTF8.self)
+        let file = try TextMapping(text: text, file: "/Test.hopmap.toml")
+        _ = try file.load(source: versions[0], destination: versions[1])
+        read.insert(name)
+      } catch {
+        let told = error.reasons.isEmpty ? [error] : error.reasons
+        #expect(told.allSatisfy { $0.place.file != nil && $0.place.line != nil && $0.hint != nil }, "\(name): \(error)")
+      }
+    }
+    #expect(read == ["plain", "values", "distinct"])
   }
 
   /// Files of Tests/FuzzCorpus, sorted by name.

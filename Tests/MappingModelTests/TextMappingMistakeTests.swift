@@ -128,6 +128,8 @@ import Testing
         Issue.record("accepted: \(text)")
       } catch {
         #expect("\(error)".contains(words), "\(text)\n\(error)")
+        let told = error.reasons.isEmpty ? [error] : error.reasons
+        #expect(told.allSatisfy { $0.hint != nil }, "no hint: \(text)\n\(error)")
       }
     }
   }
