@@ -8,6 +8,7 @@ import MappingModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
+import SQLite
 import SystemPackage
 import Testing
 
@@ -40,12 +41,20 @@ import Testing
       name: name, value: .expression(.destinationInstances(.entityMapping(mapping), source(key))))
   }
 
-  private func program(_ mappings: [ExplicitEntityMapping]) throws -> HopProgram {
-    let hop = SmallHop.hop(entities, entities, mappings)
+  private func program(
+    _ mappings: [ExplicitEntityMapping], to destination: [Entity]? = nil, isSound: Bool = false
+  ) throws -> HopProgram {
+    let hop = SmallHop.hop(entities, destination ?? entities, mappings)
     return try MappedHopCompiler(
       hop: hop, layout: try AssociationLayout(hop: hop, spans: [:]), sourceSchema: "s", destinationSchema: "d",
-      moment: 0, withIndexes: false
+      moment: 0, withIndexes: false, isSound: { _ in isSound }
     ).compile()
+  }
+
+  private func statements(_ program: HopProgram, of subject: String) -> [String] {
+    program.steps.flatMap { step -> [String] in
+      if case .chunks(let chunks) = step, chunks.subject == subject { chunks.actions.map(\.sql) } else { [] }
+    }
   }
 
   private func subjects(_ program: HopProgram) -> [String] {
@@ -76,6 +85,63 @@ import Testing
       mapping("Page", name: "Copy", relationships: [lookup("book", "BookToBook", "book")]),
     ])
     #expect(subjects(program).filter { $0.hasPrefix("Book.") || $0.hasPrefix("Page.") }.contains("Book.pages"))
+  }
+
+  /// Two objects made of one are joined in both rows as these are written, though the mapping names one end only.
+  @Test func theHalvesOfASplitAreJoinedInTheirRows() throws {
+    let split = [
+      Entity(
+        name: "Book", attributes: [SmallHop.uid],
+        relationships: [Relationship(name: "cover", destinationEntityName: "Cover", inverseName: "book")]),
+      Entity(
+        name: "Cover", attributes: [SmallHop.uid],
+        relationships: [Relationship(name: "book", destinationEntityName: "Book", inverseName: "cover")]),
+    ]
+    let cover = ExplicitPropertyMapping(
+      name: "cover", value: .expression(.destinationInstances(.entityMapping("Covers"), .variable("source"))))
+    let covers = ExplicitEntityMapping(name: "Covers", type: .transform, source: "Book", destination: "Cover")
+    let whole = try program([mapping("Book", relationships: [cover]), covers], to: split)
+    #expect(subjects(whole) == ["BookToBook", "Covers"])
+    #expect(statements(whole, of: "BookToBook").first?.contains("\"ZCOVER\") SELECT s.\"Z_PK\"") == true)
+    #expect(statements(whole, of: "BookToBook").first?.contains("(SELECT") == false)
+    #expect(statements(whole, of: "Covers").first?.contains("\"ZBOOK\") SELECT s.\"Z_PK\"") == true)
+    // A half that a filter keeps back leaves the other alone.
+    let filter = PredicateNode.comparison(
+      Comparison(.keyPath(.selfObject, [.key("title")]), .notEqual, .constant(.null)))
+    let some = ExplicitEntityMapping(
+      name: "Covers", type: .transform, source: "Book", destination: "Cover",
+      filter: SourceFilter(text: "", predicate: filter))
+    let part = try program([mapping("Book", relationships: [cover]), some], to: split)
+    #expect(statements(part, of: "BookToBook").first?.contains("CASE WHEN") == true)
+    #expect(statements(part, of: "Covers").first?.contains("CASE WHEN") == false)
+  }
+
+  @Test func referencesAreLookedUpUnlessAllLeadToObjectsOfTheMapping() throws {
+    let mappings = [mapping("Book"), mapping("Page", relationships: [lookup("book", "BookToBook", "book")])]
+    #expect(statements(try program(mappings), of: "PageToPage").first?.contains("(SELECT") == true)
+    let sound = try program(mappings, isSound: true)
+    #expect(statements(sound, of: "PageToPage").first?.contains("s.\"ZBOOK\" FROM") == true)
+    // What a filter keeps back has no object, sound or not.
+    let filter = PredicateNode.comparison(
+      Comparison(.keyPath(.selfObject, [.key("title")]), .notEqual, .constant(.null)))
+    let filtered = try program([mapping("Book", filter: filter), mappings[1]], isSound: true)
+    #expect(statements(filtered, of: "PageToPage").first?.contains("(SELECT") == true)
+  }
+
+  @Test func aReferenceIsSoundWhenEveryKeyLeadsToAnObjectOfTheEntity() throws {
+    let connection = try Connection(path: "memory", access: .memory)
+    try connection.execute(
+      "CREATE TABLE ZBOOK (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER); INSERT INTO ZBOOK VALUES (1, 5), (2, 5), (3, 6);"
+        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, NULL), (3, 1)"
+    )
+    let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
+    #expect(try reference.isSound(in: "main", of: connection))
+    // An object of another entity, and none at all.
+    for key in [3, 9] {
+      try connection.execute("INSERT INTO ZPAGE VALUES (9, \(key))")
+      #expect(try !reference.isSound(in: "main", of: connection), "\(key)")
+      try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
+    }
   }
 
   @Test func objectsOfSeveralMappingsAreRefusedByName() {
