@@ -293,7 +293,7 @@ private final class Queue {
   /// Every sequence of four events over two stores, from the start and from the middle of a migration: no store is ever
   /// at work twice, no limit is passed, the counts are right, and when everybody is let go everything comes to an end.
   @Test(arguments: [[], [Step.findA, .give, .endBehind, .give]])
-  func everyShortHistoryKeepsThePromises(prefix: [Step]) {
+  func everyShortHistoryKeepsThePromises(prefix: [Step]) async {
     let steps = Step.allCases
     let length = 4
     var history = [Int](repeating: 0, count: length)
@@ -311,6 +311,8 @@ private final class Queue {
       }
       if index < 0 { return }
       history[index] += 1
+      // Other tests wait for events with a deadline, on the same few threads.
+      if index < length - 1 { await Task.yield() }
     }
   }
 
