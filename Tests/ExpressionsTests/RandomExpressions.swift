@@ -22,9 +22,10 @@ struct ExpressionDice: RandomNumberGenerator {
 
   // MARK: Leaves
 
+  /// Without "path": behind "objectID.URIRepresentation" it is no key of its own but the whole `objectPath`.
   private static let names = [
     "name", "Größe", "日付", "_x1", "size", "FIRST", "in", "And", "true", "nil", "self", "count", "any", "CAST", "union",
-    "objectID", "e5", "path", "URIRepresentation",
+    "objectID", "e5", "paths", "URIRepresentation",
   ]
   private static let texts = [
     "", "a", "it's", "say \"x\"", "back\\slash", "tab\tline\nreturn\r", "nul\u{0}", "bell\u{7}", "é", "e\u{301}", "😀",
