@@ -48,9 +48,9 @@ package final class ExpressionFallbacks {
   /// Does anything run on instances?
   package var isEmpty: Bool { entries.isEmpty }
 
-  /// Registers the function on a connection that has the store attached as `schemaName`.
-  package func register(on connection: Connection, schema: StoreSchema, schemaName: String) throws(SQLiteError) {
-    source = StoreInstanceSource(reader: StoreReader(connection: connection, schema: schemaName), schema: schema)
+  /// Registers the function on a connection that has the store's tables in `space`.
+  package func register(on connection: Connection, schema: StoreSchema, space: TableSpace) throws(SQLiteError) {
+    source = StoreInstanceSource(reader: StoreReader(connection: connection, space: space), schema: schema)
     evaluators = [:]
     // Weak: the source keeps statements, and they the connection, which keeps this closure.
     try connection.registerFailingFunction(ExpressionFunctions.evaluate, argumentCount: -1) { [weak self] values in

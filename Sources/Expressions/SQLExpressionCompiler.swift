@@ -60,22 +60,22 @@ package struct SQLObjects: Sendable, Hashable {
 package struct SQLExpressionCompiler {
   let scope: ExpressionScope
   let schema: StoreSchema
-  let schemaName: String
+  let space: TableSpace
   let moment: Double
   let fallbacks: ExpressionFallbacks?
   let evaluatesOnInstances: Bool
   let counter = AliasCounter()
 
-  /// Compiles against the store that `schema` lays out and that is attached as `schemaName`. `moment` is `now()`.
+  /// Compiles against the store that `schema` lays out and whose tables are in `space`. `moment` is `now()`.
   ///
   /// With `fallbacks` what cannot be SQL is evaluated on instances, and with `evaluatesOnInstances` everything is.
   package init(
-    scope: ExpressionScope, schema: StoreSchema, schemaName: String, moment: Double,
+    scope: ExpressionScope, schema: StoreSchema, space: TableSpace, moment: Double,
     fallbacks: ExpressionFallbacks? = nil, evaluatesOnInstances: Bool = false
   ) {
     self.scope = scope
     self.schema = schema
-    self.schemaName = schemaName
+    self.space = space
     self.moment = moment
     self.fallbacks = fallbacks
     self.evaluatesOnInstances = evaluatesOnInstances
@@ -166,9 +166,7 @@ package struct SQLExpressionCompiler {
     return Frame(row: row, site: ", \(SQLiteIdentifier.literal(name)), \(row.alias).Z_PK")
   }
 
-  func qualified(_ table: String) -> String {
-    SQLiteIdentifier.quoted(schemaName) + "." + SQLiteIdentifier.quoted(table)
-  }
+  func qualified(_ table: String) -> String { space.qualified(table) }
 
   private func compiled(
     _ entry: ExpressionFallbacks.Work, _ node: some Sendable, _ row: SQLRow, property: String? = nil,

@@ -115,7 +115,7 @@ extension HopCompiler {
     guard let source, let table = hop.sourceSchema.table(of: source.name) else { return key }
     let (map, isComplete) = survivors(of: source, in: destination)
     if isComplete { return key }
-    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t"
+    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t"
       + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(map.keys))) THEN \(key) END"
   }
 
@@ -139,7 +139,7 @@ extension HopCompiler {
       return "CASE WHEN \(guardedBy) IS NOT NULL THEN \(number) END"
     }
     guard let table = hop.sourceSchema.table(of: source.name) else { return "NULL" }
-    return "(SELECT \(renumbering(of: "t.\"Z_ENT\"", map)) FROM \(qualified(table.name, in: sourceSchema)) AS t"
+    return "(SELECT \(renumbering(of: "t.\"Z_ENT\"", map)) FROM \(self.source.qualified(table.name)) AS t"
       + " WHERE t.\"Z_PK\" = \(guardedBy))"
   }
 
@@ -190,7 +190,7 @@ extension HopCompiler {
     let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
       .compactMap { hop.sourceSchema.number(of: $0.name) }
     if possible.allSatisfy({ owners[$0] != nil }) { return key }
-    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t"
+    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t"
       + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(owners.keys))) THEN \(key) END"
   }
 
@@ -212,7 +212,7 @@ extension HopCompiler {
       case .toOne(let otherTable, let key, _, _) = hop.sourceSchema.storage(
         ofRelationship: source.relationship, in: source.entity)
     else { throw refuse("its pairs cannot be turned round", entity, relationship) }
-    let from = qualified(otherTable, in: sourceSchema)
+    let from = self.source.qualified(otherTable)
     let quotedKey = SQLiteIdentifier.quoted(key)
     let pointing =
       hop.source.entity(named: source.entity).map { list(survivors(of: $0, in: destination).map.keys) } ?? ""
@@ -340,7 +340,7 @@ extension HopCompiler {
     conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.ownerIsRow == true)
     conditions += survivalConditions(
       column(read.target), of: target, in: join.inverseEntity, isRow: read.ownerIsRow == false)
-    let from = "\(qualified(read.table, in: sourceSchema)) AS s"
+    let from = "\(self.source.qualified(read.table)) AS s"
     let key = column(read.key)
     return HopProgram.CopyStep(
       subject: join.name, nextKey: "SELECT min(\(key)) FROM \(from) WHERE \(key) >= ?1",
@@ -361,7 +361,7 @@ extension HopCompiler {
     }
     if isComplete { return [] }
     return [
-      "(SELECT t.\"Z_ENT\" FROM \(qualified(table.name, in: sourceSchema)) AS t WHERE t.\"Z_PK\" = \(key))"
+      "(SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t WHERE t.\"Z_PK\" = \(key))"
         + " IN (\(list(map.keys)))"
     ]
   }

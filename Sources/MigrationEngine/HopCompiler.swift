@@ -21,7 +21,7 @@ extension HopdError.Code {
 /// Compiles one hop.
 package struct HopCompiler {
   let hop: Hop
-  let sourceSchema: String
+  let source: TableSpace
   let destinationSchema: String
   /// Intermediate stores get no indexes: nothing reads them but the next hop (performance §9).
   let withIndexes: Bool
@@ -30,20 +30,20 @@ package struct HopCompiler {
   /// Updates that need all rows of the tables to be there.
   var updates: [HopProgram.StatementStep] = []
 
-  /// Prepares to compile `hop` from one schema of the connection into another.
-  package init(hop: Hop, sourceSchema: String, destinationSchema: String, withIndexes: Bool) {
+  /// Prepares to compile `hop` from what is in `source` into a schema of the connection.
+  package init(hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool) {
     self.hop = hop
-    self.sourceSchema = sourceSchema
+    self.source = source
     self.destinationSchema = destinationSchema
     self.withIndexes = withIndexes
   }
 
   /// The hop's statements.
   package static func compile(
-    hop: Hop, sourceSchema: String, destinationSchema: String, withIndexes: Bool
+    hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool
   ) throws(HopdError) -> HopProgram {
     var compiler = HopCompiler(
-      hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: withIndexes)
+      hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: withIndexes)
     return try compiler.compile()
   }
 
@@ -58,7 +58,7 @@ package struct HopCompiler {
     steps += Self.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: updates, withIndexes: withIndexes)
     return HopProgram(
-      source: sourceSchema, destination: destinationSchema, preconditions: preconditions, steps: steps)
+      source: source, destination: destinationSchema, preconditions: preconditions, steps: steps)
   }
 
   /// What stands at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
@@ -147,14 +147,14 @@ package struct HopCompiler {
       columns.append(SQLiteIdentifier.quoted(column.name))
       expressions.append(expression)
     }
-    let from = "\(qualified(source.name, in: sourceSchema)) AS s"
+    let from = "\(self.source.qualified(source.name)) AS s"
     // Every entity of the source table is carried: no filter is needed, and none is paid for.
     let carried = Set(lanes.map(\.sourceNumber))
     let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
     let filter = carried == present ? "" : " AND s.\"Z_ENT\" IN (\(list(carried)))"
     return HopProgram.CopyStep(
       subject: table.rootEntity,
-      nextKey: "SELECT min(s.\"Z_PK\") FROM \(from) WHERE s.\"Z_PK\" >= ?1",
+      nextKey: self.source.nextKey(of: source.name),
       insert: "INSERT INTO \(qualified(table.name, in: destinationSchema)) (\(columns.joined(separator: ", ")))"
         + " SELECT \(expressions.joined(separator: ", ")) FROM \(from)"
         + " WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2\(filter)")

@@ -1,10 +1,13 @@
 // A hop compiled to SQL: what runs, in which order, and what can be chunked. A plain value, so that it can be shown in
 // a debug journal and compared in tests.
 
+import PersistentStore
+
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
-  /// Schema names in the connection.
-  package let source: String
+  /// Where the tables that it reads are.
+  package let source: TableSpace
+  /// Schema name of the staged store in the connection.
   package let destination: String
   /// Statements that must answer no row before anything is written; each with what a row would mean.
   package let preconditions: [Precondition]

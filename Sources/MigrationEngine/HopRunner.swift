@@ -65,7 +65,7 @@ struct HopRunner {
 
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   private var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
-  private var source: StoreReader { StoreReader(connection: connection, schema: program.source) }
+  private var source: StoreReader { StoreReader(connection: connection, space: program.source) }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
     var found = try table.read(identity, hop: hop.index)
@@ -82,7 +82,7 @@ struct HopRunner {
       try prepare()
     }
     if !checkpoint.isComplete {
-      guard !program.source.isEmpty else {
+      guard !program.source.isGone else {
         throw HopdError(
           .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
       }
@@ -127,7 +127,7 @@ struct HopRunner {
 
   /// Tables and the checkpoint, in one transaction.
   private func prepare() throws {
-    let main = SQLiteIdentifier.quoted(program.source)
+    let main = SQLiteIdentifier.quoted(program.source.fileSchema)
     // The page size of the source is kept, so that the store could also be replaced in place (replacement §2).
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
@@ -277,7 +277,7 @@ struct HopRunner {
     var written: Int64 = 0
     let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
     let context = PolicyStepContext(
-      connection: connection, hop: hop, sourceSchema: program.source, destinationSchema: program.destination,
+      connection: connection, hop: hop, source: program.source, destinationSchema: program.destination,
       layout: mapped.layout, moment: mapped.moment, fallbacks: mapped.fallbacks, options: options
     ) { rows in
       written &+= rows

@@ -31,15 +31,13 @@ struct ReachedObjects {
 /// Compiles expressions of one hop.
 struct MappedExpressions {
   let hop: Hop
-  let sourceSchema: String
+  let source: TableSpace
   let moment: Double
   /// What is evaluated on objects; filled while statements are made.
   let fallbacks: ExpressionFallbacks
   let evaluatesOnInstances: Bool
 
-  func qualified(_ table: String) -> String {
-    SQLiteIdentifier.quoted(sourceSchema) + "." + SQLiteIdentifier.quoted(table)
-  }
+  func qualified(_ table: String) -> String { source.qualified(table) }
 
   // MARK: Objects
 
@@ -160,7 +158,7 @@ extension MappedExpressions {
       scope: ExpressionScope(
         model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
         hasPolicy: lane.mapping.policy != nil),
-      schema: hop.sourceSchema, schemaName: sourceSchema, moment: moment, fallbacks: fallbacks,
+      schema: hop.sourceSchema, space: source, moment: moment, fallbacks: fallbacks,
       evaluatesOnInstances: evaluatesOnInstances)
   }
 

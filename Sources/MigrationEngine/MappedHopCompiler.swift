@@ -32,7 +32,7 @@ package enum MappedExecution: Sendable, Hashable {
 package struct MappedHopCompiler {
   let hop: Hop
   let layout: AssociationLayout
-  let sourceSchema: String
+  let source: TableSpace
   let destinationSchema: String
   let moment: Double
   let withIndexes: Bool
@@ -46,21 +46,21 @@ package struct MappedHopCompiler {
 
   /// Prepares to compile `hop`; `layout` must speak of its source as it is, and `moment` is what `now()` means.
   package init(
-    hop: Hop, layout: AssociationLayout, sourceSchema: String, destinationSchema: String, moment: Double,
+    hop: Hop, layout: AssociationLayout, source: TableSpace, destinationSchema: String, moment: Double,
     withIndexes: Bool, evaluatesOnInstances: Bool = false,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) {
     self.isSound = isSound
     self.hop = hop
     self.layout = layout
-    self.sourceSchema = sourceSchema
+    self.source = source
     self.destinationSchema = destinationSchema
     self.moment = moment
     self.withIndexes = withIndexes
     self.evaluatesOnInstances = evaluatesOnInstances
     fallbacks = ExpressionFallbacks()
     expressions = MappedExpressions(
-      hop: hop, sourceSchema: sourceSchema, moment: moment, fallbacks: fallbacks,
+      hop: hop, source: source, moment: moment, fallbacks: fallbacks,
       evaluatesOnInstances: evaluatesOnInstances)
     associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
   }
@@ -76,7 +76,7 @@ package struct MappedHopCompiler {
       }
       // With fallbacks of its own, so that they are this mapping's.
       let compiler = MappedHopCompiler(
-        hop: hop, layout: layout, sourceSchema: "source", destinationSchema: "destination", moment: 0,
+        hop: hop, layout: layout, source: .schema("source"), destinationSchema: "destination", moment: 0,
         withIndexes: false)
       if let lane = layout.lane(at: index) { try compiler.tryOut(lane) }
       let reasons = compiler.fallbacks.reasons.map { reason in
@@ -122,7 +122,7 @@ package struct MappedHopCompiler {
     steps += HopCompiler.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
     return HopProgram(
-      source: sourceSchema, destination: destinationSchema, preconditions: [], scratch: associations.scratchTables,
+      source: source, destination: destinationSchema, preconditions: [], scratch: associations.scratchTables,
       steps: steps)
   }
 

@@ -5,6 +5,7 @@ import Diagnostics
 import Expressions
 import MappingModel
 import MigrationPlanning
+import PersistentStore
 import SQLite
 
 /// What a policy step works with.
@@ -13,7 +14,7 @@ package struct PolicyStepContext {
   package let connection: Connection
   package let hop: Hop
   /// Schema names in the connection.
-  package let sourceSchema: String
+  package let source: TableSpace
   package let destinationSchema: String
   /// Keys and associations of all mappings.
   package let layout: AssociationLayout

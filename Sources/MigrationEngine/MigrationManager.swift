@@ -29,12 +29,16 @@ package struct EngineOptions: Sendable, Hashable {
   /// Are all expressions of mapping models evaluated object by object, also those that SQL could do? Slower, and the
   /// same result: the tests' other way.
   package var evaluatesOnInstances: Bool
+  /// Are hops that can be one pass over the rows run as one?
+  package var fusesHops: Bool
 
   /// Makes options.
   package init(
     chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
-    invalidRows: InvalidRowsRules = InvalidRowsRules(), evaluatesOnInstances: Bool = false
+    invalidRows: InvalidRowsRules = InvalidRowsRules(), evaluatesOnInstances: Bool = false,
+    fusesHops: Bool = true
   ) {
+    self.fusesHops = fusesHops
     self.evaluatesOnInstances = evaluatesOnInstances
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
@@ -106,7 +110,7 @@ package struct MergedRows: Sendable, Hashable {
 package struct MigrationManager {
   private let connection: Connection
   private let hop: Hop
-  private let sourceSchema: String
+  private let source: TableSpace
   private let destinationSchema: String
   private let isFinal: Bool
   private let options: EngineOptions
@@ -119,11 +123,11 @@ package struct MigrationManager {
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
   package typealias Observer = (HopProgress) -> Bool
 
-  /// Prepares a hop. `connection` has the source under `sourceSchema`; the staged file is attached by `run`. Values that
+  /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file is attached by `run`. Values that
   /// leave external storage are read from `external`, policies are opened with `policies`, and what is worth a line of a
   /// debug journal goes to `note`.
   package init(
-    connection: Connection, hop: Hop, sourceSchema: String, isFinal: Bool, identity: Checkpoint.Identity,
+    connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
     note: HopNote.Taker? = nil
   ) {
@@ -132,7 +136,7 @@ package struct MigrationManager {
     self.policies = policies
     self.note = note
     self.hop = hop
-    self.sourceSchema = sourceSchema
+    self.source = source
     destinationSchema = MigrationManager.schemaName(ofHop: hop.index)
     self.isFinal = isFinal
     self.identity = identity
@@ -151,11 +155,11 @@ package struct MigrationManager {
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
-      if hop.mapped != nil, !sourceSchema.isEmpty { try indexIntermediateSource() }
+      if hop.mapped != nil, !source.isGone { try indexIntermediateSource() }
       let (program, mapped) = try compile()
-      if let mapped, !sourceSchema.isEmpty {
+      if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)
-        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, schemaName: sourceSchema)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
@@ -173,8 +177,8 @@ package struct MigrationManager {
   /// Indexes on what a store refers by. Staged stores between hops have none, because hops by inference read whole tables;
   /// mapping models follow relationships. The store of a user is never touched: it has indexes of its own.
   private func indexIntermediateSource() throws(SQLiteError) {
-    guard hop.index > 0, sourceSchema == Self.schemaName(ofHop: hop.index - 1) else { return }
-    let schema = SQLiteIdentifier.quoted(sourceSchema)
+    guard hop.index > 0, source == .schema(Self.schemaName(ofHop: hop.index - 1)) else { return }
+    let schema = SQLiteIdentifier.quoted(source.schemaName)
     for (position, index) in hop.sourceSchema.indexes.enumerated() {
       // Constraints and indexes of attributes are not what relationships are followed by.
       guard !index.isUnique, index.columns.allSatisfy({ $0.suffix.isEmpty }) else { continue }
@@ -188,14 +192,14 @@ package struct MigrationManager {
   private func compile() throws -> (HopProgram, MappedRun?) {
     guard hop.mapped != nil else {
       let program = try HopCompiler.compile(
-        hop: hop, sourceSchema: sourceSchema, destinationSchema: destinationSchema, withIndexes: isFinal)
+        hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
       return (program, nil)
     }
     let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
     let moment = begun ?? Self.now()
     let layout = try AssociationLayout(hop: hop, spans: try sourceSpans())
     let compiler = MappedHopCompiler(
-      hop: hop, layout: layout, sourceSchema: sourceSchema, destinationSchema: destinationSchema, moment: moment,
+      hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances,
       isSound: soundness())
     let program = try compiler.compile()
@@ -212,9 +216,9 @@ package struct MigrationManager {
   private func soundness() -> (SourceReference) throws(SQLiteError) -> Bool {
     var known: [SourceReference: Bool] = [:]
     return { reference throws(SQLiteError) in
-      if sourceSchema.isEmpty { return false }
+      if source.isGone { return false }
       if let answer = known[reference] { return answer }
-      let answer = try reference.isSound(in: sourceSchema, of: connection)
+      let answer = try reference.isSound(in: source, of: connection)
       known[reference] = answer
       return answer
     }
@@ -229,17 +233,16 @@ package struct MigrationManager {
 
   /// The keys that the tables of the source have, and may have had: an object that was deleted keeps its key.
   private func sourceSpans() throws -> [String: AssociationLayout.KeySpan] {
-    guard !sourceSchema.isEmpty else { return [:] }
-    let reader = StoreReader(connection: connection, schema: sourceSchema)
+    guard !source.isGone else { return [:] }
+    let reader = StoreReader(connection: connection, space: source)
     let marks = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var spans: [String: AssociationLayout.KeySpan] = [:]
     for table in hop.sourceSchema.tables {
-      let ends = try connection.rows("SELECT min(\"Z_PK\"), max(\"Z_PK\") FROM \(reader.qualified(table.name))") {
-        ($0.integer(at: 0), $0.integer(at: 1))
-      }
+      // One at a time: both at once would read the whole table.
+      let low = try connection.integer("SELECT min(\"Z_PK\") FROM \(reader.qualified(table.name))")
+      let high = try connection.integer("SELECT max(\"Z_PK\") FROM \(reader.qualified(table.name))")
       let mark = hop.sourceSchema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
-      spans[table.name] = AssociationLayout.KeySpan(
-        low: ends.first?.0 ?? 1, high: max(ends.first?.1 ?? 0, mark))
+      spans[table.name] = AssociationLayout.KeySpan(low: low ?? 0, high: max(high ?? 0, mark))
     }
     return spans
   }

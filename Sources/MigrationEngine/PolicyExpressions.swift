@@ -31,7 +31,7 @@ struct PolicyExpressions {
     layout = context.layout
     moment = context.moment
     mapped = MappedExpressions(
-      hop: context.hop, sourceSchema: context.sourceSchema, moment: context.moment,
+      hop: context.hop, source: context.source, moment: context.moment,
       fallbacks: context.fallbacks, evaluatesOnInstances: context.options.evaluatesOnInstances)
     associations = AssociationSQL(
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
@@ -67,13 +67,13 @@ struct PolicyExpressions {
     let scope = ExpressionScope(model: side.model, sourceEntity: entity, place: .sourceFilter)
     try ExpressionChecker(scope).check(predicate)
     let compiler = SQLExpressionCompiler(
-      scope: scope, schema: side.schema, schemaName: side.schemaName, moment: moment)
+      scope: scope, schema: side.schema, space: side.space, moment: moment)
     if let sql = try? compiler.filter(predicate, row: SQLRow(alias: "s", entity: entity)) { return .sql(sql) }
     // What SQL cannot say exactly is asked of each object.
     let evaluator = ExpressionEvaluator(
       scope: scope,
       source: StoreInstanceSource(
-        reader: StoreReader(connection: connection, schema: side.schemaName), schema: side.schema), moment: moment)
+        reader: StoreReader(connection: connection, space: side.space), schema: side.schema), moment: moment)
     return .evaluated { try evaluator.isTrue(predicate, on: InstanceID(entity: $0.entity, key: $0.key)) }
   }
 

@@ -11,19 +11,20 @@ final class PolicySide {
   let side: PolicyObjectID.Side
   let model: ManagedObjectModel
   let schema: StoreSchema
-  /// Schema name in the connection.
-  let schemaName: String
+  /// Where its tables are in the connection, and the name of their schema.
+  let space: TableSpace
+  var schemaName: String { space.schemaName }
   private let names: [Int64: String]
   private var shapes: [String: PolicyShape] = [:]
   private let computed: Set<[String]>
 
   init(
-    _ side: PolicyObjectID.Side, schema: StoreSchema, schemaName: String, computed: [SchemaDerivation] = []
+    _ side: PolicyObjectID.Side, schema: StoreSchema, space: TableSpace, computed: [SchemaDerivation] = []
   ) {
     self.side = side
     model = schema.model
     self.schema = schema
-    self.schemaName = schemaName
+    self.space = space
     names = Dictionary(schema.numbers.map { ($0.value, $0.key) }) { first, _ in first }
     self.computed = Set(computed.map { [$0.entity, $0.attribute] })
   }
@@ -40,9 +41,7 @@ final class PolicySide {
   }
 
   /// `table` with the side's schema name, quoted.
-  func qualified(_ table: String) -> String {
-    SQLiteIdentifier.quoted(schemaName) + "." + SQLiteIdentifier.quoted(table)
-  }
+  func qualified(_ table: String) -> String { space.qualified(table) }
 }
 
 /// One entity: its table, and where its own and inherited properties are.

@@ -30,13 +30,13 @@ final class PolicyWork {
 
   init(_ context: PolicyStepContext, external directory: ExternalDataDirectory?) throws {
     let (connection, hop) = (context.connection, context.hop)
-    let source = PolicySide(.source, schema: hop.sourceSchema, schemaName: context.sourceSchema)
+    let source = PolicySide(.source, schema: hop.sourceSchema, space: context.source)
     let destination = PolicySide(
-      .destination, schema: hop.destinationSchema, schemaName: context.destinationSchema, computed: hop.computed)
+      .destination, schema: hop.destinationSchema, space: .schema(context.destinationSchema), computed: hop.computed)
     // The store of the hop before is ours as well, and has no indexes; the user's own store is never written.
     var writable: Set<String> = [context.destinationSchema]
-    if hop.index > 0, context.sourceSchema == MigrationManager.schemaName(ofHop: hop.index - 1) {
-      writable.insert(context.sourceSchema)
+    if hop.index > 0, context.source == .schema(MigrationManager.schemaName(ofHop: hop.index - 1)) {
+      writable.insert(context.source.schemaName)
     }
     let indexes = PolicyIndexes(connection: connection, writable: writable)
     let external = PolicyExternalContent(directory: directory, limit: context.options.externalValueMax)

@@ -27,12 +27,11 @@ package struct SourceReference: Sendable, Hashable {
   /// Does every reference of the column lead to an object of that very entity?
   ///
   /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once.
-  package func isSound(in schema: String, of connection: Connection) throws(SQLiteError) -> Bool {
-    let store = SQLiteIdentifier.quoted(schema) + "."
+  package func isSound(in space: TableSpace, of connection: Connection) throws(SQLiteError) -> Bool {
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
-      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(store)\(SQLiteIdentifier.quoted(table)) WHERE \(key) IS NOT NULL)"
-        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(store)\(SQLiteIdentifier.quoted(targetTable)) AS x"
+      "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL)"
+        + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(space.qualified(targetTable)) AS x"
         + " WHERE x.\"Z_PK\" = q.k AND x.\"Z_ENT\" = \(targetNumber)) LIMIT 1")
     return broken == nil
   }

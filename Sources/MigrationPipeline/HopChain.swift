@@ -104,7 +104,7 @@ struct HopChain {
       observer(
         .hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
       let manager = MigrationManager(
-        connection: connection, hop: hop, sourceSchema: source, isFinal: index == plan.hops.count - 1,
+        connection: connection, hop: hop, source: .schema(source), isFinal: index == plan.hops.count - 1,
         identity: identity, options: options, external: external, policies: policies,
         note: note)
       var path = area.path(hop: index)

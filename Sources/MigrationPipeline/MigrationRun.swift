@@ -128,7 +128,7 @@ final class MigrationRun {
         continue
       }
       _ = try HopCompiler.compile(
-        hop: hop, sourceSchema: reader.schema, destinationSchema: "staged", withIndexes: false)
+        hop: hop, source: reader.space, destinationSchema: "staged", withIndexes: false)
     }
     if request.takesNotes { for sentence in MigrationRun.decisions(plan) { observer(.note(.decision(sentence))) } }
     observer(

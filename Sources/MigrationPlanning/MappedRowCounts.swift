@@ -65,7 +65,7 @@ struct MappedRowCounts {
     guard let source = mapping.source, !predicate.asksForTheMoment else { return nil }
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: hop.source, sourceEntity: source, place: .sourceFilter), schema: hop.sourceSchema,
-      schemaName: reader.schema, moment: 0)
+      space: reader.space, moment: 0)
     return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0))" }
   }
 

@@ -66,24 +66,29 @@ package struct SchemaObject: Sendable, Hashable {
 package struct StoreReader {
   /// The connection; it stays with the task that opened it.
   package let connection: Connection
-  /// Schema name in that connection: "main" or the name of an attached store.
-  package let schema: String
+  /// Where its tables are in that connection.
+  package let space: TableSpace
+  /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
+  package var schema: String { space.schemaName }
 
   /// Reads the store in `schema` of `connection`.
   package init(connection: Connection, schema: String = "main") {
-    self.connection = connection
-    self.schema = schema
+    self.init(connection: connection, space: .schema(schema))
   }
 
-  private var prefix: String { SQLiteIdentifier.quoted(schema) + "." }
+  /// Reads the store whose tables, or their views, are in `space` of `connection`.
+  package init(connection: Connection, space: TableSpace) {
+    self.connection = connection
+    self.space = space
+  }
 
-  /// The object's name with the schema before it.
-  package func qualified(_ name: String) -> String { prefix + SQLiteIdentifier.quoted(name) }
+  /// The name of a table with the schema before it.
+  package func qualified(_ name: String) -> String { space.qualified(name) }
 
   /// Everything in sqlite_master, in its order; SQLite's own tables left out.
   package func schemaObjects() throws(SQLiteError) -> [SchemaObject] {
     try connection.rows(
-      "SELECT type, name, tbl_name, sql FROM \(prefix)sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+      "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
     ) { row in
       SchemaObject(
         type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3))
@@ -92,14 +97,16 @@ package struct StoreReader {
 
   /// Column names and declared types of a table, in order.
   package func columns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
-    try connection.rows("SELECT name, type FROM pragma_table_info(?, ?)", [.text(table), .text(schema)]) { row in
+    try connection.rows(
+      "SELECT name, type FROM pragma_table_info(?, ?)", [.text(space.name(of: table)), .text(schema)]
+    ) { row in
       (row.text(at: 0) ?? "", row.text(at: 1) ?? "")
     }
   }
 
   /// Z_METADATA. Exactly one row with a readable property list is a store; anything else says why not.
   package func metadata() throws -> StoreMetadata {
-    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM \(prefix)Z_METADATA LIMIT 3") { row in
+    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM \(qualified("Z_METADATA")) LIMIT 3") { row in
       (row.text(at: 0), row.blob(at: 1))
     }
     guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
@@ -127,7 +134,7 @@ package struct StoreReader {
   /// No model has as many entities as the bound; a table with more rows disagrees with every model all the same.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
     try connection.rows(
-      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(prefix)Z_PRIMARYKEY ORDER BY Z_ENT LIMIT 20000"
+      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(qualified("Z_PRIMARYKEY")) ORDER BY Z_ENT LIMIT 20000"
     ) { row in
       PrimaryKeyEntry(
         number: row.integer(at: 0), name: row.text(at: 1) ?? "", parent: row.integer(at: 2),

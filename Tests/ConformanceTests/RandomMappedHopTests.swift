@@ -106,7 +106,8 @@ import Testing
       let connection = try Connection(path: ":memory:", access: .memory)
       try connection.attach(location.database, as: "source")
       let manager = MigrationManager(
-        connection: connection, hop: hop, sourceSchema: "source", isFinal: true, identity: identity, options: options)
+        connection: connection, hop: hop, source: .schema("source"), isFinal: true, identity: identity, options: options
+      )
       do {
         // Every chunk that is committed ends a run.
         let result = try manager.run(into: staged) { progress in way != .interrupted || progress.chunkRows == -1 }

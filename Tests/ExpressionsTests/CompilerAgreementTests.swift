@@ -79,7 +79,8 @@ import Testing
     _ world: ExpressionWorld, _ entity: String, _ fallbacks: ExpressionFallbacks? = nil, forced: Bool = false
   ) -> SQLExpressionCompiler {
     SQLExpressionCompiler(
-      scope: scope(world, entity), schema: world.schema, schemaName: "store", moment: Self.moment, fallbacks: fallbacks,
+      scope: scope(world, entity), schema: world.schema, space: .schema("store"), moment: Self.moment,
+      fallbacks: fallbacks,
       evaluatesOnInstances: forced)
   }
 
@@ -110,7 +111,7 @@ import Testing
       } catch {
         // What SQL cannot say goes through the function.
         sql = try compiler(world, entity, fallbacks).value(node, row: row)
-        try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
       }
       for object in world.objects[entity] ?? [] {
         let expected = try Self.outcome {
@@ -143,7 +144,7 @@ import Testing
       } catch {
         let other = compiler(world, entity, fallbacks)
         (sql, filter) = (try other.condition(predicate, row: row), try other.filter(predicate, row: row))
-        try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
       }
       for object in world.objects[entity] ?? [] {
         let expected = try Self.outcome {
@@ -185,7 +186,7 @@ import Testing
         compiled += 1
       } catch {
         objects = try compiler(world, entity, fallbacks).objects(node, row: row)
-        try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
       }
       let table = try #require(world.schema.table(of: entity))
       for object in world.objects[entity] ?? [] {
@@ -223,7 +224,7 @@ import Testing
       for forced in [false, true] {
         let fallbacks = ExpressionFallbacks()
         let sql = try compiler(world, entity, fallbacks, forced: forced).value(node, row: row, storedAs: attribute)
-        try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+        try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
         for object in world.objects[entity] ?? [] {
           let expected = try Self.outcome {
             do {

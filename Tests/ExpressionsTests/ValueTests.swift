@@ -2,6 +2,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
@@ -174,10 +175,10 @@ import Testing
     let fallbacks = ExpressionFallbacks()
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: world.model, sourceEntity: "Person", place: .attribute), schema: world.schema,
-      schemaName: "store", moment: 0, fallbacks: fallbacks, evaluatesOnInstances: forced)
+      space: .schema("store"), moment: 0, fallbacks: fallbacks, evaluatesOnInstances: forced)
     let sql = try compiler.value(
       node, row: SQLRow(alias: "s", entity: "Person"), storedAs: Attribute(name: "share", type: .integer64))
-    try fallbacks.register(on: world.connection, schema: world.schema, schemaName: "store")
+    try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
     #expect(fallbacks.isEmpty == !forced)
     #expect(throws: SQLiteError.self) {
       try world.connection.rows("SELECT \(sql) FROM store.ZPERSON AS s ORDER BY s.Z_PK") { $0.value(at: 0) }
@@ -194,7 +195,7 @@ import Testing
     try world.connection.execute("UPDATE store.ZITEM SET ZPICTURE = X'01AABB', ZSHAPE = X'FF', ZBYTES = X'02CC'")
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: world.model, sourceEntity: "Item", place: .attribute), schema: world.schema,
-      schemaName: "store", moment: 0)
+      space: .schema("store"), moment: 0)
     func stored(_ name: String, _ type: AttributeType, isExternal: Bool) throws -> SQLiteValue? {
       let attribute = Attribute(name: "to", type: type, allowsExternalStorage: isExternal)
       let sql = try compiler.value(

@@ -46,7 +46,7 @@ import Testing
   ) throws -> HopProgram {
     let hop = SmallHop.hop(entities, destination ?? entities, mappings)
     return try MappedHopCompiler(
-      hop: hop, layout: try AssociationLayout(hop: hop, spans: [:]), sourceSchema: "s", destinationSchema: "d",
+      hop: hop, layout: try AssociationLayout(hop: hop, spans: [:]), source: .schema("s"), destinationSchema: "d",
       moment: 0, withIndexes: false, isSound: { _ in isSound }
     ).compile()
   }
@@ -135,11 +135,11 @@ import Testing
         + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, NULL), (3, 1)"
     )
     let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
-    #expect(try reference.isSound(in: "main", of: connection))
+    #expect(try reference.isSound(in: .schema("main"), of: connection))
     // An object of another entity, and none at all.
     for key in [3, 9] {
       try connection.execute("INSERT INTO ZPAGE VALUES (9, \(key))")
-      #expect(try !reference.isSound(in: "main", of: connection), "\(key)")
+      #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
   }

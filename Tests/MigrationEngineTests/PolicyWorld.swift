@@ -259,7 +259,7 @@ final class PolicyWorld {
     let connection = try Connection(path: "unused", access: .memory)
     try connection.attachUnchanged(sourcePath, as: "store", access: .immutable)
     let manager = MigrationManager(
-      connection: connection, hop: hop, sourceSchema: "store", isFinal: isFinal,
+      connection: connection, hop: hop, source: .schema("store"), isFinal: isFinal,
       identity: Checkpoint.Identity(plan: "plan", source: "source", boot: "boot"), options: options,
       external: ExternalDataDirectory(of: StoreLocation(database: sourcePath)), policies: policies,
       note: { [unowned self] in notes.append($0) })
