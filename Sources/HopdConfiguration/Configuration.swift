@@ -140,6 +140,8 @@ package struct Configuration: Sendable, Hashable {
     package var chunkTime: Duration
     /// `chunk_rows_max`.
     package var chunkRowsMax: Int
+    /// `fuse_hops`: are hops that follow each other done as one pass over the rows, where the result is the same?
+    package var fuseHops: Bool = true
     /// `invalid_rows`, for entities that it does not name.
     package var invalidRows: InvalidRows = .fail
     /// `invalid_rows` by entity of the version that the rows come to.

@@ -47,7 +47,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.rescan", "\"10min\""),
     ConfigurationKey("watch.migration.chunk_time", "\"250ms\""),
     ConfigurationKey("watch.migration.chunk_rows_max", "50_000"),
-    ConfigurationKey("watch.migration.fuse_hops", "false", notYet: "false"),
+    ConfigurationKey("watch.migration.fuse_hops", "true"),
     ConfigurationKey("watch.migration.invalid_rows", "\"fail\""),
     ConfigurationKey("watch.migration.unmapped_entities", "\"fail\""),
     ConfigurationKey("watch.migration.history", "\"clear\""),

@@ -69,13 +69,13 @@ struct ConfigurationReader {
   }
 
   private mutating func migration(_ scope: Scope) -> Configuration.Migration {
-    notYet(scope, "fuse_hops") { if case .boolean(false) = $0 { true } else { false } }
     notYet(scope, "replace") { if case .string("rename") = $0 { true } else { false } }
     let retry = table(scope, "retry")
     let invalidRows = invalidRows(scope)
     return Configuration.Migration(
       chunkTime: duration(scope, "chunk_time", .milliseconds(250), in: .milliseconds(1) ... .seconds(60)),
       chunkRowsMax: integer(scope, "chunk_rows_max", 50_000, in: 1...10_000_000),
+      fuseHops: boolean(scope, "fuse_hops", true),
       invalidRows: invalidRows.standard,
       invalidRowsByEntity: invalidRows.byEntity,
       unmappedEntities: choice(scope, "unmapped_entities", .fail),

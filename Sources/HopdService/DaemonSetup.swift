@@ -144,7 +144,8 @@ package struct DaemonSetup: Sendable {
         memoryLimit: configuration.daemon.memoryLimit / Int64(max(1, configuration.daemon.jobs)),
         invalidRows: InvalidRowsRules(
           standard: InvalidRowsRule(rawValue: watch.migration.invalidRows.rawValue) ?? .fail,
-          byEntity: watch.migration.invalidRowsByEntity.mapValues { InvalidRowsRule(rawValue: $0.rawValue) ?? .fail })),
+          byEntity: watch.migration.invalidRowsByEntity.mapValues { InvalidRowsRule(rawValue: $0.rawValue) ?? .fail }),
+        fusesHops: watch.migration.fuseHops),
       stateDirectory: stateDirectory, job: job)
     request.unmappedEntities = UnmappedEntitiesRule(rawValue: watch.migration.unmappedEntities.rawValue) ?? .fail
     request.policies = policies

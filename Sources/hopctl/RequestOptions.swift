@@ -21,6 +21,13 @@ struct RequestOptions: ParsableArguments {
   @OptionGroup var mapping: MappingOptions
   @OptionGroup var verbose: VerboseOptions
 
+  @Flag(
+    name: .customLong("no-fuse"),
+    help: ArgumentHelp(
+      "Make each hop's store on its own.",
+      discussion: "Else hops that follow each other are one pass over the rows, where the result is the same."))
+  var noFuse = false
+
   /// The request for a store.
   func request(
     _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
@@ -38,6 +45,7 @@ struct RequestOptions: ParsableArguments {
       request.engine.chunkTime = watch.migration.chunkTime
       request.engine.chunkRowsMax = Int64(watch.migration.chunkRowsMax)
     }
+    request.engine.fusesHops = !noFuse && watch?.migration.fuseHops ?? true
     if let memory = loaded.memoryLimit { request.engine.memoryLimit = memory }
     request.engine.invalidRows = mapping.invalidRows(watch)
     request.unmappedEntities = mapping.unmappedEntities(watch)
