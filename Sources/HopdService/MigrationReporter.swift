@@ -175,7 +175,9 @@ package struct MigrationReporter: Sendable {
       reporter.logger.event(
         .hopFinished,
         "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.source) → \(report.destination), "
-          + "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))",
+          + (report.isFused
+            ? "\(report.rowsWritten) rows, one pass with the next"
+            : "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))"),
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
           .hops: String(hops), .rows: String(report.rowsWritten),

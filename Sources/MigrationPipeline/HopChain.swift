@@ -1,7 +1,7 @@
-// The hops of a plan, one after the other over one connection: each reads the staged store of the one before, which is
-// deleted as soon as the next is complete. Continues where an interrupted run of the same plan stopped. In a chain with mapping
-// models the hops behind them are inspected here, where their rows are, and the store that the last hop reads is kept until
-// the result is in place: what the result must hold is counted in it.
+// The passes of a plan, one after the other over one connection: each reads the staged store of the one before, which is
+// deleted as soon as the next is complete. In a pass of several hops only the last one writes; those before it are views.
+// Continues where an interrupted run of the same plan stopped. In a chain with mapping models the hops behind them are
+// inspected here, where their rows are.
 
 import Diagnostics
 import DurableFiles
@@ -13,11 +13,11 @@ import MigrationPolicy
 import PersistentStore
 import SQLite
 import StoreReplacement
-import StoreVerification
 import SystemPackage
 
 struct HopChain {
   let plan: MigrationPlan
+  let passes: Passes
   let area: StagingArea
   let connection: Connection
   /// Schema name of the source store in the connection.
@@ -35,17 +35,20 @@ struct HopChain {
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
 
+  /// The views that this run has made, by hop.
+  let views = ChainViews()
+
   /// What came of the chain.
   struct Outcome {
     let staged: FilePath
-    let hops: [HopReport]
-    let wasResumed: Bool
+    var hops: [HopReport] = []
+    var wasResumed = false
     /// What the inspection of the hops behind mapping models found.
     var drops: [DroppedColumn] = []
     var warnings: [HopdError] = []
   }
 
-  /// Runs every hop that is not done yet; what cannot be continued is thrown away and starts over.
+  /// Runs every pass that is not done yet; what cannot be continued is thrown away and starts over.
   func run() throws -> Outcome {
     do {
       return try run(from: try startingPoint())
@@ -54,7 +57,7 @@ struct HopChain {
     }
   }
 
-  /// Throws away what is staged and runs every hop.
+  /// Throws away what is staged and runs every pass.
   func startOver() throws -> Outcome {
     try detachAll()
     try area.removeAll()
@@ -69,83 +72,134 @@ struct HopChain {
     try plan.hops.indices.contains { try files.status(area.path(hop: $0)) != nil }
   }
 
-  /// The hop to begin with: the last one whose staged store is there, if it has what it reads from.
+  /// The pass to begin with: the last one whose staged store is there, if it has what it reads from.
   private func startingPoint() throws -> Int {
     let existing = try plan.hops.indices.filter { try files.status(area.path(hop: $0)) != nil }
     guard let last = existing.last else { return 0 }
-    return last
+    let ends = passes.groups.indices.map(passes.last)
+    guard existing.allSatisfy(ends.contains), let position = ends.firstIndex(of: last) else {
+      throw HopdError(
+        .stagingStale, "the hops were taken together in another way before", hint: "the chain starts over by itself")
+    }
+    return position
   }
 
   private func run(from first: Int) throws -> Outcome {
-    var outcome = Outcome(staged: staged, hops: [], wasResumed: false)
-    var reports: [HopReport] = []
-    var wasResumed = false
-    var source = sourceSchema
-    // References are those of the store wherever a hop meets them: files are never moved (replacement §5).
-    let external = ExternalDataDirectory(of: plan.store.location)
-    var done = plan.hops.prefix(first).flatMap(\.entities).reduce(Int64(0)) { $0 &+ $1.rows }
+    var outcome = Outcome(staged: staged)
+    var source = TableSpace.schema(sourceSchema)
+    var done = passes.groups.prefix(first).reduce(Int64(0)) { $0 &+ Passes.rows(of: $1, in: plan) }
     if first > 0 {
-      let before = area.path(hop: first - 1)
-      if try files.status(before) != nil {
-        // The hop before is complete: its store is only deleted after the one at work is.
-        source = MigrationManager.schemaName(ofHop: first - 1)
-        try connection.attach(before, as: source)
-        try MigrationManager.requireComplete(hop: first - 1, identity: identity, connection: connection)
+      let before = passes.last(of: first - 1)
+      if try files.status(area.path(hop: before)) != nil {
+        // The pass before is complete: its store is only deleted after the one at work is.
+        source = try attachComplete(before)
       } else {
-        // The hop at `first` must be complete then; if it is not, its source is gone and the chain starts over.
-        source = ""
+        // The store at `first` must be complete then; if it is not, its source is gone and the chain starts over.
+        source = .gone
       }
     }
-    for index in first..<max(first, end ?? plan.hops.count) {
-      let hop = plan.hops[index]
-      if !source.isEmpty, MigrationPlanner.beginsSegment(index, of: plan) {
-        try inspect(from: index, source: source, into: &outcome)
-      }
-      observer(
-        .hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
-      let manager = MigrationManager(
-        connection: connection, hop: hop, source: .schema(source), isFinal: index == plan.hops.count - 1,
-        identity: identity, options: options, external: external, policies: policies,
-        note: note)
-      var path = area.path(hop: index)
-      defer { tellPolicyLines() }
-      if try files.status(path) == nil {
-        guard !source.isEmpty else { throw HopdError(.stagingStale, "the store of the hop before is gone") }
-        path = try area.create(hop: index)
-      } else {
-        observer(.resumed(hop: index, hops: plan.hops.count))
-      }
-      let watch = ProgressWatch(plan: plan, hop: hop, rowsBefore: done, observer: observer)
-      let staged = try manager.run(into: path) { progress in
-        tellPolicyLines()
-        watch.note(progress)
-        return !stop.isStopping
-      }
-      wasResumed = wasResumed || staged.wasResumed
-      done &+= staged.rows
-      let report = HopReport(
-        source: hop.source.name, destination: hop.destination.name, kind: hop.isMapped ? "mapping" : "inferred",
-        rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: staged.rows, chunks: staged.chunks,
-        seconds: staged.seconds, mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: staged.tallies)
-      reports.append(report)
-      observer(.hopFinished(report))
-      try keepQuarantined(staged, hop: index)
-      if !isLast(index), !source.isEmpty { try checkCounts(of: hop, source: source) }
-      if index > 0 {
-        if plan.isMixed, isLast(index) {
-          if !source.isEmpty { try closeStore(ofHop: index - 1) }
+    for position in passes.groups.indices.dropFirst(first) {
+      let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
+      guard let last = hops.last else { break }
+      let isLast = last == plan.hops.count - 1
+      let hasStore = try files.status(area.path(hop: last)) != nil
+      if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the hop before is gone") }
+      let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
+      try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
+      let manager = manager(of: last, reading: input)
+      done &+= try materialise(last, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
+      if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
+      // The last pass of a chain with mapping models is verified against what it has read.
+      if !(isLast && plan.isMixed) { try dropViews(hops) }
+      if position > 0 {
+        let before = passes.last(of: position - 1)
+        if plan.isMixed, isLast {
+          if !source.isGone { try closeStore(ofHop: before) }
         } else {
-          try removeStore(ofHop: index - 1)
+          try removeStore(ofHop: before)
         }
       }
-      source = MigrationManager.schemaName(ofHop: index)
-      if isLast(index) { try manager.seal() }
+      source = space(of: last)
+      if isLast { try manager.seal() }
     }
-    return Outcome(
-      staged: outcome.staged, hops: reports, wasResumed: wasResumed, drops: outcome.drops, warnings: outcome.warnings)
+    return outcome
   }
 
-  private func isLast(_ index: Int) -> Bool { index == plan.hops.count - 1 }
+  // MARK: One pass
+
+  /// Inspects a hop where a segment begins, and tells that it begins.
+  private func begin(
+    _ index: Int, reading source: TableSpace, isResuming: Bool, into outcome: inout Outcome
+  ) throws {
+    let hop = plan.hops[index]
+    if !source.isGone, MigrationPlanner.beginsSegment(index, of: plan) {
+      let found = try SegmentInspection(
+        plan: plan, from: index, rules: rules, input: StoreReader(connection: connection, space: source))
+      outcome.drops += found.drops
+      outcome.warnings += found.warnings
+    }
+    observer(.hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
+    if isResuming { observer(.resumed(hop: index, hops: plan.hops.count)) }
+  }
+
+  /// Makes the views of the hops that a pass only looks through, and answers where its last hop reads.
+  private func makeViews(
+    of hops: Range<Int>, over source: TableSpace, isResuming: Bool, into outcome: inout Outcome
+  ) throws -> TableSpace {
+    var source = source
+    for index in hops {
+      let hop = plan.hops[index]
+      let start = ContinuousClock.now
+      try begin(index, reading: source, isResuming: isResuming && index == hops.lowerBound, into: &outcome)
+      var rows = hop.rowsToRead
+      if !source.isGone {
+        let space = try view(of: index, over: source)
+        if plan.isMixed { rows = try checkRows(of: hop, from: source, in: space) }
+        source = space
+      }
+      let report = HopReport(
+        hop, rowsWritten: rows, chunks: 0, seconds: Pace.seconds(ContinuousClock.now - start), isFused: true)
+      outcome.hops.append(report)
+      observer(.hopFinished(report))
+    }
+    return source
+  }
+
+  /// Writes the store of a pass's last hop; answers its rows.
+  private func materialise(
+    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, rowsBefore: Int64,
+    into outcome: inout Outcome
+  ) throws -> Int64 {
+    defer { tellPolicyLines() }
+    let path = hasStore ? area.path(hop: index) : try area.create(hop: index)
+    let watch = ProgressWatch(
+      plan: plan, totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
+    let staged = try manager.run(into: path) { progress in
+      tellPolicyLines()
+      watch.note(progress)
+      return !stop.isStopping
+    }
+    outcome.wasResumed = outcome.wasResumed || staged.wasResumed
+    let report = HopReport(
+      plan.hops[index], rowsWritten: staged.rows, chunks: staged.chunks, seconds: staged.seconds,
+      tallies: staged.tallies)
+    outcome.hops.append(report)
+    observer(.hopFinished(report))
+    try keepQuarantined(staged, hop: index)
+    return staged.rows
+  }
+
+  private func manager(of index: Int, reading source: TableSpace) -> MigrationEngine.MigrationManager {
+    MigrationManager(
+      connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
+      identity: identity, options: options, external: external, policies: policies, note: note)
+  }
+
+  /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
+  private var external: ExternalDataDirectory { ExternalDataDirectory(of: plan.store.location) }
+
+  /// Where a hop that writes has its tables.
+  func space(of index: Int) -> TableSpace { .schema(MigrationManager.schemaName(ofHop: index)) }
 
   private func tellPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
@@ -157,15 +211,6 @@ struct HopChain {
     return { note in
       if case .policyOutput = note { observer(.note(note)) } else if takesNotes { observer(.note(note)) }
     }
-  }
-
-  // MARK: Chains with mapping models
-
-  private func inspect(from index: Int, source: String, into outcome: inout Outcome) throws {
-    let found = try SegmentInspection(
-      plan: plan, from: index, rules: rules, input: StoreReader(connection: connection, schema: source))
-    outcome.drops += found.drops
-    outcome.warnings += found.warnings
   }
 
   /// Objects that a rule set aside leave with the hop's store, so they are copied to the side file at once.
@@ -183,64 +228,29 @@ struct HopChain {
     }
   }
 
-  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once.
-  private func checkCounts(of hop: Hop, source: String) throws {
-    guard plan.isMixed else { return }
-    let expectation = try MigrationPlanner.expectation(
-      of: hop, plan: plan, rules: rules, input: StoreReader(connection: connection, schema: source))
-    let found = try rows(
-      of: StoreReader(connection: connection, schema: MigrationManager.schemaName(ofHop: hop.index)),
-      schema: hop.destinationSchema)
-    let wrong = expectation.rowsByEntity.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
-    guard wrong.isEmpty else {
-      throw HopdError(
-        .verificationFailed, "the store of a hop does not have the rows that it must have",
-        at: Place(store: plan.store.location.database, hop: hop.title),
-        hint: "the store is untouched; please report this with the output of `hopctl plan`",
-        reasons: wrong.map {
-          HopdError(
-            .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows in place of \($0.value)",
-            at: Place(entity: $0.key))
-        })
+  // MARK: Views and stores
+
+  /// The views of an inner hop, made once in a run: they are temporary, and a later run makes them again.
+  func view(of index: Int, over source: TableSpace) throws -> TableSpace {
+    if let made = views.spaces[index] { return made }
+    let space = try HopViews.create(plan.hops[index], over: source, connection: connection, options: options)
+    views.spaces[index] = space
+    return space
+  }
+
+  /// Removes the views of hops, the last one first.
+  func dropViews(_ hops: Range<Int>) throws {
+    for index in hops.reversed() where views.spaces[index] != nil {
+      try HopViews.drop(hop: index, connection: connection)
+      views.spaces[index] = nil
     }
   }
 
-  /// Rows per entity.
-  func rows(of reader: StoreReader, schema: StoreSchema) throws -> [String: Int64] {
-    var rows: [String: Int64] = [:]
-    for table in schema.tables {
-      let counts = try reader.rowCounts(of: table.name)
-      for entity in table.entities { rows[entity] = schema.number(of: entity).flatMap { counts[$0] } ?? 0 }
-    }
-    return rows
-  }
-
-  /// What the last store must hold: in a chain with mapping models counted in the store that the last hop has read. Throws
-  /// `staging-stale` where that is gone.
-  func expectation() throws -> StoreExpectation {
-    guard plan.isMixed else { return plan.expectation }
-    let input = plan.hops.count - 2
-    guard input >= 0 else {
-      return try MigrationPlanner.expectation(
-        of: plan, rules: rules, input: StoreReader(connection: connection, schema: sourceSchema))
-    }
-    let path = area.path(hop: input)
-    guard try files.status(path) != nil else {
-      throw HopdError(
-        .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
-    }
-    let schema = MigrationManager.schemaName(ofHop: input)
-    try connection.attach(path, as: schema)
-    try MigrationManager.requireComplete(hop: input, identity: identity, connection: connection)
-    let expectation = try MigrationPlanner.expectation(
-      of: plan, rules: rules, input: StoreReader(connection: connection, schema: schema))
-    try closeStore(ofHop: input)
-    return expectation
-  }
-
-  /// Removes the store that the last hop has read; the result is in place.
-  func removeInput() throws {
-    if plan.isMixed, plan.hops.count > 1 { try area.remove(area.path(hop: plan.hops.count - 2)) }
+  /// Attaches the store of a finished pass; throws `staging-stale` unless it is complete and of this run.
+  func attachComplete(_ index: Int) throws -> TableSpace {
+    try connection.attach(area.path(hop: index), as: MigrationManager.schemaName(ofHop: index))
+    try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
+    return space(of: index)
   }
 
   private func removeStore(ofHop index: Int) throws {
@@ -250,7 +260,7 @@ struct HopChain {
     try area.remove(path)
   }
 
-  private func closeStore(ofHop index: Int) throws(HopdError) {
+  func closeStore(ofHop index: Int) throws(HopdError) {
     let schema = MigrationManager.schemaName(ofHop: index)
     do {
       try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
@@ -261,6 +271,7 @@ struct HopChain {
   }
 
   private func detachAll() throws {
+    try dropViews(plan.hops.indices)
     for index in plan.hops.indices {
       let schema = MigrationManager.schemaName(ofHop: index)
       let isAttached = try connection.integer(
@@ -270,33 +281,20 @@ struct HopChain {
   }
 }
 
-/// Turns the engine's progress of a hop into progress of the journey.
-private final class ProgressWatch {
-  private let plan: MigrationPlan
-  private let hop: Hop
-  private let rowsBefore: Int64
-  private let observer: (MigrationEvent) -> Void
-  private let start = ContinuousClock.now
-  private var pace: Pace?
+/// The views of a run by hop; one value for all copies of a chain.
+final class ChainViews {
+  fileprivate(set) var spaces: [Int: TableSpace] = [:]
+}
 
-  init(plan: MigrationPlan, hop: Hop, rowsBefore: Int64, observer: @escaping (MigrationEvent) -> Void) {
-    self.plan = plan
-    self.hop = hop
-    self.rowsBefore = rowsBefore
-    self.observer = observer
-  }
-
-  func note(_ progress: HopProgress) {
-    let elapsed = Pace.seconds(ContinuousClock.now - start)
-    var pace = self.pace ?? Pace(rows: progress.rows - progress.chunkRows)
-    pace.record(rows: progress.rows, seconds: elapsed)
-    self.pace = pace
-    let done = rowsBefore &+ progress.rows
-    observer(
-      .progress(
-        MigrationProgress(
-          hop: hop.index, hops: plan.hops.count, from: plan.store.version.model.name, to: plan.target.model.name,
-          subject: progress.subject, rows: done, totalRows: plan.estimate.rows, elapsed: elapsed,
-          remaining: pace.remaining(rows: plan.estimate.rows - done))))
+extension HopReport {
+  /// The report of a hop as the plan has it.
+  fileprivate init(
+    _ hop: Hop, rowsWritten: Int64, chunks: Int64, seconds: Double, tallies: HopTallies = HopTallies(),
+    isFused: Bool = false
+  ) {
+    self.init(
+      source: hop.source.name, destination: hop.destination.name, kind: hop.isMapped ? "mapping" : "inferred",
+      rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: rowsWritten, chunks: chunks, seconds: seconds,
+      mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: tallies, isFused: isFused)
   }
 }

@@ -57,13 +57,13 @@ extension MigrationRun {
       try publish(staged, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
       return report(.current)
     }
-    let plan = try plan(store, reader: reader)
+    let (plan, passes) = try plan(store, reader: reader)
     let external = try externalFiles(of: plan, reader: reader)
-    try area.requireSpace(plan.estimate.diskNeeded.addingReportingOverflow(max(0, external.bytes)).partialValue)
+    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(max(0, external.bytes)).partialValue)
     stage = .migrate
     let chain = HopChain(
-      plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: plan.fingerprint, source: job, boot: try files.bootIdentifier()),
+      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: passes.fingerprint, source: job, boot: try files.bootIdentifier()),
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)

@@ -91,18 +91,18 @@ extension MigrationRun {
         StoreIdentifier.identify(
           reader: reader, location: held.location, catalog: request.catalog, target: request.target))
     else { return report(.current) }
-    let plan = try plan(store, reader: reader)
+    let (plan, passes) = try plan(store, reader: reader)
     try area.proveAttributesCanBeKept()
-    try requireSpace(plan, area: area)
+    try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = ReplacementIntent(
-      location: held.location, job: job, planFingerprint: plan.fingerprint, source: fingerprint,
+      location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
       bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
       to: mark(plan.target), storeUUID: store.metadata.uuid,
       startedAt: Int64(time(nil)))
     let chain = HopChain(
-      plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: plan.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
+      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
@@ -132,11 +132,11 @@ extension MigrationRun {
   ) throws -> (HopChain.Outcome, VerifiedStore) {
     let hasLeftovers = try chain.hasStagedStores()
     do {
-      if let sealed = try finished(chain.staged, plan: chain.plan) {
+      if let sealed = try finished(chain) {
         // The interrupted run had come as far as the verification.
         intent.sealed = sealed
         try workshop.intents.write(intent)
-        let outcome = HopChain.Outcome(staged: chain.staged, hops: [], wasResumed: true)
+        let outcome = HopChain.Outcome(staged: chain.staged, wasResumed: true)
         return (outcome, try verify(outcome.staged, chain: chain))
       }
       return try finish(chain.run, chain, &intent, workshop)
@@ -162,18 +162,18 @@ extension MigrationRun {
   }
 
   /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.
-  private func finished(_ staged: FilePath, plan: MigrationPlan) throws -> SourceFingerprint.Stamp? {
-    guard let interrupted, interrupted.planFingerprint == plan.fingerprint, let sealed = interrupted.sealed,
-      let status = try files.status(staged), SourceFingerprint.Stamp(status) == sealed
+  private func finished(_ chain: HopChain) throws -> SourceFingerprint.Stamp? {
+    guard let interrupted, interrupted.planFingerprint == chain.passes.fingerprint, let sealed = interrupted.sealed,
+      let status = try files.status(chain.staged), SourceFingerprint.Stamp(status) == sealed
     else { return nil }
     return sealed
   }
 
   /// What is on disk already is not needed again when a run is continued.
-  private func requireSpace(_ plan: MigrationPlan, area: StagingArea) throws {
+  private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     var there: Int64 = 0
-    for index in plan.hops.indices { there &+= try files.status(area.path(hop: index))?.size ?? 0 }
-    try area.requireSpace(max(0, plan.estimate.diskNeeded &- there))
+    for index in hops { there &+= try files.status(area.path(hop: index))?.size ?? 0 }
+    try area.requireSpace(max(0, estimate.diskNeeded &- there))
   }
 
   private func mark(_ version: CatalogedVersion) -> StoreVersionMark {

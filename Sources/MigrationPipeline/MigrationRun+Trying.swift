@@ -68,16 +68,17 @@ extension MigrationRun {
       let assessment = try StoreIdentifier.identify(
         reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target)
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
-      let plan = try self.plan(store, reader: reader, needsPolicies: false)
+      let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
       let area = StagingArea(
         location: StoreLocation(database: scratch.appending(self.request.location.fileName)), job: self.job,
         files: self.files)
-      try area.requireSpace(plan.estimate.diskNeeded)
+      try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate
       let outcome = try HopChain(
-        plan: plan, area: area, connection: reader.connection, sourceSchema: reader.schema,
-        identity: Checkpoint.Identity(plan: plan.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
+        plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+        identity: Checkpoint.Identity(
+          plan: passes.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
         options: self.request.engine, rules: self.request.rules, policies: nil, policyLines: self.policyLines,
         takesNotes: self.request.takesNotes,
         files: self.files, stop: self.stop, observer: self.observer, end: end

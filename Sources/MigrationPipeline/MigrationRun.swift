@@ -114,8 +114,10 @@ final class MigrationRun {
     }
   }
 
-  /// The plan, with everything refused that cannot be done; a trial run needs no policies.
-  func plan(_ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true) throws -> MigrationPlan {
+  /// The plan and how it is carried out, with everything refused that cannot be done; a trial run needs no policies.
+  func plan(
+    _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
+  ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
     try checkSource(reader)
     let plan = try MigrationPlanner.plan(
@@ -130,18 +132,21 @@ final class MigrationRun {
       _ = try HopCompiler.compile(
         hop: hop, source: reader.space, destinationSchema: "staged", withIndexes: false)
     }
-    if request.takesNotes { for sentence in MigrationRun.decisions(plan) { observer(.note(.decision(sentence))) } }
+    let passes = try Passes(of: plan, options: request.engine)
+    if request.takesNotes {
+      for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
+    }
     observer(
       .planned(
         PlanSummary(
           job: job, from: store.version.model.name, to: plan.target.model.name, hops: plan.hops.count,
-          rows: plan.estimate.rows,
+          rows: passes.estimate.rows,
           bytes: plan.estimate.bytes, warnings: plan.warnings, dropped: plan.drops)))
-    return plan
+    return (plan, passes)
   }
 
   /// What the plan has decided, for a trace.
-  private static func decisions(_ plan: MigrationPlan) -> [String] {
+  private static func decisions(_ plan: MigrationPlan, _ passes: Passes) -> [String] {
     var sentences = [
       "the store has version \(plan.store.version.title) and goes to \(plan.target.title) in \(plan.hops.count) hops"
     ]
@@ -166,6 +171,10 @@ final class MigrationRun {
       if MigrationPlanner.beginsSegment(hop.index, of: plan) {
         sentences.append("\(title): its rows are looked at when the hop before is complete")
       }
+    }
+    for group in passes.groups {
+      sentences.append(
+        "\(group.title): one pass, \(group.execution.sentence)" + (group.boundary.map { "; \($0)" } ?? ""))
     }
     return sentences
   }

@@ -73,6 +73,18 @@ extension MigrationPlanner {
     return try expectation(of: hop, plan: plan, rules: rules, input: input)
   }
 
+  /// Rows by entity of what a hop writes, as far as they follow from what it reads: only rows are counted.
+  package static func expectedRows(
+    of hop: Hop, rules: PlanningRules, input: StoreReader
+  ) throws -> [String: Int64] {
+    let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
+    var rows = RowInspection(journey: journey, reader: input)
+    try rows.countRows()
+    guard let mapped = hop.mapped else { return journey.rows(rows.rows, at: journey.end) }
+    return mapped.exactRows(
+      try MappedRowCounts(hop: hop, rows: rows.rows, reader: input).taken, destination: hop.destination, rules: rules)
+  }
+
   /// What the staged store of one hop must hold, counted in the store that the hop reads.
   package static func expectation(
     of hop: Hop, plan: MigrationPlan, rules: PlanningRules, input: StoreReader

@@ -54,7 +54,8 @@ struct MigrationOutput {
       MigrateShape.Hop(
         source: $0.source, destination: $0.destination, kind: $0.kind, mappings: $0.mappings, rowsRead: $0.rowsRead,
         rowsWritten: $0.rowsWritten, chunks: $0.chunks, seconds: $0.seconds, merged: $0.tallies.merged,
-        leftOut: $0.tallies.dropped, invalidRows: $0.tallies.invalidRows.map(MigrateShape.InvalidRows.init))
+        leftOut: $0.tallies.dropped, fused: $0.isFused,
+        invalidRows: $0.tallies.invalidRows.map(MigrateShape.InvalidRows.init))
     }
     shape.rows = report.rows
     shape.dropped = report.dropped.map {

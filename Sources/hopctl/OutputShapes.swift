@@ -167,6 +167,8 @@ struct PlanShape: Encodable {
   @OrNull var configuration: String?
   @OrNull var modelSource: String?
   let hops: [Hop]
+  /// Which hops are one pass over the rows.
+  var passes: [Pass] = []
   /// Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
   var history: [HistoryShape]?
   let estimate: Estimate
@@ -182,6 +184,16 @@ struct PlanShape: Encodable {
     let mappings: [String]
     let policies: [Policy]
     let entities: [Entity]
+  }
+
+  /// Hops that are one pass over the rows: only the last one's store is written.
+  struct Pass: Encodable {
+    /// Counted from 1.
+    let hops: [Int]
+    /// "chunks" or "copy-and-alter".
+    let execution: String
+    /// Why the next hop is not part of it; null for the last pass.
+    @OrNull var boundary: String?
   }
 
   /// A migration policy class, and whether a program stands in for it.
@@ -256,6 +268,8 @@ struct MigrateShape: Encodable {
     /// Source rows by entity mapping that share another's object, or have none.
     let merged: [String: Int64]
     let leftOut: [String: Int64]
+    /// Was it one pass with the next hop, without a store of its own?
+    let fused: Bool
     let invalidRows: [InvalidRows]
   }
 

@@ -3,6 +3,7 @@ import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
 import MappingModel
+import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
@@ -142,11 +143,13 @@ struct PlanCommand: HopctlCommand {
           "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(Wording.count(drop.nonNull, "value", "values"))")
       }
     }
+    let passes = try Passes(of: plan, options: request.engine)
+    for line in PlanCommand.lines(passes) { try output.line(line) }
     for table in plan.clearedHistory where table.rows > 0 {
       try output.line("clears \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
     }
     for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)") }
-    let estimate = plan.estimate
+    let estimate = passes.estimate
     try output.line(
       "estimate: \(Wording.count(estimate.rows, "row", "rows")), \(Wording.bytes(estimate.bytes)) to read, "
         + "\(Wording.bytes(estimate.diskNeeded)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
@@ -157,6 +160,7 @@ struct PlanCommand: HopctlCommand {
         store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
         configuration: OrNull(wrappedValue: plan.store.version.configuration),
         modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)), hops: hops,
+        passes: passes.groups.map(PlanShape.Pass.init),
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
         estimate: PlanShape.Estimate(
@@ -164,6 +168,24 @@ struct PlanCommand: HopctlCommand {
           seconds: estimate.seconds),
         warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
         error: (trial.failure?.error).map(ErrorShape.init)))
+  }
+
+  /// Which hops are one pass over the rows, how it is made, and why it ends where it ends.
+  private static func lines(_ passes: Passes) -> [String] {
+    let count = passes.groups.count
+    return passes.groups.enumerated().flatMap { index, group in
+      ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)"]
+        + (group.boundary.map { ["  ends there: \($0)"] } ?? [])
+    }
+  }
+}
+
+extension PlanShape.Pass {
+  /// A pass of a plan.
+  init(_ group: HopGroup) {
+    self.init(
+      hops: group.hops.map { $0 + 1 }, execution: group.execution.word,
+      boundary: OrNull(wrappedValue: group.boundary))
   }
 }
 

@@ -1,0 +1,75 @@
+// What is counted on the way of a chain: in a plan with mapping models nobody can say ahead how many rows a later hop has, so each
+// hop is compared with what it has read, and the last store is verified against the input of its hop, which stays until the
+// result is in place: the store of the pass before, with the views over it.
+
+import Diagnostics
+import DurableFiles
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import StoreVerification
+
+extension HopChain {
+  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once. Answers the
+  /// rows of the hop.
+  func checkRows(of hop: Hop, from source: TableSpace, in space: TableSpace) throws -> Int64 {
+    guard plan.isMixed else { return hop.rowsToRead }
+    let expected = try MigrationPlanner.expectedRows(
+      of: hop, rules: rules, input: StoreReader(connection: connection, space: source))
+    let found = try rows(of: StoreReader(connection: connection, space: space), schema: hop.destinationSchema)
+    let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
+    guard wrong.isEmpty else {
+      throw HopdError(
+        .verificationFailed, "the store of a hop does not have the rows that it must have",
+        at: Place(store: plan.store.location.database, hop: hop.title),
+        hint: "the store is untouched; please report this with the output of `hopctl plan`",
+        reasons: wrong.map {
+          HopdError(
+            .verificationFailed, "\($0.key) has \(found[$0.key, default: 0]) rows in place of \($0.value)",
+            at: Place(entity: $0.key))
+        })
+    }
+    return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+  }
+
+  /// Rows per entity.
+  func rows(of reader: StoreReader, schema: StoreSchema) throws -> [String: Int64] {
+    var rows: [String: Int64] = [:]
+    for table in schema.tables {
+      let counts = try reader.rowCounts(of: table.name)
+      for entity in table.entities { rows[entity] = schema.number(of: entity).flatMap { counts[$0] } ?? 0 }
+    }
+    return rows
+  }
+
+  /// What the last store must hold: in a chain with mapping models counted in what the last hop has read. Throws
+  /// `staging-stale` where that is gone.
+  func expectation() throws -> StoreExpectation {
+    guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
+    var input = TableSpace.schema(sourceSchema)
+    if let kept = inputStore {
+      guard try files.status(area.path(hop: kept)) != nil else {
+        throw HopdError(
+          .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+      }
+      input = try attachComplete(kept)
+    }
+    for index in hops.dropLast() { input = try view(of: index, over: input) }
+    let expectation = try MigrationPlanner.expectation(
+      of: plan, rules: rules, input: StoreReader(connection: connection, space: input))
+    try dropViews(hops)
+    if let kept = inputStore { try closeStore(ofHop: kept) }
+    return expectation
+  }
+
+  /// Removes the store that the last pass has read; the result is in place.
+  func removeInput() throws {
+    if plan.isMixed, let kept = inputStore { try area.remove(area.path(hop: kept)) }
+  }
+
+  /// The hop whose staged store the last pass reads; nil where that is the source itself.
+  private var inputStore: Int? {
+    passes.groups.count > 1 ? passes.last(of: passes.groups.count - 2) : nil
+  }
+}

@@ -1,0 +1,79 @@
+// How the hops of a plan are carried out: which of them are one pass over the rows, what that costs, and the name of it all, by
+// which a run knows staged stores that another way of doing it has left.
+
+import Diagnostics
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+
+/// The passes of a plan.
+package struct Passes: Sendable {
+  /// In order; together they are all hops of the plan.
+  package let groups: [HopGroup]
+  /// What the passes take: the plan speaks of hops that are made one by one.
+  package let estimate: MigrationEstimate
+  /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints stand at the end of passes only.
+  package let fingerprint: String
+
+  /// Decides by the plan alone.
+  package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
+    groups = try HopFusion.groups(of: plan, options: options)
+    estimate = Passes.estimate(groups, of: plan)
+    let marks = groups.map { group in
+      "\(group.hops.upperBound)" + (group.execution == .chunks ? "" : "a")
+    }
+    fingerprint = "\(plan.fingerprint)-\(marks.joined(separator: "."))"
+  }
+
+  /// The last hop of a pass.
+  func last(of position: Int) -> Int { groups[position].hops.upperBound - 1 }
+
+  /// Rows that a pass writes.
+  static func rows(of group: HopGroup, in plan: MigrationPlan) -> Int64 {
+    group.hops.last.map { plan.hops[$0].rowsToRead } ?? 0
+  }
+
+  private static func estimate(_ groups: [HopGroup], of plan: MigrationPlan) -> MigrationEstimate {
+    let whole = plan.estimate
+    let rows = groups.reduce(Int64(0)) { $0.addingReportingOverflow(Passes.rows(of: $1, in: plan)).partialValue }
+    // The plan counts two staged stores at once where there are several hops; one pass has one.
+    let disk = groups.count == 1 && plan.hops.count > 1 ? whole.diskNeeded / 2 : whole.diskNeeded
+    let share = whole.rows > 0 ? Double(rows) / Double(whole.rows) : 1
+    return MigrationEstimate(
+      rows: rows, bytes: whole.bytes, diskNeeded: disk, memory: whole.memory, seconds: whole.seconds * share)
+  }
+}
+
+extension HopGroup {
+  /// "hop 2" or "hops 1 to 3".
+  package var title: String {
+    hops.count == 1 ? "hop \(hops.upperBound)" : "hops \(hops.lowerBound + 1) to \(hops.upperBound)"
+  }
+}
+
+extension HopGroup.Execution {
+  /// The word of JSON outputs.
+  package var word: String {
+    switch self {
+    case .chunks: "chunks"
+    case .copyAndAlter: "copy-and-alter"
+    }
+  }
+
+  /// What it does, for a line of a plan.
+  package var sentence: String {
+    switch self {
+    case .chunks: "rows are written in chunks"
+    case .copyAndAlter: "the store is copied and its tables altered"
+    }
+  }
+}
+
+extension Hop {
+  /// Rows that its mappings read, those of entities that go left out.
+  var rowsToRead: Int64 {
+    let costs =
+      isMapped ? entities : zip(mapping.entityMappings, entities).filter { $0.0.kind != .remove }.map(\.1)
+    return costs.reduce(0) { $0.addingReportingOverflow($1.rows).partialValue }
+  }
+}
