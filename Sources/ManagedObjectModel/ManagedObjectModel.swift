@@ -23,6 +23,9 @@ package struct ManagedObjectModel: Sendable, Hashable {
 
   private var compiledBytes = Uncompared<[UInt8]?>(value: nil)
   private var declaredHashes = Uncompared<[String: VersionHash]>(value: [:])
+  private var remembered = Uncompared<Memo>(value: Memo())
+  /// What was worked out of this model before, as its hashes and its layouts; copies share it.
+  package var memo: Memo { remembered.value }
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
 
@@ -50,6 +53,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func compiled(to bytes: [UInt8]?) -> ManagedObjectModel {
     var copy = self
     copy.compiledBytes.value = bytes
+    copy.remembered.value = Memo()
     return copy
   }
 
@@ -57,6 +61,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package func declaring(_ hashes: [String: VersionHash]) -> ManagedObjectModel {
     var copy = self
     copy.declaredHashes.value = hashes
+    copy.remembered.value = Memo()
     return copy
   }
 

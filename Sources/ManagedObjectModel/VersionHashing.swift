@@ -6,10 +6,15 @@ import Crypto
 import PropertyLists
 
 extension ManagedObjectModel {
-  /// Hash of every entity by name. Computed at each call: keep the result.
+  private struct HashesKey: Hashable {}
+  private enum TextKey: Hashable { case digest, checksum }
+
+  /// Hash of every entity by name.
   package var versionHashes: [String: VersionHash] {
-    var hashing = VersionHashing(model: self)
-    return entities.reduce(into: [:]) { $0[$1.name] = hashing.hash(of: $1) }
+    memo.fact(HashesKey()) {
+      var hashing = VersionHashing(model: self)
+      return entities.reduce(into: [:]) { $0[$1.name] = hashing.hash(of: $1) }
+    }
   }
 
   /// Hashes of the entities of a named configuration, which is all that a store made for it holds; nil for an unknown
@@ -21,10 +26,14 @@ extension ManagedObjectModel {
   }
 
   /// NSStoreModelVersionHashesDigest of a store with all entities.
-  package var versionHashesDigest: String { VersionHash.digest(of: versionHashes) }
+  package var versionHashesDigest: String {
+    memo.fact(TextKey.digest) { VersionHash.digest(of: versionHashes) }
+  }
 
   /// NSStoreModelVersionChecksumKey of a store with all entities, `NSManagedObjectModel.versionChecksum`.
-  package var versionChecksum: String { VersionHash.checksum(of: versionHashes) }
+  package var versionChecksum: String {
+    memo.fact(TextKey.checksum) { VersionHash.checksum(of: versionHashes) }
+  }
 }
 
 extension VersionHash {

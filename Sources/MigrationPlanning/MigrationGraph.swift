@@ -5,6 +5,7 @@
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
+import SystemPackage
 
 /// Versions of one model and the hops between them.
 package struct MigrationGraph: Sendable {
@@ -85,6 +86,45 @@ package struct MigrationGraph: Sendable {
       $0.position < start.position && $0.position > target.position && visited.insert($0.versionHashes).inserted
     }
     return [start] + between + [target]
+  }
+}
+
+extension ModelCatalog {
+  private struct RouteKey: Hashable {
+    let line: [CatalogedVersion.Identity]
+    let start: CatalogedVersion.Identity
+    let target: CatalogedVersion.Identity
+    let infer: Bool
+  }
+
+  /// The hops that bring a store to a version; found once for all stores of one version.
+  func route(
+    of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool
+  ) throws(HopdError) -> [MigrationGraph.Edge] {
+    let versions = store.line.versions
+    func find() throws(HopdError) -> [MigrationGraph.Edge] {
+      try MigrationGraph(versions: versions, infer: infer, mappings: mappings).route(from: store.version, to: target)
+    }
+    // A model that was read from the store itself is nobody else's.
+    guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself else { return try find() }
+    let key = RouteKey(
+      line: versions.map(\.identity), start: store.version.identity, target: target.identity, infer: infer)
+    return try memo.fact(key, find)
+  }
+}
+
+extension CatalogedVersion {
+  /// What tells it from every other version of the same catalog.
+  struct Identity: Hashable, Sendable {
+    let path: FilePath
+    let position: Int
+    let configuration: String?
+    let name: String
+    let hashes: [String: VersionHash]
+  }
+
+  var identity: Identity {
+    Identity(path: path, position: position, configuration: configuration, name: model.name, hashes: versionHashes)
   }
 }
 

@@ -56,8 +56,7 @@ package enum MigrationPlanner {
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let graph = MigrationGraph(versions: store.line.versions, infer: rules.infer, mappings: catalog.mappings)
-    let edges = try graph.route(from: store.version, to: target)
+    let edges = try catalog.route(of: store, to: target, infer: rules.infer)
     let framework = store.metadata.frameworkVersion
     let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
     let provenNames = try reader.provenNames(

@@ -25,7 +25,12 @@ package struct ModelCatalog: Sendable {
   /// Models of a folder that could not be read, and remarks of the reader.
   package let warnings: [HopdError]
   /// The mapping models that lead between the versions.
-  package var mappings: any MappingSource = NoMappings()
+  package var mappings: any MappingSource = NoMappings() {
+    didSet { memo = Memo() }
+  }
+  /// What was worked out of these models and mappings before: matches and routes, which are the same for every store of
+  /// one version.
+  private(set) var memo = Memo()
 
   /// A catalog of models that were read already.
   package init(bundles: [ModelBundle], warnings: [HopdError] = []) {

@@ -7,7 +7,7 @@ import ManagedObjectModel
 import SystemPackage
 
 /// What a store was found to be.
-struct StoreMatch {
+struct StoreMatch: Sendable {
   let version: CatalogedVersion
   let target: CatalogedVersion
   let line: VersionLine
@@ -22,6 +22,16 @@ struct StoreMatching {
   /// nil where no rule explains the store. Throws where several do, or where the target is not there.
   func match() throws(HopdError) -> StoreMatch? {
     if hashes.isEmpty { return nil }
+    // An error names the store, and is not remembered.
+    return try catalog.memo.fact(MatchKey(hashes: hashes, target: target)) { () throws(HopdError) in try found() }
+  }
+
+  private struct MatchKey: Hashable {
+    let hashes: [String: VersionHash]
+    let target: TargetVersion
+  }
+
+  private func found() throws(HopdError) -> StoreMatch? {
     if let found = try wholeVersion() { return found }
     if let found = try configuration() { return found }
     return try MergeMatching(matching: self).match()

@@ -95,6 +95,17 @@ package enum ModelCache {
   /// Throws what cannot be archived.
   package static func content(for schema: StoreSchema) throws(HopdError) -> [UInt8]? {
     guard schema.frameworkVersion >= firstFrameworkVersion else { return nil }
+    let made = schema.model.memo.fact(ContentKey(frameworkVersion: schema.frameworkVersion)) {
+      Result { () throws(HopdError) in try make(for: schema) }
+    }
+    return try made.get()
+  }
+
+  private struct ContentKey: Hashable {
+    let frameworkVersion: Int64
+  }
+
+  private static func make(for schema: StoreSchema) throws(HopdError) -> [UInt8] {
     let compiled: [UInt8]
     if let form = schema.model.compiledForm, form.starts(with: Array("bplist".utf8)) {
       compiled = form

@@ -20,11 +20,55 @@ extension StoreSchema {
     model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming = JoinTableNaming(),
     observed: ObservedLayout = ObservedLayout()
   ) {
+    let layout = model.memo.fact(LaidOut.Key(frameworkVersion: frameworkVersion, naming: naming, observed: observed)) {
+      LaidOut(model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
+    }
+    self.model = model
+    self.frameworkVersion = frameworkVersion
+    numbers = layout.numbers
+    tables = layout.tables
+    joinTables = layout.joinTables
+    tableByRoot = layout.tableByRoot
+    columnByProperty = layout.columnByProperty
+    storageByRelationship = layout.storageByRelationship
+    uncertainJoinTables = layout.uncertainJoinTables
+    indexes = layout.indexes
+    rTreeIndexes = layout.rTreeIndexes
+    rTrees = layout.rTrees
+    derivations = layout.derivations
+    triggers = layout.triggers
+    doubtfulNames = layout.doubtfulNames
+    unsupported = layout.unsupported
+  }
+}
+
+/// What a layout adds to its model: the model remembers it, so the model itself is no part.
+private struct LaidOut: Sendable {
+  struct Key: Hashable, Sendable {
+    let frameworkVersion: Int64
+    let naming: JoinTableNaming
+    let observed: ObservedLayout
+  }
+
+  let numbers: [String: Int64]
+  let tables: [EntityTable]
+  let joinTables: [JoinTable]
+  let tableByRoot: [String: Int]
+  let columnByProperty: [StoreSchema.PropertyKey: String]
+  let storageByRelationship: [StoreSchema.PropertyKey: RelationshipStorage]
+  let uncertainJoinTables: [UncertainJoinTable]
+  let indexes: [SchemaIndex]
+  let rTreeIndexes: [SchemaRTree]
+  let rTrees: [SchemaRTree]
+  let derivations: [SchemaDerivation]
+  let triggers: [SchemaTrigger]
+  let doubtfulNames: [DoubtfulName]
+  let unsupported: [HopdError]
+
+  init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming, observed: ObservedLayout) {
     var builder = StoreSchemaBuilder(
       model: model, frameworkVersion: frameworkVersion, naming: naming, observed: observed)
     builder.build()
-    self.model = model
-    self.frameworkVersion = frameworkVersion
     numbers = builder.numbers
     tables = builder.tables
     joinTables = builder.joinTables
