@@ -29,7 +29,10 @@ final class MigrationRun {
   let policies: (any PolicyProvider)?
   let policyLines = PolicyLines()
 
-  var stage = MigrationStage.identify
+  var stage = MigrationStage.identify {
+    didSet { stages.leave(oldValue) }
+  }
+  private var stages = StageClock()
   var facts: StoreFacts?
   var targetName: String?
   /// An interrupted job that is continued has its own name.
@@ -239,7 +242,8 @@ final class MigrationRun {
       clearedHistory: plan?.clearedHistory ?? [],
       warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
       quarantine: quarantine, seconds: seconds,
-      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false
-    )
+      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [],
+      wasResumed: outcome?.wasResumed ?? false,
+      stages: stages.seconds(upTo: stage))
   }
 }
