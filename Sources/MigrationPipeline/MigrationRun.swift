@@ -1,6 +1,5 @@
 // One run over one store: the state of the stages while they pass.
 
-import CLinux
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
@@ -30,9 +29,14 @@ final class MigrationRun {
   let policyLines = PolicyLines()
 
   var stage = MigrationStage.identify {
-    didSet { stages.leave(oldValue) }
+    didSet {
+      stages.leave(oldValue)
+      if stage != oldValue { memory.giveBack() }
+    }
   }
   private var stages = StageClock()
+  /// What a stage leaves behind that the next one does not need.
+  private lazy var memory = StageMemory(store: request.location.database, files: files)
   var facts: StoreFacts?
   var targetName: String?
   /// An interrupted job that is continued has its own name.
@@ -242,8 +246,7 @@ final class MigrationRun {
       clearedHistory: plan?.clearedHistory ?? [],
       warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
       quarantine: quarantine, seconds: seconds,
-      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [],
-      wasResumed: outcome?.wasResumed ?? false,
+      peakMemory: ProgramMemory.peak, checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false,
       stages: stages.seconds(upTo: stage))
   }
 }
