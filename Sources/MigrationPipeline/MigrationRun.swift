@@ -221,7 +221,8 @@ final class MigrationRun {
     try checkStop()
     let expectation = try chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
-    let verified = try verifier.verify(staged: staged, plan: chain.plan, expectation: expectation)
+    let verified = try verifier.verify(
+      staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)
     if chain.plan.isMixed, let schema = chain.plan.hops.last?.destinationSchema {
       rows = try chain.rows(
         of: StoreReader(connection: try Connection(path: staged, access: .readOnly)), schema: schema)
