@@ -26,6 +26,74 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
   return sqlite3_db_config(db, op, on, &result);
 }
 
+// The double as an integer where nothing is lost; SQLite leaves out the two ends of the range
+// (sqlite3VdbeIntegerAffinity).
+static int is_whole(double number, sqlite3_int64 *whole) {
+  if (!(number > -9223372036854775808.0 && number < 9223372036854775808.0)) return 0;
+  *whole = (sqlite3_int64)number;
+  return (double)*whole == number;
+}
+
+// What a column of NUMERIC or INTEGER affinity stores, and of REAL affinity: text that is a number becomes one, doubles
+// without a fraction integers, and under REAL integers doubles; all else stays (sqlite.org/datatype3.html §3).
+static void column_number(sqlite3_context *context, sqlite3_value *value, int is_real) {
+  sqlite3_value *copy = NULL;
+  if (sqlite3_value_type(value) == SQLITE_TEXT) {
+    // Asking for the numeric type changes the value, which may be a constant of the statement.
+    copy = sqlite3_value_dup(value);
+    if (!copy) {
+      sqlite3_result_error_nomem(context);
+      return;
+    }
+    sqlite3_value_numeric_type(copy);
+  }
+  sqlite3_value *number = copy ? copy : value;
+  sqlite3_int64 whole = 0;
+  switch (sqlite3_value_type(number)) {
+  case SQLITE_INTEGER:
+    if (is_real) sqlite3_result_double(context, (double)sqlite3_value_int64(number));
+    else sqlite3_result_int64(context, sqlite3_value_int64(number));
+    break;
+  case SQLITE_FLOAT:
+    if (!is_whole(sqlite3_value_double(number), &whole)) sqlite3_result_double(context, sqlite3_value_double(number));
+    // Through the integer all the same: -0.0 comes back as 0.0 from a column.
+    else if (is_real) sqlite3_result_double(context, (double)whole);
+    else sqlite3_result_int64(context, whole);
+    break;
+  default: sqlite3_result_value(context, value);
+  }
+  sqlite3_value_free(copy);
+}
+
+static void column_integer(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  column_number(context, values[0], 0);
+}
+
+static void column_real(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  column_number(context, values[0], 1);
+}
+
+static void column_text(sqlite3_context *context, int count, sqlite3_value **values) {
+  (void)count;
+  int type = sqlite3_value_type(values[0]);
+  if (type == SQLITE_INTEGER || type == SQLITE_FLOAT)
+    sqlite3_result_text(context, (const char *)sqlite3_value_text(values[0]), sqlite3_value_bytes(values[0]),
+                        SQLITE_TRANSIENT);
+  else sqlite3_result_value(context, values[0]);
+}
+
+int clinux_sqlite3_register_affinities(struct sqlite3 *db) {
+  int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+  int code = sqlite3_create_function_v2(db, "hopd_column_integer", 1, flags, NULL, column_integer, NULL, NULL, NULL);
+  if (code == SQLITE_OK)
+    code = sqlite3_create_function_v2(db, "hopd_column_real", 1, flags, NULL, column_real, NULL, NULL, NULL);
+  if (code == SQLITE_OK)
+    code = sqlite3_create_function_v2(db, "hopd_column_text", 1, flags, NULL, column_text, NULL, NULL, NULL);
+  return code;
+}
+
 // The same without openat2, name by name with O_NOFOLLOW. systemd's RestrictSUIDSGID= answers ENOSYS to openat2, because
 // a seccomp filter cannot look into its argument [measured, systemd 252].
 static int open_step_by_step(int directory, const char *path, int flags, unsigned mode) {

@@ -21,10 +21,10 @@ package enum ExpressionFunctions {
   static let sum = failing + "sum"
   static let average = failing + "average"
   /// Evaluates an expression of `ExpressionFallbacks` on the object of a row.
-  static let evaluate = failing + "evaluate"
+  package static let evaluate = failing + "evaluate"
 
   /// May evaluating this SQL fail for the values of a row?
-  static func mayFail(_ sql: String) -> Bool { sql.utf8.count >= failing.utf8.count && sql.contains(failing) }
+  package static func mayFail(_ sql: String) -> Bool { sql.utf8.count >= failing.utf8.count && sql.contains(failing) }
 
   /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's schema.
   package static func register(on connection: Connection) throws(SQLiteError) {

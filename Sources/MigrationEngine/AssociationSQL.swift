@@ -30,9 +30,10 @@ struct AssociationSQL {
     /// "table AS alias" in the order of joining; the first has the key of the range.
     var tables: [String]
     var conditions: [String]
-    /// The key by which rows are taken in ranges, and the query for the next one after ?1.
+    /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one after ?1.
     let rangeKey: String
-    let nextKey: String
+    let driver: TableSpace.Driver
+    var nextKey: String { driver.nextKey }
     let row: MappedRow
     let key: String
     let number: String
@@ -142,13 +143,13 @@ struct AssociationSQL {
       }
       return Rows(
         tables: [source], conditions: conditions, rangeKey: "s.\"Z_PK\"",
-        nextKey: nextKey("Z_PK", in: expressions.qualified(lane.sourceTable)), row: row,
+        driver: expressions.source.driver(of: lane.sourceTable), row: row,
         key: sum("s.\"Z_PK\"", lane.offset), number: String(lane.destinationNumber))
     case .grouped:
       let table = own(AssociationLayout.groupTable(lane.index))
       return Rows(
         tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
-        nextKey: nextKey("id", in: table), row: row, key: sum("g.\"id\"", lane.offset),
+        driver: TableSpace.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
         number: String(lane.destinationNumber))
     case .expanded(let member):
       guard let members = expressions.hop.sourceSchema.table(of: member) else {
@@ -161,7 +162,7 @@ struct AssociationSQL {
       return Rows(
         tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],
         conditions: ["s.\"Z_PK\" = x.\"source\"", "m.\"Z_PK\" = x.\"member\""], rangeKey: "x.\"destination\"",
-        nextKey: nextKey("destination", in: table), row: row, key: "x.\"destination\"",
+        driver: TableSpace.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
         number: String(lane.destinationNumber))
     case .policy:
       let table = own(AssociationLayout.associationTable)
@@ -170,14 +171,10 @@ struct AssociationSQL {
         conditions: [
           "a.\"mapping\" = \(lane.index)", "a.\"source_entity\" = \(lane.sourceNumber)", "s.\"Z_PK\" = a.\"source\"",
           "s.\"Z_ENT\" = a.\"source_entity\"",
-        ], rangeKey: "a.rowid", nextKey: nextKey("rowid", in: table), row: row, key: "a.\"destination\"",
+        ], rangeKey: "a.rowid", driver: TableSpace.Driver(table: table, key: "rowid"), row: row,
+        key: "a.\"destination\"",
         number: "a.\"destination_entity\"")
     }
-  }
-
-  private func nextKey(_ key: String, in table: String) -> String {
-    let column = key == "rowid" ? key : SQLiteIdentifier.quoted(key)
-    return "SELECT min(\(column)) FROM \(table) WHERE \(column) >= ?1"
   }
 
   /// A condition: is the destination object with that key one that `lane` made?

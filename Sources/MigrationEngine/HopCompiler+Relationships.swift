@@ -296,7 +296,7 @@ extension HopCompiler {
     switch storage {
     case .join(let table, let isOwner):
       read = PairSource(
-        table: table.name, key: "rowid", owner: isOwner ? table.ownerColumn : table.targetColumn,
+        table: table.name, key: nil, owner: isOwner ? table.ownerColumn : table.targetColumn,
         target: isOwner ? table.targetColumn : table.ownerColumn,
         order: isOwner ? table.orderColumn : table.inverseOrderColumn,
         inverseOrder: isOwner ? table.inverseOrderColumn : table.orderColumn, ownerIsRow: nil)
@@ -321,17 +321,18 @@ extension HopCompiler {
   private mutating func copyStep(
     into join: JoinTable, read: PairSource, owner: Entity, target: Entity
   ) -> HopProgram.CopyStep {
-    let column = { (name: String) in "s." + (name == "rowid" ? name : SQLiteIdentifier.quoted(name)) }
-    var columns = [join.ownerColumn, join.targetColumn]
-    var values = [column(read.owner), column(read.target)]
+    let column = { (name: String) in "s." + SQLiteIdentifier.quoted(name) }
+    var columns = [
+      Insertion.Column(join.ownerColumn, column(read.owner), isExact: true),
+      Insertion.Column(join.targetColumn, column(read.target), isExact: true),
+    ]
     for (wanted, found, partition, by) in [
       (join.orderColumn, read.order, join.ownerColumn, join.targetColumn),
       (join.inverseOrderColumn, read.inverseOrder, join.targetColumn, join.ownerColumn),
     ] {
       guard let wanted else { continue }
       if let found {
-        columns.append(wanted)
-        values.append(column(found))
+        columns.append(Insertion.Column(wanted, column(found), isExact: true))
       } else {
         addOrderUpdate(order: wanted, partition: partition, by: by, table: join.name, subject: join.name)
       }
@@ -340,14 +341,14 @@ extension HopCompiler {
     conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.ownerIsRow == true)
     conditions += survivalConditions(
       column(read.target), of: target, in: join.inverseEntity, isRow: read.ownerIsRow == false)
-    let from = "\(self.source.qualified(read.table)) AS s"
-    let key = column(read.key)
     return HopProgram.CopyStep(
-      subject: join.name, nextKey: "SELECT min(\(key)) FROM \(from) WHERE \(key) >= ?1",
-      insert: "INSERT INTO \(qualified(join.name, in: destinationSchema))"
-        + " (\(columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")))"
-        + " SELECT \(values.joined(separator: ", ")) FROM \(from)"
-        + " WHERE \(key) >= ?1 AND \(key) <= ?2 AND \(conditions.joined(separator: " AND "))")
+      subject: join.name,
+      rows: Insertion(
+        into: join.name, columns: columns, from: ["\(self.source.qualified(read.table)) AS s"],
+        sourceTable: read.table, where: conditions,
+        rangeKey: read.key.map(column) ?? "s.\(self.source.joinRangeColumn)",
+        driver: read.key == nil ? self.source.driver(ofJoin: read.table) : self.source.driver(of: read.table)),
+      schema: destinationSchema)
   }
 
   /// Conditions that keep pairs whose end does not survive out of a join table.
@@ -370,8 +371,8 @@ extension HopCompiler {
 /// A table of the source that holds pairs.
 private struct PairSource {
   let table: String
-  /// Key by which it is chunked.
-  let key: String
+  /// Key by which it is chunked: a column of an entity's table; nil for join tables, which have a rowid.
+  let key: String?
   let owner: String
   let target: String
   /// Order of the targets of one owner, and of the owners of one target.

@@ -140,24 +140,26 @@ package struct HopCompiler {
   private mutating func copyStep(
     into table: EntityTable, from source: EntityTable, lanes: [Lane]
   ) throws(HopdError) -> HopProgram.CopyStep {
-    var columns: [String] = []
-    var expressions: [String] = []
+    var columns: [Insertion.Column] = []
     for column in table.columns {
       guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
-      columns.append(SQLiteIdentifier.quoted(column.name))
-      expressions.append(expression)
+      // Everything but attributes is made of keys and numbers.
+      let isAttribute = if case .attribute = column.role { true } else { false }
+      columns.append(Insertion.Column(column.name, expression, isExact: !isAttribute))
     }
-    let from = "\(self.source.qualified(source.name)) AS s"
     // Every entity of the source table is carried: no filter is needed, and none is paid for.
     let carried = Set(lanes.map(\.sourceNumber))
     let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
-    let filter = carried == present ? "" : " AND s.\"Z_ENT\" IN (\(list(carried)))"
+    // Which of them are an entity's alone, for those who ask where its objects went.
+    let whole = Dictionary(lanes.map { ($0.destinationNumber, $0.sourceNumber) }) { first, _ in first }
     return HopProgram.CopyStep(
       subject: table.rootEntity,
-      nextKey: self.source.nextKey(of: source.name),
-      insert: "INSERT INTO \(qualified(table.name, in: destinationSchema)) (\(columns.joined(separator: ", ")))"
-        + " SELECT \(expressions.joined(separator: ", ")) FROM \(from)"
-        + " WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2\(filter)")
+      rows: Insertion(
+        into: table.name, columns: columns, from: ["\(self.source.qualified(source.name)) AS s"],
+        sourceTable: source.name,
+        where: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
+        whole: Set(lanes.map(\.destinationNumber)).count == lanes.count ? whole : [:], rangeKey: "s.\"Z_PK\"",
+        driver: self.source.driver(of: source.name)), schema: destinationSchema)
   }
 
   /// The expression that fills a column, or nil where it stays NULL (or is filled later).

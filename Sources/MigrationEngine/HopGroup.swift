@@ -1,7 +1,12 @@
-// Which hops of a plan are one pass over the rows. Decided from the plan alone, so that `plan` can show it before anything runs.
+// Which hops of a plan are one pass over the rows. Decided from the plan alone, so that `plan` can show it before anything runs:
+// by what each hop does, and by SQLite itself, which is asked in memory whether it would still find rows by key.
 
 import Diagnostics
+import ManagedObjectModel
+import MappingModel
 import MigrationPlanning
+import PersistentStore
+import SQLite
 
 /// Consecutive hops that are one pass over the rows: all but the last are views.
 package struct HopGroup: Sendable, Hashable {
@@ -32,9 +37,174 @@ package struct HopGroup: Sendable, Hashable {
 package enum HopFusion {
   /// The groups of a plan, in order; with `options.fusesHops` false every hop is one by itself.
   package static func groups(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) -> [HopGroup] {
-    let last = plan.hops.count - 1
-    return plan.hops.indices.map { index in
-      HopGroup(hops: index..<(index + 1), boundary: index == last ? nil : "every hop is made by itself")
+    try groups(of: plan.hops, options: options)
+  }
+
+  /// The groups of hops that follow each other.
+  package static func groups(of hops: [Hop], options: EngineOptions) throws(HopdError) -> [HopGroup] {
+    var groups: [HopGroup] = []
+    var first = 0
+    while first < hops.count {
+      var pass = FusedPass(hops: hops, first: first, options: options)
+      var boundary: String?
+      while pass.end < hops.count {
+        boundary = options.fusesHops ? try pass.extend() : "hops are not fused (fuse_hops)"
+        if boundary != nil { break }
+      }
+      groups.append(HopGroup(hops: first..<pass.end, boundary: boundary))
+      first = pass.end
     }
+    return groups
+  }
+}
+
+/// A pass that is tried out hop by hop.
+private struct FusedPass {
+  let hops: [Hop]
+  let first: Int
+  let options: EngineOptions
+  private(set) var end: Int
+  private var trial: StatementTrial?
+  /// Where the last hop reads.
+  private var space = TableSpace.schema("main")
+  /// Columns of the last hop's source with how much of the store's rows each is computed from.
+  private var weights = ColumnWeights()
+
+  init(hops: [Hop], first: Int, options: EngineOptions) {
+    self.hops = hops
+    self.first = first
+    self.options = options
+    end = first + 1
+  }
+
+  /// Takes the next hop in, or says why not.
+  mutating func extend() throws(HopdError) -> String? {
+    let (inner, next) = (hops[end - 1], hops[end])
+    if let policy = next.mapped?.policies.first {
+      return "\(next.title) runs the policy \(policy), which asks for single objects of the version before"
+    }
+    if next.isMapped, options.evaluatesOnInstances {
+      return "\(next.title) evaluates expressions object by object"
+    }
+    let layout = try Self.layout(of: inner)
+    let program = try InnerProgram(hop: inner, source: space, layout: layout, options: options)
+    if let obstacle = program.obstacle { return "\(inner.title) is made because \(obstacle)" }
+    let weights = weights.after(program)
+    if let heavy = weights.heaviest {
+      return "\(inner.title) is made because \(heavy) would be computed many times over"
+    }
+    do {
+      let trial = try self.trial ?? started()
+      self.trial = trial
+      let views = try HopViews.define(program, hop: inner, source: space, connection: trial.connection)
+      if let reason = try Self.lostLookup(next, over: views, trial: trial, options: options) {
+        return "\(inner.title) is made because \(reason)"
+      }
+      (space, self.weights) = (views, weights)
+    } catch let error as SQLiteError {
+      throw next.explained(error, subject: "planning", connection: (trial ?? self.trial)?.connection)
+    } catch let error as HopdError {
+      throw error
+    } catch {
+      throw HopdError(.internalError, "the passes cannot be planned", at: Place(hop: next.title), cause: error)
+    }
+    end += 1
+    return nil
+  }
+
+  private func started() throws(SQLiteError) -> StatementTrial {
+    let trial = try StatementTrial()
+    try trial.create(hops[first].sourceSchema, in: "main", withIndexes: true)
+    return trial
+  }
+
+  /// Keys as of tables that are not empty.
+  fileprivate static func layout(of hop: Hop) throws(HopdError) -> AssociationLayout? {
+    guard hop.isMapped else { return nil }
+    let span = AssociationLayout.KeySpan(low: 1, high: 1000)
+    let spans = Dictionary(hop.sourceSchema.tables.map { ($0.name, span) }) { first, _ in first }
+    return try AssociationLayout(hop: hop, spans: spans)
+  }
+
+  /// What the next hop would have to look for from end to end in the views, and finds by an index in tables.
+  private static func lostLookup(
+    _ hop: Hop, over views: TableSpace, trial: StatementTrial, options: EngineOptions
+  ) throws -> String? {
+    let (tables, staged) = ("tables\(hop.index)", "staged\(hop.index)")
+    try trial.attach(tables)
+    defer { try? trial.connection.detach(tables) }
+    try trial.attach(staged)
+    defer { try? trial.connection.detach(staged) }
+    try trial.create(hop.sourceSchema, in: tables, withIndexes: true)
+    try trial.create(hop.destinationSchema, in: staged, withIndexes: false)
+    let program = try Self.program(of: hop, source: views, destination: staged)
+    let reference = try Self.program(of: hop, source: .schema(tables), destination: staged)
+    for statement in program.scratch { try trial.connection.run(statement) }
+    if hop.isMapped { try MappedScratch.prepareRun(trial.connection) }
+    for (step, other) in zip(program.steps, reference.steps) {
+      try trial.prepare(step)
+      for (sql, plain) in zip(step.statements, other.statements) {
+        let (found, expected) = (try trial.lookups(of: sql), try trial.lookups(of: plain))
+        if found.scans.count > expected.scans.count {
+          return "\(hop.title) could not look up rows for \(step.subject) by key"
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The program of a hop; where it is not known whether references are sound, with every look-up.
+  private static func program(
+    of hop: Hop, source: TableSpace, destination: String
+  ) throws(HopdError) -> HopProgram {
+    guard let layout = try layout(of: hop) else {
+      return try HopCompiler.compile(hop: hop, source: source, destinationSchema: destination, withIndexes: false)
+    }
+    return try MappedHopCompiler(
+      hop: hop, layout: layout, source: source, destinationSchema: destination, moment: 0, withIndexes: false
+    ).compile()
+  }
+}
+
+/// How many columns of the store's tables stand in the expressions of views, counted as often as they stand there: a view's
+/// values are computed anew wherever a later hop writes them.
+private struct ColumnWeights {
+  /// By table and column; of what is not named 1.
+  private var weights: [String: [String: Int]] = [:]
+  /// Property-like name of a column that is too heavy.
+  private(set) var heaviest: String?
+
+  /// More than this is no longer one pass over rows but the same work again and again.
+  private static let most = 200
+
+  /// The weights of a program's views.
+  func after(_ program: InnerProgram) -> ColumnWeights {
+    var result = ColumnWeights()
+    for table in program.tables {
+      for row in table.rows {
+        let below = weights[row.sourceTable] ?? [:]
+        for column in row.columns {
+          let weight = Self.columns(in: column.value).reduce(0) { min($0 + (below[$1] ?? 1), Self.most + 1) }
+          if weight > Self.most { result.heaviest = "\(table.table).\(column.name)" }
+          if weight > 1 {
+            result.weights[table.table, default: [:]][column.name, default: 0] += weight
+          }
+        }
+      }
+    }
+    return result
+  }
+
+  /// The columns of `s` in an expression, as often as they stand there.
+  private static func columns(in sql: String) -> [String] {
+    var result: [String] = []
+    var rest = sql[...]
+    while let range = rest.firstRange(of: "s.\"") {
+      rest = rest[range.upperBound...]
+      guard let end = rest.firstIndex(of: "\"") else { break }
+      result.append(String(rest[..<end]))
+      rest = rest[end...].dropFirst()
+    }
+    return result
   }
 }

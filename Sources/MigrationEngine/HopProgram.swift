@@ -62,10 +62,19 @@ package struct HopProgram: Sendable, Hashable {
   package struct CopyStep: Sendable, Hashable {
     /// Entity or join table, for progress.
     package let subject: String
+    /// What is inserted.
+    package let rows: Insertion
     /// `SELECT min(key) … WHERE key >= ?1`: where the next chunk begins.
-    package let nextKey: String
+    package var nextKey: String { rows.driver.nextKey }
     /// The insert for a range.
     package let insert: String
+
+    /// Makes a step that inserts into the tables of `schema`.
+    package init(subject: String, rows: Insertion, schema: String) {
+      self.subject = subject
+      self.rows = rows
+      insert = rows.statement(into: schema)
+    }
   }
 
   /// A single statement.
@@ -117,6 +126,8 @@ package struct HopProgram: Sendable, Hashable {
     package let isCounted: Bool
     /// For a query that must answer no row.
     package let refusal: Refusal?
+    /// What the statement inserts, where it is one that only makes rows of the destination.
+    package let rows: Insertion?
 
     /// Makes an action.
     package init(_ sql: String, isRanged: Bool = false, isCounted: Bool = false, refusal: Refusal? = nil) {
@@ -124,6 +135,16 @@ package struct HopProgram: Sendable, Hashable {
       self.isRanged = isRanged
       self.isCounted = isCounted
       self.refusal = refusal
+      rows = nil
+    }
+
+    /// Makes an action that inserts rows into the tables of `schema`.
+    package init(_ rows: Insertion, schema: String) {
+      sql = rows.statement(into: schema)
+      isRanged = true
+      isCounted = true
+      refusal = nil
+      self.rows = rows
     }
   }
 

@@ -28,6 +28,9 @@ struct MappedRun {
   let moment: Double
   let fallbacks: ExpressionFallbacks
   let policies: (any PolicyStepRunner)?
+
+  /// Are objects of the source followed by statements that are no part of the program?
+  var readsObjects: Bool { !fallbacks.isEmpty || policies != nil }
 }
 
 struct HopRunner {
@@ -86,7 +89,7 @@ struct HopRunner {
         throw HopdError(
           .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
       }
-      try mapped?.scratch.prepareRun(connection)
+      if mapped != nil { try MappedScratch.prepareRun(connection) }
       let update = try table.prepareUpdate()
       while checkpoint.step < program.steps.count {
         let step = program.steps[checkpoint.step]
@@ -117,12 +120,7 @@ struct HopRunner {
   }
 
   private func checkPreconditions() throws {
-    for condition in program.preconditions where try connection.value(condition.sql) != nil {
-      throw HopdError(
-        .relationshipNotUnique, condition.message,
-        at: Place(hop: hop.title, entity: condition.entity, property: condition.property),
-        hint: "make the references unique with the old app, or migrate with a mapping model")
-    }
+    for condition in program.preconditions { try condition.check(connection, hop: hop) }
   }
 
   /// Tables and the checkpoint, in one transaction.
@@ -252,7 +250,8 @@ struct HopRunner {
     let start = ContinuousClock.now
     watchLongStatements()
     let validation = MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, schema: program.destination, rules: options.invalidRows,
+      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
+      rules: options.invalidRows,
       hop: hop.title)
     var done = checkpoint
     done.step += 1
@@ -312,8 +311,10 @@ struct HopRunner {
   /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
   private mutating func finish(update: Statement) throws {
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
-    let metadata = try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
-    let marks = try highWaterMarks()
+    let books = HopBookkeeping(
+      hop: hop, source: source, destination: .schema(program.destination), layout: mapped?.layout)
+    let metadata = try books.metadata(autoVacuum: autoVacuum)
+    let marks = try books.highWaterMarks()
     // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
     let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
     var done = checkpoint
@@ -326,32 +327,6 @@ struct HopRunner {
     }
     checkpoint = done
     try report(rows: 0)
-  }
-
-  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls (store-layout §2.1).
-  private func highWaterMarks() throws -> [String: Int64] {
-    let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
-    var marks: [String: Int64] = [:]
-    for table in hop.destinationSchema.tables {
-      var mark =
-        try connection.integer(
-          "SELECT max(\"Z_PK\") FROM \(SQLiteIdentifier.quoted(program.destination)).\(SQLiteIdentifier.quoted(table.name))"
-        ) ?? 0
-      for name in sourceEntities(of: table) {
-        guard let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
-          let number = hop.sourceSchema.number(of: root)
-        else { continue }
-        mark = max(mark, entries[number] ?? 0)
-      }
-      marks[table.rootEntity] = mark
-    }
-    return marks
-  }
-
-  /// Source entities whose objects end in a table.
-  private func sourceEntities(of table: EntityTable) -> [String] {
-    if let mapped { return mapped.layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
-    return table.entities.compactMap { hop.mapping.mapping(toDestination: $0)?.sourceEntity }
   }
 
   // MARK: Progress and stopping

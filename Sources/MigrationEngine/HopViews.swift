@@ -2,8 +2,10 @@
 // connection, so a resumed run makes them again.
 
 import Diagnostics
+import Expressions
 import MigrationPlanning
 import PersistentStore
+import PropertyLists
 import SQLite
 
 /// The views of one hop.
@@ -15,9 +17,28 @@ package enum HopViews {
   package static func create(
     _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions
   ) throws -> TableSpace {
-    throw HopdError(
-      .internalError, "the hop cannot be read without being made", at: Place(hop: hop.title),
-      hint: "please report this")
+    do {
+      try drop(hop: hop.index, connection: connection)
+      try registerFunctions(on: connection)
+      let reader = StoreReader(connection: connection, space: source)
+      let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
+      let program = try InnerProgram(
+        hop: hop, source: source, layout: layout, options: options,
+        isSound: SourceReference.asking(source, of: connection))
+      if let obstacle = program.obstacle {
+        throw HopdError(
+          .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),
+          hint: "please report this")
+      }
+      for condition in program.preconditions { try condition.check(connection, hop: hop) }
+      let space = try define(program, hop: hop, source: source, connection: connection)
+      try check(program, hop: hop, space: space, connection: connection, rules: options.invalidRows)
+      try keepBooks(
+        HopBookkeeping(hop: hop, source: reader, destination: space, layout: layout), connection: connection)
+      return space
+    } catch let error as SQLiteError {
+      throw hop.explained(error, subject: "reading", connection: connection)
+    }
   }
 
   /// Removes the views and tables of a hop, if they are there.
@@ -28,6 +49,76 @@ package enum HopViews {
     ) { row in (row.text(at: 0) ?? "", row.text(at: 1) ?? "") }
     for (type, name) in names {
       try connection.execute("DROP \(type == "view" ? "VIEW" : "TABLE") temp.\(SQLiteIdentifier.quoted(name))")
+    }
+  }
+
+  /// What the views of any hop call.
+  static func registerFunctions(on connection: Connection) throws(SQLiteError) {
+    try connection.registerAffinityFunctions()
+    try ExpressionFunctions.register(on: connection)
+  }
+
+  /// The views alone.
+  static func define(
+    _ program: InnerProgram, hop: Hop, source: TableSpace, connection: Connection
+  ) throws(SQLiteError) -> TableSpace {
+    let names = TableSpace.views(ofHop: hop.index, over: source, origins: [:])
+    let affinities = ViewTable.affinities(of: hop.sourceSchema)
+    var origins: [String: TableSpace.Origin] = [:]
+    for table in program.tables {
+      let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:])
+      try connection.execute(
+        "CREATE TEMP VIEW \(SQLiteIdentifier.quoted(names.name(of: table.table))) AS \(select)")
+      origins[table.table] =
+        table.origin
+        ?? TableSpace.Origin(
+          table: "",
+          driver: TableSpace.Driver(
+            table: names.qualified(table.table),
+            key: table.isJoin ? SQLiteIdentifier.quoted(TableSpace.rangeColumn) : "\"Z_PK\""), carried: [:],
+          numbers: [], whole: [:])
+    }
+    return TableSpace.views(ofHop: hop.index, over: source, origins: origins)
+  }
+
+  /// What would stop the hop while it is made stops it here: a value that cannot be had, and the destination's rules.
+  private static func check(
+    _ program: InnerProgram, hop: Hop, space: TableSpace, connection: Connection, rules: InvalidRowsRules
+  ) throws {
+    for table in program.tables {
+      let failing = table.failing(ExpressionFunctions.mayFail)
+      guard !failing.isEmpty || table.filterMayFail(ExpressionFunctions.mayFail) else { continue }
+      let values = failing.map { "(v.\(SQLiteIdentifier.quoted($0)) IS NULL)" }
+      let term = values.isEmpty ? "1" : values.joined(separator: " + ")
+      do {
+        _ = try connection.value("SELECT total(\(term)) FROM \(space.qualified(table.table)) AS v")
+      } catch {
+        throw hop.explained(error, subject: program.subjects[table.table] ?? table.table, connection: connection)
+      }
+    }
+    guard hop.isMapped else { return }
+    _ = try MappedHopValidation(
+      connection: connection, layout: hop.destinationSchema, space: space, rules: rules, hop: hop.title
+    ).run()
+  }
+
+  private static func keepBooks(_ books: HopBookkeeping, connection: Connection) throws {
+    let space = books.destination
+    let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(space.fileSchema)).auto_vacuum")
+    let metadata = try books.metadata(autoVacuum: autoVacuum)
+    let marks = try books.highWaterMarks()
+    try connection.execute(
+      "CREATE TEMP TABLE \(SQLiteIdentifier.quoted(space.name(of: "Z_METADATA"))) (Z_VERSION, Z_UUID, Z_PLIST);"
+        + " CREATE TEMP TABLE \(SQLiteIdentifier.quoted(space.name(of: "Z_PRIMARYKEY"))) (Z_ENT, Z_NAME, Z_SUPER, Z_MAX)"
+    )
+    try connection.run(
+      "INSERT INTO \(space.qualified("Z_METADATA")) VALUES (1, ?, ?)",
+      [.text(metadata.uuid), .blob(PropertyList.encodeBinary(.dictionary(metadata.entries)))])
+    for entry in books.hop.destinationSchema.primaryKeyEntries {
+      let mark = entry.parent == 0 ? marks[entry.name] ?? 0 : 0
+      try connection.run(
+        "INSERT INTO \(space.qualified("Z_PRIMARYKEY")) VALUES (?, ?, ?, ?)",
+        [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)])
     }
   }
 }

@@ -190,7 +190,7 @@ package struct MappedHopCompiler {
         .update(HopProgram.StatementStep(subject: lane.mapping.name, sql: index)),
         .chunks(
           HopProgram.ChunkStep(
-            subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+            subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
             actions: [HopProgram.Action(sql, isRanged: true)])),
       ]
     }
@@ -238,7 +238,7 @@ package struct MappedHopCompiler {
       + " \(reached.order ?? "NULL") AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(conditions.joined(separator: " AND "))) GROUP BY 1, 2)"
     return HopProgram.ChunkStep(
-      subject: lane.mapping.name, nextKey: "SELECT min(\"Z_PK\") FROM \(source) WHERE \"Z_PK\" >= ?1",
+      subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
       actions: [HopProgram.Action(sql, isRanged: true)])
   }
 
@@ -276,19 +276,20 @@ package struct MappedHopCompiler {
   private func creation(
     _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows, setters: RelationshipSetters
   ) throws(HopdError) -> HopProgram.Action {
-    var columns = ["\"Z_PK\"", "\"Z_ENT\"", "\"Z_OPT\""]
-    // A new object was saved once.
-    var values = [rows.key, rows.number, "1"]
-    for (column, value) in try attributeValues(lane, row: rows.row) + setters.inlineValues(lane, rows: rows) {
-      columns.append(SQLiteIdentifier.quoted(column))
-      values.append(value)
-    }
-    let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions
+    var columns = [
+      Insertion.Column("Z_PK", rows.key, isExact: true), Insertion.Column("Z_ENT", rows.number, isExact: true),
+      // A new object was saved once.
+      Insertion.Column("Z_OPT", "1", isExact: true),
+    ]
+    columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
+    columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value, isExact: true) }
+    let isWhole = lane.isArithmetic && lane.mapping.filter == nil
     return HopProgram.Action(
-      "INSERT INTO \(qualified(lane.destinationTable)) (\(columns.joined(separator: ", ")))"
-        + " SELECT \(values.joined(separator: ", ")) FROM \(rows.tables.joined(separator: " CROSS JOIN "))"
-        + " WHERE \(conditions.joined(separator: " AND "))",
-      isRanged: true, isCounted: true)
+      Insertion(
+        into: lane.destinationTable, columns: columns, from: rows.tables, sourceTable: lane.sourceTable,
+        where: rows.conditions, numbers: [lane.sourceNumber],
+        whole: isWhole ? [lane.destinationNumber: lane.sourceNumber] : [:], rangeKey: rows.rangeKey,
+        driver: rows.driver), schema: destinationSchema)
   }
 
   /// Columns of the destination entity's attributes with their values, for what is not NULL.

@@ -32,8 +32,8 @@ package struct InvalidRows: Sendable, Hashable {
 struct MappedHopValidation {
   let connection: Connection
   let layout: StoreSchema
-  /// Name of the staged store in the connection.
-  let schema: String
+  /// Where the rows are; objects are only taken out of a staged store.
+  let space: TableSpace
   let rules: InvalidRowsRules
   /// "Model 2 → Model 3".
   let hop: String
@@ -53,7 +53,7 @@ struct MappedHopValidation {
   /// then looked at too, until nothing is left to do.
   func run() throws -> [InvalidRows] {
     try ValidationFunctions.register(on: connection)
-    let all = ValidationRule.all(in: layout, schema: schema)
+    let all = ValidationRule.all(in: layout, space: space)
     var settled: [InvalidRows] = []
     var mended: Set<ValidationRule> = []
     while true {
@@ -83,9 +83,9 @@ struct MappedHopValidation {
     }
   }
 
-  private func qualified(_ name: String) -> String {
-    SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(name)
-  }
+  private var schema: String { space.schemaName }
+
+  private func qualified(_ name: String) -> String { space.qualified(name) }
 
   private func invalid(_ violation: Violation) -> InvalidRows {
     InvalidRows(

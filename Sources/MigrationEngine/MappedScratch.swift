@@ -30,7 +30,7 @@ struct MappedScratch: Sendable, Hashable {
   static let owners = "temp.\"HOPD_OWNERS\""
 
   /// Tables that live as long as the connection; their content is never needed again.
-  func prepareRun(_ connection: Connection) throws(SQLiteError) {
+  static func prepareRun(_ connection: Connection) throws(SQLiteError) {
     try connection.execute(
       "CREATE TEMP TABLE IF NOT EXISTS HOPD_PAIRS (owner INTEGER, target INTEGER, owner_entity INTEGER,"
         + " target_entity INTEGER, position, inverse_position, number INTEGER, PRIMARY KEY (owner, target));"

@@ -146,7 +146,10 @@ package struct MigrationManager {
   }
 
   /// Schema name under which a hop's staged store is attached.
-  package static func schemaName(ofHop index: Int) -> String { "hop\(index)" }
+  package static func schemaName(ofHop index: Int) -> String { "\(schemaPrefix)\(index)" }
+
+  /// What the names of staged stores begin with.
+  static let schemaPrefix = "hop"
 
   /// Runs the hop into `staged`, a file that is empty or was left by an interrupted run of the same plan.
   ///
@@ -157,8 +160,11 @@ package struct MigrationManager {
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
-      if hop.mapped != nil, !source.isGone { try indexIntermediateSource() }
       let (program, mapped) = try compile()
+      if hop.mapped != nil || source.isViews {
+        try IntermediateIndexes(connection: connection, source: source)
+          .make(for: program, destination: hop.destinationSchema, readsObjects: mapped?.readsObjects ?? false)
+      }
       if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)
         try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
@@ -176,21 +182,6 @@ package struct MigrationManager {
     }
   }
 
-  /// Indexes on what a store refers by. Staged stores between hops have none, because hops by inference read whole tables;
-  /// mapping models follow relationships. The store of a user is never touched: it has indexes of its own.
-  private func indexIntermediateSource() throws(SQLiteError) {
-    guard hop.index > 0, source == .schema(Self.schemaName(ofHop: hop.index - 1)) else { return }
-    let schema = SQLiteIdentifier.quoted(source.schemaName)
-    for (position, index) in hop.sourceSchema.indexes.enumerated() {
-      // Constraints and indexes of attributes are not what relationships are followed by.
-      guard !index.isUnique, index.columns.allSatisfy({ $0.suffix.isEmpty }) else { continue }
-      let columns = index.columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
-      try connection.execute(
-        "CREATE INDEX IF NOT EXISTS \(schema).\"HOPD_SOURCE_\(position)\" ON"
-          + " \(SQLiteIdentifier.quoted(index.table)) (\(columns))")
-    }
-  }
-
   private func compile() throws -> (HopProgram, MappedRun?) {
     guard hop.mapped != nil else {
       let program = try HopCompiler.compile(
@@ -199,11 +190,14 @@ package struct MigrationManager {
     }
     let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
     let moment = begun ?? Self.now()
-    let layout = try AssociationLayout(hop: hop, spans: try sourceSpans())
+    let layout =
+      source.isGone
+      ? try AssociationLayout(hop: hop, spans: [:])
+      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source))
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances,
-      isSound: soundness())
+      isSound: SourceReference.asking(source, of: connection))
     let program = try compiler.compile()
     let policies =
       program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil
@@ -214,39 +208,11 @@ package struct MigrationManager {
     )
   }
 
-  /// Asks the source about a column once, whoever wants to know it how often.
-  private func soundness() -> (SourceReference) throws(SQLiteError) -> Bool {
-    var known: [SourceReference: Bool] = [:]
-    return { reference throws(SQLiteError) in
-      if source.isGone { return false }
-      if let answer = known[reference] { return answer }
-      let answer = try reference.isSound(in: source, of: connection)
-      known[reference] = answer
-      return answer
-    }
-  }
-
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
   private static func now() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
-  }
-
-  /// The keys that the tables of the source have, and may have had: an object that was deleted keeps its key.
-  private func sourceSpans() throws -> [String: AssociationLayout.KeySpan] {
-    guard !source.isGone else { return [:] }
-    let reader = StoreReader(connection: connection, space: source)
-    let marks = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
-    var spans: [String: AssociationLayout.KeySpan] = [:]
-    for table in hop.sourceSchema.tables {
-      // One at a time: both at once would read the whole table.
-      let low = try connection.integer("SELECT min(\"Z_PK\") FROM \(reader.qualified(table.name))")
-      let high = try connection.integer("SELECT max(\"Z_PK\") FROM \(reader.qualified(table.name))")
-      let mark = hop.sourceSchema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
-      spans[table.name] = AssociationLayout.KeySpan(low: low ?? 0, high: max(high ?? 0, mark))
-    }
-    return spans
   }
 
   /// The function by which references become the content of their files, one value at a time.
@@ -319,36 +285,8 @@ package struct MigrationManager {
     try connection.detach(destinationSchema)
   }
 
-  /// What a SQLite error in the middle of a hop means. The source is untouched in every case.
+  /// What a SQLite error in the middle of the hop means.
   func explained(_ error: SQLiteError, subject: String) -> HopdError {
-    let place = Place(hop: hop.title, entity: subject)
-    if let failure = connection.takeFunctionFailure() as? HopdError { return failure.located(place) }
-    if error.isInterrupt {
-      return HopdError(
-        .interrupted, "stopped on request", at: place, hint: "the next start goes on from the last checkpoint")
-    }
-    if error.isFull {
-      return HopdError(
-        .noSpace, "the disk is full", at: place, cause: error,
-        hint: "the store is untouched; free space and try again")
-    }
-    if error.isUniqueness {
-      return HopdError(
-        .uniquenessViolation, "rows break a uniqueness constraint of \(hop.destination.name) (Core Data 134111)",
-        at: place, cause: error, hint: "remove the duplicates with the old app, or drop the constraint")
-    }
-    if error.isDamage {
-      return HopdError(
-        .storeDamaged, "SQLite finds a database damaged", at: place, cause: error,
-        hint: "check the store with `hopctl verify`; restore a backup if it is damaged")
-    }
-    if error.isInputOutput {
-      return HopdError(
-        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "the store is untouched")
-    }
-    if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
-    return HopdError(
-      .internalError, "SQLite refused a statement of the hop", at: place, cause: error,
-      hint: "the store is untouched; please report this with the journal at level debug")
+    hop.explained(error, subject: subject, connection: connection)
   }
 }

@@ -152,7 +152,8 @@ extension RelationshipSetters {
           "INSERT OR IGNORE INTO \(MappedScratch.pairs) (owner, target, owner_entity, target_entity, position,"
             + " inverse_position) SELECT \(rows.key), \(found.key), \(rows.number), \(found.number),"
             + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM \(tables.joined(separator: " CROSS JOIN "))"
-            + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY 1, 5, 2", isRanged: true))
+            + " WHERE \((["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + conditions).joined(separator: " AND ")) ORDER BY 1, 5, 2",
+          isRanged: true))
     }
     actions += writing(setter, clears: clears)
     return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
@@ -164,7 +165,7 @@ extension RelationshipSetters {
   ) throws(HopdError) -> (found: SetterObjects, tables: [String], conditions: [String]) {
     let found = try objects(source, of: setter, row: rows.row, prefix: prefix)
     let tables = rows.tables + found.tables
-    var conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
+    var conditions = rows.conditions + found.conditions
     if case .policy = setter.lane.kind { conditions.append(owners(of: setter, number: rows.number)) }
     if case .lookup(let target, _) = source {
       // Policies make what they like, and take away what they like.
@@ -192,21 +193,33 @@ extension RelationshipSetters {
     else { return nil }
     let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
     let ends = isOwner ? [join.ownerColumn, join.targetColumn] : [join.targetColumn, join.ownerColumn]
-    let columns = (ends + [inverseOrder].compactMap { $0 }).map { SQLiteIdentifier.quoted($0) }
     var actions: [Action] = []
     for (index, source) in setter.sources.enumerated() {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
-      var values = [rows.key, found.key]
-      if inverseOrder != nil { values.append(found.inverseOrder ?? "NULL") }
+      var columns = zip(ends, [rows.key, found.key]).map { Insertion.Column($0, $1, isExact: true) }
+      if let inverseOrder {
+        columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? "NULL", isExact: true))
+      }
       actions.append(
         Action(
-          "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
-            + " SELECT \(values.joined(separator: ", ")) FROM \(tables.joined(separator: " CROSS JOIN "))"
-            + " WHERE \(conditions.joined(separator: " AND ")) ON CONFLICT"
-            + " (\(SQLiteIdentifier.quoted(join.ownerColumn)), \(SQLiteIdentifier.quoted(join.targetColumn))) DO NOTHING",
-          isRanged: true, isCounted: true))
+          Insertion(
+            into: join.name, columns: columns, from: tables, sourceTable: setter.lane.sourceTable, where: conditions,
+            numbers: [setter.lane.sourceNumber], rangeKey: rows.rangeKey, driver: rows.driver,
+            mayRepeat: !givesPairsOnce(source, of: setter),
+            suffix: " ON CONFLICT (\(SQLiteIdentifier.quoted(join.ownerColumn)),"
+              + " \(SQLiteIdentifier.quoted(join.targetColumn))) DO NOTHING"), schema: compiler.destinationSchema))
     }
     return actions
+  }
+
+  /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again, and
+  /// objects that were taken together may share what they point to.
+  private func givesPairsOnce(_ source: SetterSource, of setter: RelationshipSetter) -> Bool {
+    guard case .lookup(let target, let node) = source, setter.lane.isArithmetic, target.isArithmetic else {
+      return false
+    }
+    if case .variable("source") = node { return true }
+    return expressions.singleRelationship(node, of: setter.lane.sourceEntity) != nil
   }
 
   /// Which of the objects that a policy made have the relationship.

@@ -26,13 +26,41 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Does every reference of the column lead to an object of that very entity?
   ///
-  /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once.
+  /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view it
+  /// often follows from what it shows.
   package func isSound(in space: TableSpace, of connection: Connection) throws(SQLiteError) -> Bool {
+    if try followsFromSource(of: space, connection) { return true }
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
       "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL)"
         + " AS q WHERE NOT EXISTS (SELECT 1 FROM \(space.qualified(targetTable)) AS x"
         + " WHERE x.\"Z_PK\" = q.k AND x.\"Z_ENT\" = \(targetNumber)) LIMIT 1")
     return broken == nil
+  }
+
+  /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an entity
+  /// lacks none of its objects: what is sound below is sound in the view.
+  private func followsFromSource(of space: TableSpace, _ connection: Connection) throws(SQLiteError) -> Bool {
+    guard let source = space.source, let origin = space.origin(of: table), let key = origin.carried[column],
+      let target = space.origin(of: targetTable), let number = target.whole[targetNumber]
+    else { return false }
+    // Both rows are made of one row.
+    if key == "Z_PK" { return origin.table == target.table && origin.numbers == [number] }
+    return try SourceReference(table: origin.table, column: key, targetTable: target.table, targetNumber: number)
+      .isSound(in: source, of: connection)
+  }
+
+  /// Asks a space about a column once, whoever wants to know it how often; one that is gone has nothing sound.
+  static func asking(
+    _ space: TableSpace, of connection: Connection
+  ) -> (SourceReference) throws(SQLiteError) -> Bool {
+    var known: [SourceReference: Bool] = [:]
+    return { reference throws(SQLiteError) in
+      if space.isGone { return false }
+      if let answer = known[reference] { return answer }
+      let answer = try reference.isSound(in: space, of: connection)
+      known[reference] = answer
+      return answer
+    }
   }
 }

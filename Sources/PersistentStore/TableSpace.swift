@@ -20,75 +20,92 @@ package struct TableSpace: Sendable, Hashable {
     }
   }
 
+  /// What the rows of a view come from: one row each of one table of the space below, under the same key.
+  package struct Origin: Sendable, Hashable {
+    /// The table of the space below.
+    package let table: String
+    /// The table that is there in the end.
+    package let driver: Driver
+    /// Columns that are carried as they are, and the columns below that they are.
+    package let carried: [String: String]
+    /// Entity numbers of the rows below that are taken.
+    package let numbers: Set<Int64>
+    /// Entity numbers of the view whose rows are all rows of a number below, and that number.
+    package let whole: [Int64: Int64]
+
+    /// Makes an origin.
+    package init(
+      table: String, driver: Driver, carried: [String: String], numbers: Set<Int64>, whole: [Int64: Int64]
+    ) {
+      self.table = table
+      self.driver = driver
+      self.carried = carried
+      self.numbers = numbers
+      self.whole = whole
+    }
+  }
+
   /// The column of a join table's view that has the key of its driving table: a view has no rowid.
   package static let rangeColumn = "HOPD_KEY"
 
   /// Schema of the file that the rows are in: what PRAGMAs about pages are asked of.
   package let fileSchema: String
-  /// Do names stand for views?
-  package let isViews: Bool
-  private let tablePrefix: String
-  private let schema: String
-  private let drivers: [String: Driver]
-
-  private init(fileSchema: String, isViews: Bool, tablePrefix: String, schema: String, drivers: [String: Driver]) {
-    self.fileSchema = fileSchema
-    self.isViews = isViews
-    self.tablePrefix = tablePrefix
-    self.schema = schema
-    self.drivers = drivers
-  }
+  /// The schema that has the tables or views: what PRAGMAs about a table are asked of.
+  package let schemaName: String
+  private let prefix: String
+  private let origins: [String: Origin]
+  /// The space below, none for tables.
+  private let below: [TableSpace]
 
   /// The tables of a schema: "main", or what a file is attached as.
   package static func schema(_ name: String) -> TableSpace {
-    TableSpace(fileSchema: name, isViews: false, tablePrefix: "", schema: name, drivers: [:])
+    TableSpace(fileSchema: name, schemaName: name, prefix: "", origins: [:], below: [])
   }
 
   /// No tables: the store was there and is gone.
   package static let gone = TableSpace.schema("")
 
-  /// The views of a hop over the tables that it reads; `drivers` are those of each of its tables.
-  package static func views(
-    ofHop index: Int, over source: TableSpace, drivers: [String: Driver]
-  ) -> TableSpace {
+  /// The views of a hop over the tables that it reads; `origins` are those of its tables.
+  package static func views(ofHop index: Int, over source: TableSpace, origins: [String: Origin]) -> TableSpace {
     TableSpace(
-      fileSchema: source.fileSchema, isViews: true, tablePrefix: "hop\(index) ", schema: "temp", drivers: drivers)
+      fileSchema: source.fileSchema, schemaName: "temp", prefix: "hop\(index) ", origins: origins, below: [source])
   }
 
   /// Is nothing there?
   package var isGone: Bool { fileSchema.isEmpty }
 
-  /// The name of the schema that has the tables or views: what PRAGMAs about a table are asked of.
-  package var schemaName: String { schema }
+  /// Do names stand for views?
+  package var isViews: Bool { !below.isEmpty }
+
+  /// The tables that views show rows of.
+  package var source: TableSpace? { below.first }
 
   /// The name of a table within its schema, not quoted.
-  package func name(of table: String) -> String { tablePrefix + table }
+  package func name(of table: String) -> String { prefix + table }
 
   /// The name of a table with the schema before it, quoted.
   package func qualified(_ table: String) -> String {
-    SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(name(of: table))
+    SQLiteIdentifier.quoted(schemaName) + "." + SQLiteIdentifier.quoted(name(of: table))
   }
 
-  /// The table by whose key rows of an entity's or a join table are taken in ranges: itself, or what a view drives from in
-  /// the end. Rows of a view keep the key.
-  package func keyTable(of table: String) -> String { drivers[table]?.table ?? qualified(table) }
+  /// What the rows of a view come from; nil for tables.
+  package func origin(of table: String) -> Origin? { origins[table] }
 
-  /// The key of an entity's table in `keyTable`.
-  package func key(of table: String) -> String { drivers[table]?.key ?? "\"Z_PK\"" }
+  /// The table by whose Z_PK rows of an entity's table are taken in ranges: itself, or what a view drives from in the end.
+  package func driver(of table: String) -> Driver {
+    origins[table]?.driver ?? Driver(table: qualified(table), key: "\"Z_PK\"")
+  }
 
-  /// The key of a join table in `keyTable`.
-  package func joinKey(of join: String) -> String { drivers[join]?.key ?? "rowid" }
+  /// As `driver`, of a join table, which is taken by rowid.
+  package func driver(ofJoin join: String) -> Driver {
+    origins[join]?.driver ?? Driver(table: qualified(join), key: "rowid")
+  }
 
   /// The same key in the join table or view itself.
   package var joinRangeColumn: String { isViews ? SQLiteIdentifier.quoted(Self.rangeColumn) : "rowid" }
+}
 
-  /// Where the least key from ?1 on is found: what a chunk of an entity's table begins with.
-  package func nextKey(of table: String) -> String { next(key(of: table), in: keyTable(of: table)) }
-
-  /// As `nextKey`, of a join table.
-  package func nextKey(ofJoin join: String) -> String { next(joinKey(of: join), in: keyTable(of: join)) }
-
-  private func next(_ key: String, in table: String) -> String {
-    "SELECT min(\(key)) FROM \(table) WHERE \(key) >= ?1"
-  }
+extension TableSpace.Driver {
+  /// Where the least key from ?1 on is found: what a chunk begins with.
+  package var nextKey: String { "SELECT min(\(key)) FROM \(table) WHERE \(key) >= ?1" }
 }

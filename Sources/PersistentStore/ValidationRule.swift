@@ -58,14 +58,14 @@ package struct ValidationRule: Sendable, Hashable {
   /// Name of the function of a text and a pattern that answers 1 where the whole text matches.
   package static let matchesFunction = "hopd_rule_matches"
 
-  /// Every rule of a layout, by table, entity number and property; `schema` is the layout's name in the connection.
-  package static func all(in layout: StoreSchema, schema: String) -> [ValidationRule] {
+  /// Every rule of a layout, by table, entity number and property; `space` is where its tables are in the connection.
+  package static func all(in layout: StoreSchema, space: TableSpace) -> [ValidationRule] {
     var rules: [ValidationRule] = []
     for table in layout.tables {
       for name in table.entities {
         guard let entity = layout.model.entity(named: name), !entity.isAbstract, let number = layout.number(of: name)
         else { continue }
-        var builder = RuleBuilder(layout: layout, schema: schema, entity: entity, table: table, number: number)
+        var builder = RuleBuilder(layout: layout, space: space, entity: entity, table: table, number: number)
         builder.build()
         rules += builder.rules
       }
@@ -77,15 +77,15 @@ package struct ValidationRule: Sendable, Hashable {
 /// Makes the rules of one entity.
 private struct RuleBuilder {
   let layout: StoreSchema
-  let schema: String
+  let space: TableSpace
   let entity: Entity
   let table: EntityTable
   let number: Int64
   var rules: [ValidationRule] = []
 
-  init(layout: StoreSchema, schema: String, entity: Entity, table: EntityTable, number: Int64) {
+  init(layout: StoreSchema, space: TableSpace, entity: Entity, table: EntityTable, number: Int64) {
     self.layout = layout
-    self.schema = schema
+    self.space = space
     self.entity = entity
     self.table = table
     self.number = number
@@ -114,7 +114,7 @@ private struct RuleBuilder {
   }
 
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
-  private func qualified(_ name: String) -> String { quoted(schema) + "." + quoted(name) }
+  private func qualified(_ name: String) -> String { space.qualified(name) }
 
   // MARK: Attributes
 

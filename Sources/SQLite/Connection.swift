@@ -256,6 +256,12 @@ package final class Connection {
     guard code == SQLITE_OK else { throw error(code, sql: nil) }
   }
 
+  /// Registers the functions of `ColumnAffinity.stored`. They are not called from the schema of a store.
+  package func registerAffinityFunctions() throws(SQLiteError) {
+    let code = clinux_sqlite3_register_affinities(handle)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
   /// Registers a deterministic function from values to a value.
   package func registerFunction(
     _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue

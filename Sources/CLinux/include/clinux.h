@@ -1,7 +1,8 @@
 // CLinux: Linux calls and SQLite entry points that Swift cannot reach by itself.
 //
-// Each function is here for one of two reasons, named beside it: the C function is variadic (Swift does not import
-// those), or glibc declares it only under _GNU_SOURCE (Swift's Glibc module is built without it).
+// Each function is here for one of three reasons, named beside it: the C function is variadic (Swift does not import
+// those), glibc declares it only under _GNU_SOURCE (Swift's Glibc module is built without it), or SQLite calls it once
+// per value, where what Swift makes of each call would cost more than the call.
 #ifndef CLINUX_H
 #define CLINUX_H
 
@@ -14,6 +15,10 @@ struct sqlite3;
 
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
+
+/// Registers functions that answer what a column of an affinity stores of a value: hopd_column_integer (also for NUMERIC),
+/// hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's code.
+int clinux_sqlite3_register_affinities(struct sqlite3 *db);
 
 /// openat2(2) has no glibc wrapper: opens `path` below `directory` without following symbolic links and without
 /// leaving the directory. Returns a descriptor or -1 with errno.

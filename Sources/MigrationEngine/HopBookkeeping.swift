@@ -1,0 +1,75 @@
+// What a hop's result says of itself beside its rows: metadata and the highest keys ever given out. Both follow from the hop's
+// source hop by hop, also where the hops between are never written.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// The bookkeeping of one hop's result.
+struct HopBookkeeping {
+  let hop: Hop
+  let source: StoreReader
+  /// Where the rows of the result are.
+  let destination: TableSpace
+  /// The keys of a hop with mapping models.
+  let layout: AssociationLayout?
+
+  /// The metadata, in a file with that auto_vacuum.
+  func metadata(autoVacuum: Int64?) throws -> StoreMetadata {
+    try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
+  }
+
+  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls (store-layout §2.1).
+  func highWaterMarks() throws -> [String: Int64] {
+    let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
+    var marks: [String: Int64] = [:]
+    for table in hop.destinationSchema.tables {
+      var mark =
+        try source.connection.integer("SELECT max(\"Z_PK\") FROM \(destination.qualified(table.name))") ?? 0
+      for name in sourceEntities(of: table) {
+        guard let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
+          let number = hop.sourceSchema.number(of: root)
+        else { continue }
+        mark = max(mark, entries[number] ?? 0)
+      }
+      marks[table.rootEntity] = mark
+    }
+    return marks
+  }
+
+  /// Source entities whose objects end in a table.
+  private func sourceEntities(of table: EntityTable) -> [String] {
+    if let layout { return layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }
+    return table.entities.compactMap { hop.mapping.mapping(toDestination: $0)?.sourceEntity }
+  }
+}
+
+extension AssociationLayout {
+  /// The keys of a hop's mappings over its source as it is. Tables have the keys they hold and those they may have held: an
+  /// object that was deleted keeps its key.
+  init(hop: Hop, source: StoreReader) throws {
+    let marks = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
+    var spans: [String: KeySpan] = [:]
+    for table in hop.sourceSchema.tables {
+      // One at a time: both at once would read the whole table.
+      let low = try source.connection.integer("SELECT min(\"Z_PK\") FROM \(source.qualified(table.name))")
+      let high = try source.connection.integer("SELECT max(\"Z_PK\") FROM \(source.qualified(table.name))")
+      let mark = hop.sourceSchema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
+      spans[table.name] = KeySpan(low: low ?? 0, high: max(high ?? 0, mark))
+    }
+    try self.init(hop: hop, spans: spans)
+  }
+}
+
+extension HopProgram.Precondition {
+  /// Throws what a row of the answer means.
+  func check(_ connection: Connection, hop: Hop) throws {
+    guard try connection.value(sql) != nil else { return }
+    throw HopdError(
+      .relationshipNotUnique, message, at: Place(hop: hop.title, entity: entity, property: property),
+      hint: "make the references unique with the old app, or migrate with a mapping model")
+  }
+}

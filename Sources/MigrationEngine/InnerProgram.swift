@@ -1,0 +1,126 @@
+// A hop's program seen as tables instead of steps: can it be shown by views, and which? Only a hop whose steps do nothing but
+// insert rows that follow from single rows of the source can; everything else has to be made before the next hop reads it.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// A hop that is not the last of its pass.
+struct InnerProgram {
+  /// Every table of the destination.
+  let tables: [ViewTable]
+  /// What a table's rows are called in errors: the entity or mapping whose step would write them.
+  let subjects: [String: String]
+  let preconditions: [HopProgram.Precondition]
+  /// Why the hop must be made, in words that follow "because"; nil where views can show it.
+  let obstacle: String?
+
+  /// Compiles the hop over `source`; `layout` are its keys where it has mapping models.
+  init(
+    hop: Hop, source: TableSpace, layout: AssociationLayout?, options: EngineOptions,
+    isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
+  ) throws(HopdError) {
+    var found = Self.obstacle(in: hop, options: options)
+    let program: HopProgram
+    if let layout {
+      if found == nil { found = Self.obstacle(in: layout) }
+      let (first, fallbacks) = try Self.compile(hop, source, layout, options, moment: 0, isSound)
+      program = first
+      if found == nil, let reason = fallbacks.reasons.first {
+        let name = reason.property.map { "\(reason.entity).\($0)" } ?? reason.entity
+        found = "an expression of \(name) is evaluated object by object"
+      }
+      // What `now()` is belongs to the hop that is made, and is the same over all runs.
+      if found == nil, try Self.compile(hop, source, layout, options, moment: 1, isSound).0.steps != program.steps {
+        found = "it asks for the moment at which it is made"
+      }
+    } else {
+      program = try HopCompiler.compile(
+        hop: hop, source: source, destinationSchema: Self.destination, withIndexes: false)
+    }
+    var rows: [Insertion] = []
+    var subjects: [String: String] = [:]
+    for step in program.steps {
+      let (made, reason) = Self.rows(of: step)
+      found = found ?? reason
+      for insertion in made where subjects[insertion.table] == nil { subjects[insertion.table] = step.subject }
+      rows += made
+    }
+    if found == nil, rows.contains(where: Self.readsFiles) {
+      found = "values leave external storage, and each file should be read once"
+    }
+    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows)
+    self.tables = tables
+    self.subjects = subjects
+    preconditions = program.preconditions
+    obstacle = found ?? tables.lazy.compactMap(\.obstacle).first
+  }
+
+  /// A name for statements that nobody runs.
+  private static let destination = "staged"
+
+  private static func compile(
+    _ hop: Hop, _ source: TableSpace, _ layout: AssociationLayout, _ options: EngineOptions, moment: Double,
+    _ isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool
+  ) throws(HopdError) -> (HopProgram, ExpressionFallbacks) {
+    let compiler = MappedHopCompiler(
+      hop: hop, layout: layout, source: source, destinationSchema: destination, moment: moment, withIndexes: false,
+      evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+    return (try compiler.compile(), compiler.fallbacks)
+  }
+
+  private static func obstacle(in hop: Hop, options: EngineOptions) -> String? {
+    if let policy = hop.mapped?.policies.first { return "it runs the policy \(policy)" }
+    if hop.isMapped, options.evaluatesOnInstances { return "its expressions are evaluated object by object" }
+    if let counted = hop.computed.first {
+      return "\(counted.entity).\(counted.attribute) is counted when all rows are there"
+    }
+    if hop.isMapped {
+      let entities = hop.destination.entities.map(\.name)
+      if let name = entities.first(where: { options.invalidRows.rule(for: $0) != .fail }) {
+        return "objects of \(name) that break a rule are mended or left out"
+      }
+    }
+    if let table = hop.destinationSchema.tables.first(where: { !$0.uniqueConstraints.isEmpty }) {
+      return "the uniqueness constraint of \(table.rootEntity) is looked after while its rows are written"
+    }
+    return nil
+  }
+
+  private static func obstacle(in layout: AssociationLayout) -> String? {
+    for lane in layout.lanes {
+      let name = lane.mapping.name
+      switch lane.kind {
+      case .each: break
+      case .grouped: return "\(name) makes one object of several"
+      case .deduplicated: return "\(name) leaves duplicates out"
+      case .expanded: return "\(name) makes an object of each member"
+      case .policy: return "\(name) is made by a policy"
+      }
+      if lane.offset != 0 { return "objects of \(name) get new keys" }
+    }
+    return nil
+  }
+
+  /// What a step inserts, or why it does more than that.
+  private static func rows(of step: HopProgram.Step) -> (rows: [Insertion], obstacle: String?) {
+    switch step {
+    case .copy(let copy): return ([copy.rows], nil)
+    case .chunks(let chunks):
+      let rows = chunks.actions.compactMap(\.rows)
+      return (rows, rows.count == chunks.actions.count ? nil : "\(chunks.subject) is set when the rows are there")
+    case .update(let update): return ([], "\(update.subject) is set when the rows are there")
+    case .policy(let policy): return ([], "\(policy.subject) is made by a policy")
+    case .index(let other), .trigger(let other): return ([], "\(other.subject) belongs to the store that is made")
+    case .validate: return ([], nil)
+    }
+  }
+
+  private static func readsFiles(_ rows: Insertion) -> Bool {
+    rows.columns.contains { $0.value.contains(ExternalDataForm.contentFunction) }
+  }
+}

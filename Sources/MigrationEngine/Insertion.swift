@@ -1,0 +1,84 @@
+// Rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view that shows the
+// same rows to the next hop are both written from it, so the two cannot differ.
+
+import PersistentStore
+import SQLite
+
+/// Rows of one table of the destination, each made from one row of a table of the source.
+package struct Insertion: Sendable, Hashable {
+  /// A column with its value.
+  package struct Column: Sendable, Hashable {
+    /// Name in the destination's table, not quoted.
+    package let name: String
+    /// An expression over `tables`.
+    package let value: String
+    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values it is
+    /// found out by their form.
+    package let isExact: Bool
+
+    /// Makes a column.
+    package init(_ name: String, _ value: String, isExact: Bool = false) {
+      self.name = name
+      self.value = value
+      self.isExact = isExact
+    }
+  }
+
+  /// The destination's table.
+  package let table: String
+  /// Columns not named stay NULL.
+  package let columns: [Column]
+  /// "table AS alias" in the order of joining; the first one, "… AS s", has the key of the range.
+  package let tables: [String]
+  /// The table of the source under `s`, not quoted.
+  package let sourceTable: String
+  /// Which rows of it are taken.
+  package let conditions: [String]
+  /// Entity numbers of the source rows, where they are an entity's.
+  package let numbers: Set<Int64>
+  /// Destination numbers whose objects are all rows of a source number.
+  package let whole: [Int64: Int64]
+  /// The key by which rows are taken in ranges, as `s."Z_PK"`, and the table that has it in the end.
+  package let rangeKey: String
+  package let driver: TableSpace.Driver
+  /// May a row come several times? Then the statement keeps it once, which needs the rows before it.
+  package let mayRepeat: Bool
+  /// What follows the SELECT.
+  package let suffix: String
+
+  /// Makes an insertion.
+  package init(
+    into table: String, columns: [Column], from tables: [String], sourceTable: String, where conditions: [String],
+    numbers: Set<Int64> = [], whole: [Int64: Int64] = [:], rangeKey: String, driver: TableSpace.Driver,
+    mayRepeat: Bool = false, suffix: String = ""
+  ) {
+    self.table = table
+    self.columns = columns
+    self.tables = tables
+    self.sourceTable = sourceTable
+    self.conditions = conditions
+    self.numbers = numbers
+    self.whole = whole
+    self.rangeKey = rangeKey
+    self.driver = driver
+    self.mayRepeat = mayRepeat
+    self.suffix = suffix
+  }
+
+  /// The statement that inserts the rows of a range, ?1 to ?2, into a schema.
+  package func statement(into schema: String) -> String {
+    let names = columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
+    let all = ["\(rangeKey) BETWEEN ?1 AND ?2"] + conditions
+    return "INSERT INTO \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) (\(names))"
+      + " SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(tables.joined(separator: " CROSS JOIN "))"
+      + " WHERE \(all.joined(separator: " AND "))\(suffix)"
+  }
+
+  /// The column of the row under `s` that a value is, if it is nothing else.
+  package static func carriedColumn(_ value: String) -> String? {
+    guard value.hasPrefix("s.\""), value.hasSuffix("\""), value.utf8.count > 4 else { return nil }
+    let name = value.dropFirst(3).dropLast()
+    // A quote inside would be doubled; Core Data's names have none, and whoever has is not recognised.
+    return name.contains("\"") ? nil : String(name)
+  }
+}

@@ -1,0 +1,80 @@
+// How SQLite would run statements over tables that need not be there: the schema in a database in memory, with no row, and its
+// answer to EXPLAIN QUERY PLAN. Core Data's stores have no statistics, so SQLite decides there as it does here.
+
+import Expressions
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// A connection to try statements on.
+final class StatementTrial {
+  let connection: Connection
+
+  /// How one statement is run.
+  struct Lookups {
+    /// Tables that are read from end to end, put aside, or given an index for the occasion, in SQLite's words.
+    var scans: [String] = []
+    /// Indexes that are used, by name.
+    var indexes: Set<String> = []
+  }
+
+  init() throws(SQLiteError) {
+    connection = try Connection(path: "", access: .memory)
+    try HopViews.registerFunctions(on: connection)
+    try ValidationFunctions.register(on: connection)
+    try connection.registerNullFunction(ExternalDataForm.contentFunction, argumentCount: 1)
+    try connection.registerNullFunction(ExpressionFunctions.evaluate, argumentCount: -1)
+  }
+
+  /// Attaches an empty database.
+  func attach(_ schema: String) throws(SQLiteError) {
+    try connection.execute("ATTACH DATABASE ':memory:' AS \(SQLiteIdentifier.quoted(schema))")
+  }
+
+  /// Makes the tables of a layout, with or without the indexes by which relationships are followed.
+  func create(_ layout: StoreSchema, in schema: String, withIndexes: Bool) throws(SQLiteError) {
+    try StoreWriter(connection: connection, schema: schema).createTables(layout)
+    guard withIndexes else { return }
+    for index in layout.indexes { try connection.execute(index.createStatement(in: schema)) }
+  }
+
+  /// What SQLite would do for a statement.
+  func lookups(of sql: String) throws(SQLiteError) -> Lookups {
+    var result = Lookups()
+    let lines = try connection.rows("EXPLAIN QUERY PLAN \(sql)") { row in row.text(at: 3) ?? "" }
+    for line in lines {
+      let isPlain =
+        line.hasPrefix("SCAN CONSTANT ROW") || line.hasPrefix("SCAN HOPD_") || line.contains("VIRTUAL TABLE")
+      let isWhole =
+        ["SCAN ", "MATERIALIZE ", "CO-ROUTINE "].contains(where: line.hasPrefix) || line.contains(" AUTOMATIC ")
+      if isWhole, !isPlain { result.scans.append(line) }
+      for word in ["USING INDEX ", "USING COVERING INDEX "] {
+        guard let range = line.firstRange(of: word) else { continue }
+        result.indexes.insert(String(line[range.upperBound...].prefix { $0 != " " }))
+      }
+    }
+    return result
+  }
+
+  /// Makes or removes what a step makes or removes for the steps behind it.
+  func prepare(_ step: HopProgram.Step) throws(SQLiteError) {
+    if case .update(let update) = step, update.isSchemaChange { try connection.run(update.sql) }
+  }
+}
+
+extension HopProgram.Step {
+  /// What it runs over rows; the next key of a range is found by the key itself.
+  var statements: [String] {
+    switch self {
+    case .copy(let copy): [copy.nextKey, copy.insert]
+    case .chunks(let chunks): [chunks.nextKey] + chunks.actions.map(\.sql)
+    case .update(let update): update.isSchemaChange ? [] : [update.sql]
+    case .policy, .validate, .index, .trigger: []
+    }
+  }
+}
+
+extension HopProgram.StatementStep {
+  /// Does it make or remove a table or an index of ours?
+  fileprivate var isSchemaChange: Bool { sql.hasPrefix("CREATE ") || sql.hasPrefix("DROP ") }
+}

@@ -1,0 +1,144 @@
+// What a hop inserts into one table, as one SELECT that shows the same rows with the same values. One SELECT and not several
+// under UNION ALL, as far as that goes: SQLite then looks through the view, and a look-up by key stays one.
+
+import PersistentStore
+import SQLite
+
+/// The view of one table of a hop's destination.
+struct ViewTable {
+  /// Name of the destination's table.
+  let table: String
+  /// Its columns in order with the affinities of their declared types.
+  let columns: [(name: String, affinity: ColumnAffinity)]
+  /// Has it keys of its own, or is it a join table?
+  let isJoin: Bool
+  /// All that is inserted.
+  let rows: [Insertion]
+
+  /// Why the table cannot be shown; nil where it can.
+  var obstacle: String? {
+    guard let first = rows.first else { return nil }
+    if rows.contains(where: \.mayRepeat) { return "pairs of \(table) may come several times, and are kept once" }
+    if rows.contains(where: { $0.driver != first.driver || $0.sourceTable != first.sourceTable }) {
+      return "rows of \(table) come from several tables"
+    }
+    if !isJoin, rows.count > 1, rows.contains(where: { $0.tables.count > 1 || $0.numbers.count != 1 }) {
+      return "rows of \(table) are put together in several ways"
+    }
+    return nil
+  }
+
+  /// SQL of the view's SELECT; `affinities` are those of the columns of the row under `s`.
+  func select(affinities: [String: ColumnAffinity]) -> String {
+    guard let first = rows.first else {
+      let nothing = columns.map { "NULL AS \(SQLiteIdentifier.quoted($0.name))" } + keyColumn("NULL")
+      return "SELECT \(nothing.joined(separator: ", ")) WHERE 0"
+    }
+    if isJoin {
+      return rows.map { select([$0], first: $0, affinities) }.joined(separator: " UNION ALL ")
+    }
+    return select(rows, first: first, affinities)
+  }
+
+  private func keyColumn(_ value: String) -> [String] {
+    isJoin ? ["\(value) AS \(SQLiteIdentifier.quoted(TableSpace.rangeColumn))"] : []
+  }
+
+  private func select(_ rows: [Insertion], first: Insertion, _ affinities: [String: ColumnAffinity]) -> String {
+    let values = columns.map { column in
+      "\(value(of: column, in: rows, affinities)) AS \(SQLiteIdentifier.quoted(column.name))"
+    }
+    // Of several insertions each takes other entities' rows of the same table.
+    let conditions =
+      rows.count == 1
+      ? first.conditions
+      : ["(\(rows.map { "(\($0.conditions.joined(separator: " AND ")))" }.joined(separator: " OR ")))"]
+    return "SELECT \((values + keyColumn(first.rangeKey)).joined(separator: ", "))"
+      + " FROM \(first.tables.joined(separator: " CROSS JOIN "))"
+      + (conditions.isEmpty ? "" : " WHERE \(conditions.joined(separator: " AND "))")
+  }
+
+  private func value(
+    of column: (name: String, affinity: ColumnAffinity), in rows: [Insertion], _ affinities: [String: ColumnAffinity]
+  ) -> String {
+    let values = rows.map { row in
+      row.columns.first { $0.name == column.name }.map { stored($0, as: column.affinity, affinities) } ?? "NULL"
+    }
+    guard let first = values.first, values.contains(where: { $0 != first }) else { return values.first ?? "NULL" }
+    let arms = zip(rows, values).flatMap { row, value in
+      row.numbers.sorted().map { "WHEN \($0) THEN \(value)" }
+    }
+    return "CASE s.\"Z_ENT\" \(arms.joined(separator: " ")) END"
+  }
+
+  /// The value as the column would hold it.
+  private func stored(
+    _ column: Insertion.Column, as affinity: ColumnAffinity, _ affinities: [String: ColumnAffinity]
+  ) -> String {
+    if column.isExact || column.value == "NULL" { return column.value }
+    if let carried = Insertion.carriedColumn(column.value), let before = affinities[carried],
+      affinity.keeps(valuesOf: before)
+    {
+      return column.value
+    }
+    return affinity.stored(column.value)
+  }
+
+  /// What the rows come from; nil for a table without rows, which drives from itself.
+  var origin: TableSpace.Origin? {
+    guard let first = rows.first else { return nil }
+    var carried: [String: String] = [:]
+    for column in columns {
+      let values = Set(rows.map { row in row.columns.first { $0.name == column.name }?.value })
+      if values.count == 1, let value = values.first, let value, let name = Insertion.carriedColumn(value) {
+        carried[column.name] = name
+      }
+    }
+    let whole = rows.map(\.whole).reduce(into: [:]) { all, one in all.merge(one) { first, _ in first } }
+    return TableSpace.Origin(
+      table: first.sourceTable, driver: first.driver, carried: carried,
+      numbers: rows.reduce(into: []) { $0.formUnion($1.numbers) }, whole: whole)
+  }
+
+  /// Columns whose values are made by something that may fail.
+  func failing(_ mayFail: (String) -> Bool) -> [String] {
+    columns.map(\.name).filter { name in
+      rows.contains { row in row.columns.contains { $0.name == name && mayFail($0.value) } }
+    }
+  }
+
+  /// Does telling which rows are taken call something that may fail?
+  func filterMayFail(_ mayFail: (String) -> Bool) -> Bool { rows.contains { $0.conditions.contains(where: mayFail) } }
+}
+
+extension ViewTable {
+  /// The tables of a layout with what a program inserts into each.
+  static func all(of layout: StoreSchema, rows: [Insertion]) -> [ViewTable] {
+    let byTable = Dictionary(grouping: rows, by: \.table)
+    let entities = layout.tables.map { table in
+      ViewTable(
+        table: table.name,
+        columns: table.columns.map { ($0.name, ColumnAffinity(declaredType: $0.declaredType)) }, isJoin: false,
+        rows: byTable[table.name] ?? [])
+    }
+    let joins = layout.joinTables.map { join in
+      ViewTable(
+        table: join.name, columns: join.columns.map { ($0, .integer) }, isJoin: true, rows: byTable[join.name] ?? [])
+    }
+    return entities + joins
+  }
+
+  /// The affinities of all columns of a layout's tables, by table.
+  static func affinities(of layout: StoreSchema) -> [String: [String: ColumnAffinity]] {
+    var result: [String: [String: ColumnAffinity]] = [:]
+    for table in layout.tables {
+      result[table.name] = Dictionary(
+        table.columns.map { ($0.name, ColumnAffinity(declaredType: $0.declaredType)) }
+      ) { first, _ in first }
+    }
+    for join in layout.joinTables {
+      result[join.name] = Dictionary(join.columns.map { ($0, ColumnAffinity.integer) }) { first, _ in first }
+    }
+    return result
+  }
+}
