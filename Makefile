@@ -5,6 +5,9 @@ SWIFT       ?= swift
 PREFIX      ?= /usr
 DESTDIR     ?=
 SECONDS     ?= 1800
+SIZES       ?= S M
+ROUNDS      ?= 3
+SERIES      ?= all
 IMPORTCHECK := --explicit-target-dependency-import-check error
 RELEASE     := .build/release
 STAGE       := .build/stage
@@ -12,7 +15,7 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-full fuzz soak demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-swift test-e2e test-full fuzz soak bench bench-L demo stage install uninstall clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -24,9 +27,11 @@ help:
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
-	@echo 'make test-full    test, more random worlds, the self-test of the fault tools, and a short crash campaign'
+	@echo 'make test-full    test, more random worlds, the self-tests of fault tools and benchmark, and a short crash campaign'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
 	@echo 'make soak         crash and power-cut campaigns for SECONDS=$(SECONDS)'
+	@echo 'make bench        hopctl, SQL by hand and other tools take turns; SIZES="S M" ROUNDS=3 SERIES=all (about a quarter of an hour)'
+	@echo 'make bench-L      the same three hops over 10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
 	@echo 'make uninstall    removes what install put there; never configuration or state'
 	@echo 'make clean        removes .build and .build-fuzz'
@@ -60,6 +65,7 @@ test-full: test
 	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
+	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --self-check
 	@tools/soak --stage $(STAGE) --seconds 600
 
 fuzz: SECONDS = 60
@@ -68,6 +74,14 @@ fuzz:
 
 soak: stage
 	@tools/soak --stage $(STAGE) --seconds $(SECONDS)
+
+# Speed; tables on standard output, and with the raw figures in Benchmarks/results
+
+bench: release
+	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes "$(SIZES)" --rounds $(ROUNDS) --series "$(SERIES)"
+
+bench-L: release
+	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes L --series "sizes small idle" --small-stores 10000 --idle-stores "0 1000 100000"
 
 demo: stage
 	@tools/demo --stage $(STAGE)

@@ -2,14 +2,18 @@
 """Fills an empty store of the workload's first version with N objects, always the same for the same N and seed.
 
   hopctl create STORE --models Workload.xcdatamodeld --model-version Workload
-  fill.py STORE --objects N [--seed K]
+  fill.py STORE --objects N [--seed K] [--external BYTES]
 
 30 % Person, 68 % Order, 2 % Tag; Person <->> Order, Person <<->> Tag; about half of the persons have a photo of 0.1 to
 2 kB; a third as many customers' names as persons. Only integer arithmetic in SQL, so every machine makes the same rows.
+With --external photos have the form that Core Data gives to values with external storage: those of at least so many bytes
+are files below .STORE_SUPPORT/_EXTERNAL_DATA (docs/decisions/0014).
 """
 import argparse
+import pathlib
 import random
 import sqlite3
+import uuid
 
 FIRST = ("Ada Björn Chloé Dmitri Elif Fátima Grace Hiro Inès Jürgen Kofi Lena Márta Noor Olaf Priya Quinn Rosa Søren Tomás "
          "Uma Václav Wei Xavi Yara Zoë").split()
@@ -29,6 +33,7 @@ def main():
     parser.add_argument("store")
     parser.add_argument("--objects", type=int, required=True)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--external", type=int, metavar="BYTES")
     options = parser.parse_args()
     n = options.objects
     tags, persons = max(1, n * 2 // 100), max(1, n * 30 // 100)
@@ -83,8 +88,26 @@ def main():
         db.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = ?", (count, entity))
     for _, sql in indexes:
         db.execute(sql)
+    if options.external:
+        put_outside(db, pathlib.Path(options.store), options.external)
     db.execute("COMMIT")
     db.close()
+
+
+def put_outside(db, store, bound):
+    """Gives photos the form of values with external storage."""
+    folder = store.with_name(f".{store.stem}_SUPPORT") / "_EXTERNAL_DATA"
+    folder.mkdir(parents=True)
+
+    def stored(photo):
+        if len(photo) < bound:
+            return b"\x01" + photo
+        name = str(uuid.UUID(int=random.getrandbits(128), version=4)).upper()
+        (folder / name).write_bytes(photo)
+        return b"\x02" + name.encode() + b"\0"
+
+    db.create_function("stored", 1, stored)
+    db.execute("UPDATE ZPERSON SET ZPHOTO = stored(ZPHOTO) WHERE ZPHOTO IS NOT NULL")
 
 
 main()

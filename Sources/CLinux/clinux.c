@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/openat2.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -119,9 +123,51 @@ int clinux_status_at(int directory, const char *name, struct clinux_file_status 
 }
 
 int64_t clinux_peak_resident_bytes(void) {
-  struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return -1;
-  return (int64_t)usage.ru_maxrss * 1024;
+  int descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  char text[4096];
+  ssize_t length = read(descriptor, text, sizeof text - 1);
+  close(descriptor);
+  if (length <= 0) return -1;
+  text[length] = 0;
+  const char *line = strstr(text, "\nVmHWM:");
+  long long kibibytes;
+  if (!line || sscanf(line, "\nVmHWM: %lld kB", &kibibytes) != 1) return -1;
+  return (int64_t)kibibytes * 1024;
+}
+
+// Drops the mapped pages of one loaded object that can only be read or run.
+static int give_back_object(struct dl_phdr_info *object, size_t size, void *context) {
+  (void)size;
+  (void)context;
+  if (object->dlpi_addr == getauxval(AT_SYSINFO_EHDR)) return 0;
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    // Code that the loader has relocated in place is changed, though it is not writable.
+    if (object->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    for (; entry->d_tag != DT_NULL; entry++) {
+      if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL)) return 0;
+    }
+  }
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  for (int i = 0; i < object->dlpi_phnum; i++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+    if (segment->p_type != PT_LOAD || segment->p_flags & PF_W) continue;
+    // Whole pages only: what shares a page with the next segment stays.
+    uintptr_t first = (object->dlpi_addr + segment->p_vaddr + page - 1) & ~(page - 1);
+    uintptr_t end = (object->dlpi_addr + segment->p_vaddr + segment->p_filesz) & ~(page - 1);
+    if (first < end) (void)madvise((void *)first, end - first, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+void clinux_limit_heaps(int count) { mallopt(M_ARENA_MAX, count); }
+
+void clinux_give_back_memory(void) {
+  int before = errno;
+  malloc_trim(0);
+  dl_iterate_phdr(give_back_object, NULL);
+  errno = before;
 }
 
 const char *clinux_error_name(int code) {

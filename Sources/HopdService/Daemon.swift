@@ -6,6 +6,7 @@ import DurableFiles
 import Glibc
 import HopdConfiguration
 import Logging
+import MigrationPipeline
 import SQLite
 import ServiceLifecycle
 import SystemPackage
@@ -47,6 +48,7 @@ package struct Daemon: Sendable {
 
   /// Runs until a signal ends it; the exit status.
   package func run() async -> Int32 {
+    ProgramMemory.limitHeaps()
     let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
     let logger = Logger(label: "hopd")
     let notifier = ServiceNotifier()

@@ -94,6 +94,8 @@ package actor DaemonCoordinator {
   var isPaused = false
   var isReloading = false
   var mustReloadAgain = false
+  /// When memory is given back, where anything has happened since it last was.
+  private var restsAt: ContinuousClock.Instant?
   private var watchdog: WatchdogPolicy?
   private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
   /// For the extension of the stop's time limit: beats of all jobs when it was last extended.
@@ -138,6 +140,7 @@ package actor DaemonCoordinator {
   }
 
   private func handle(_ message: Message) throws {
+    if case .tick = message {} else { restsAt = .now.advanced(by: Self.restlessness) }
     switch message {
     case .recovered(let result):
       switch result {
@@ -160,6 +163,7 @@ package actor DaemonCoordinator {
   private func afterwards() {
     let now = ContinuousClock.now
     if phase == .ready { dispatch(now: now) }
+    rest(now: now)
     if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
     feedWatchdog(now: now)
     extendTimeout(now: now)
@@ -289,6 +293,16 @@ package actor DaemonCoordinator {
     }
   }
 
+  /// How long nothing must have happened before memory is given back.
+  private static let restlessness = Duration.seconds(5)
+
+  /// Most of what looks, migrations and scans of large directories have needed is not needed while nothing happens.
+  private func rest(now: ContinuousClock.Instant) {
+    guard phase == .ready, running.isEmpty, let at = restsAt, at <= now else { return }
+    restsAt = nil
+    BlockingWork.run("rest") { ProgramMemory.giveBack() }
+  }
+
   /// A start that recovers, and a stop whose jobs still move, ask for more time.
   private func extendTimeout(now: ContinuousClock.Instant) {
     guard phase == .recovering || phase == .stopping else { return }
@@ -306,7 +320,11 @@ package actor DaemonCoordinator {
     if !running.isEmpty { next.append(now.advanced(by: .seconds(1))) }
     if isPaused { next.append(now.advanced(by: .seconds(2))) }
     if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
-    if phase == .ready, let alarm = scheduler.nextAlarm() { next.append(alarm) }
+    if phase == .ready {
+      if let alarm = scheduler.nextAlarm() { next.append(alarm) }
+      if let told = notifier.nextStatus { next.append(told) }
+      if running.isEmpty, let restsAt { next.append(restsAt) }
+    }
     guard let at = next.min() else { return }
     if let timer, timer.at > now, timer.at <= at { return }
     timer?.task.cancel()

@@ -22,16 +22,64 @@ package struct JobScheduler: Sendable {
     var job: UInt64
     /// Which item of a queue is its own: items with another number are stale.
     var turn: UInt64 = 0
-    /// Failures in a row that may pass, and times in a row that it was in use.
-    var failures = 0
-    var busyTimes = 0
-    /// What it looked like when it was found again while it was worked on.
-    var foundAgain: FoundStore?
     /// The configuration changed while it was worked on.
     var mustLookAgain = false
     var isGone = false
+    /// What few stores have.
+    private var past: [Past] = []
+
+    init(store: FoundStore, state: JobState, job: UInt64) {
+      self.store = store
+      self.state = state
+      self.job = job
+    }
+
+    /// What happened to it; the array keeps an entry without a past small.
+    private struct Past {
+      var failures = 0
+      var busyTimes = 0
+      var foundAgain: FoundStore?
+      var reported: Report?
+    }
+
+    private mutating func change(_ change: (inout Past) -> Void) {
+      var new = past.first ?? Past()
+      change(&new)
+      let isEmpty = new.failures == 0 && new.busyTimes == 0 && new.foundAgain == nil && new.reported == nil
+      past = isEmpty ? [] : [new]
+    }
+
+    /// Failures in a row that may pass.
+    var failures: Int {
+      get { past.first?.failures ?? 0 }
+      set { change { $0.failures = newValue } }
+    }
+    /// Times in a row that it was in use.
+    var busyTimes: Int {
+      get { past.first?.busyTimes ?? 0 }
+      set { change { $0.busyTimes = newValue } }
+    }
+    /// What it looked like when it was found again while it was worked on.
+    var foundAgain: FoundStore? {
+      get { past.first?.foundAgain }
+      set { change { $0.foundAgain = newValue } }
+    }
     /// What was last told of it.
-    var reported: Report?
+    var reported: Report? {
+      get { past.first?.reported }
+      set { change { $0.reported = newValue } }
+    }
+    /// Is it at its target, with nothing to be remembered?
+    var isAtRest: Bool { state == .done && past.isEmpty && !mustLookAgain && !isGone }
+  }
+
+  /// A store at its target. There may be a hundred thousand of them.
+  private struct Resting {
+    var mark: StoreMark
+    /// Its path, where that is not its key.
+    var path: FilePath?
+    /// Position in `watchNames`.
+    var watch: UInt32
   }
 
   private struct Item {
@@ -59,7 +107,12 @@ package struct JobScheduler: Sendable {
 
   private var jobs: Int
   private var rules: [String: RetryRule]
+  /// Stores that something is to be done with, or was and failed.
   private var entries: [FilePath: Entry] = [:]
+  /// All others.
+  private var resting: [FilePath: Resting] = [:]
+  /// Names of watches that stores at rest belong to.
+  private var watchNames: [String] = []
   private var looks = Line()
   private var migrations = Line()
   /// By time; items whose turn is over are skipped.
@@ -84,6 +137,18 @@ package struct JobScheduler: Sendable {
   /// A file that was settled or refused and is the same as then is left alone, so that rescans cost and log nothing.
   @discardableResult
   package mutating func found(_ store: FoundStore, step: JobStep = .look, now: Instant) -> Bool {
+    if let known = resting[store.key] {
+      let watch = watchNames[Int(known.watch)]
+      guard watch == store.watch || rules[watch] == nil else { return false }
+      guard known.mark != store.mark else {
+        resting[store.key] = rest(store)
+        return false
+      }
+      resting[store.key] = nil
+      entries[store.key] = Entry(store: store, state: .done, job: 0)
+      enqueue(store.key, step, newJob: true)
+      return true
+    }
     guard var entry = entries[store.key] else {
       entries[store.key] = Entry(store: store, state: .done, job: 0)
       counts.known += 1
@@ -92,7 +157,7 @@ package struct JobScheduler: Sendable {
     }
     // The watch that came first owns the file.
     guard entry.store.watch == store.watch || rules[entry.store.watch] == nil else { return false }
-    let isSame = entry.store.fingerprint == store.fingerprint
+    let isSame = entry.store.mark == store.mark
     entry.isGone = false
     if case .running = entry.state {
       if !isSame { entry.foundAgain = store }
@@ -119,6 +184,10 @@ package struct JobScheduler: Sendable {
 
   /// The file is gone.
   package mutating func vanished(_ key: FilePath) {
+    if resting.removeValue(forKey: key) != nil {
+      counts.known -= 1
+      return
+    }
     guard let entry = entries[key] else { return }
     if case .running = entry.state {
       entries[key]?.isGone = true
@@ -133,6 +202,13 @@ package struct JobScheduler: Sendable {
   package mutating func configure(jobs: Int, rules: [String: RetryRule]) {
     self.jobs = max(1, jobs)
     self.rules = rules
+    let wereResting = resting.sorted { $0.key.string < $1.key.string }
+    resting = [:]
+    for (key, known) in wereResting {
+      let store = FoundStore(key: key, path: known.path ?? key, watch: watchNames[Int(known.watch)], mark: known.mark)
+      entries[key] = Entry(store: store, state: .done, job: 0)
+    }
+    watchNames = []
     // In the order of their last turn, so that who waited longest is still first.
     for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) }) {
       let isWatched = rules[entry.store.watch] != nil
@@ -257,7 +333,7 @@ package struct JobScheduler: Sendable {
   // MARK: What is so
 
   /// Where a store stands; nil for one that is not known.
-  package func state(of key: FilePath) -> JobState? { entries[key]?.state }
+  package func state(of key: FilePath) -> JobState? { entries[key]?.state ?? resting[key].map { _ in .done } }
 
   /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
   package var batch: Int { lastOrdinal + counts.waiting }
@@ -280,7 +356,7 @@ package struct JobScheduler: Sendable {
   /// Notes what is told of a store; false when the same was told of the same file before.
   private mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
-    let report = Report(reason: reason, inode: entry.store.fingerprint.database.file.inode)
+    let report = Report(reason: reason, inode: entry.store.mark.inode)
     entries[key]?.reported = report
     return report != entry.reported
   }
@@ -290,6 +366,25 @@ package struct JobScheduler: Sendable {
     if lookAgain {
       entries[key]?.failures = 0
       enqueue(key, .look, newJob: true)
+    } else if let entry = entries[key], entry.isAtRest {
+      resting[key] = rest(entry.store)
+      remove(key)
+    }
+  }
+
+  private mutating func rest(_ store: FoundStore) -> Resting {
+    let known = watchNames.firstIndex(of: store.watch)
+    if known == nil { watchNames.append(store.watch) }
+    return Resting(
+      mark: store.mark, path: store.path == store.key ? nil : store.path,
+      watch: UInt32(clamping: known ?? watchNames.count - 1))
+  }
+
+  /// Takes an entry out; a table that has become nearly empty gives its memory back.
+  private mutating func remove(_ key: FilePath) {
+    entries[key] = nil
+    if entries.capacity > 1024, entries.count < entries.capacity / 16 {
+      entries = Dictionary(uniqueKeysWithValues: entries.map { ($0.key, $0.value) })
     }
   }
 
@@ -330,7 +425,8 @@ package struct JobScheduler: Sendable {
   }
 
   private mutating func forget(_ key: FilePath) {
-    guard let entry = entries.removeValue(forKey: key) else { return }
+    guard let entry = entries[key] else { return }
+    remove(key)
     count(entry.state, -1)
     counts.known -= 1
   }
@@ -362,7 +458,7 @@ package struct JobScheduler: Sendable {
 
     mutating func removeFirst() -> Item? {
       guard head < items.count else {
-        items.removeAll(keepingCapacity: true)
+        items.removeAll(keepingCapacity: items.capacity <= 1024)
         head = 0
         return nil
       }

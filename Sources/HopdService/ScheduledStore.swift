@@ -1,6 +1,7 @@
 // The words the scheduler speaks: what it is told of a store, what it hands out, what it answers. Plain values, so that
 // the scheduler needs neither clock nor disk nor task.
 
+import DurableFiles
 import StoreReplacement
 import SystemPackage
 
@@ -13,14 +14,33 @@ package struct FoundStore: Sendable, Hashable {
   /// Name of the watch that found it.
   package var watch: String
   /// Which file it is, how large and how old.
-  package var fingerprint: SourceFingerprint
+  package var mark: StoreMark
 
   /// Names a store.
   package init(key: FilePath, path: FilePath, watch: String, fingerprint: SourceFingerprint) {
+    self.init(key: key, path: path, watch: watch, mark: StoreMark(fingerprint))
+  }
+
+  init(key: FilePath, path: FilePath, watch: String, mark: StoreMark) {
     self.key = key
-    self.path = path
+    // The two are the same nearly always: then they share their bytes.
+    self.path = key == path ? key : path
     self.watch = watch
-    self.fingerprint = fingerprint
+    self.mark = mark
+  }
+}
+
+/// A fingerprint as it is kept for each of a hundred thousand stores that nothing happens to: enough to say whether the
+/// file is still the same, in 16 bytes.
+package struct StoreMark: Sendable, Hashable {
+  /// The file.
+  package let inode: UInt64
+  /// Everything else, as a keyed hash of 64 bits that holds in this process: of 2^64 changes it misses one.
+  private let digest: Int
+
+  init(_ fingerprint: SourceFingerprint) {
+    inode = fingerprint.database.file.inode
+    digest = fingerprint.hashValue
   }
 }
 

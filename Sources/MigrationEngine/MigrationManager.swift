@@ -26,6 +26,8 @@ package struct EngineOptions: Sendable, Hashable {
   package var memoryLimit: Int64
   /// What becomes of rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules
+  /// May a chain be carried out on a copy of the store that is altered, where the result is the same?
+  package var altersCopies = true
   /// Are all expressions of mapping models evaluated object by object, also those that SQL could do? Slower, and the
   /// same result: the tests' other way.
   package var evaluatesOnInstances: Bool
@@ -120,16 +122,16 @@ package enum StagedMedium: Sendable, Hashable {
 
 /// Migrates one hop.
 package struct MigrationManager {
-  private let connection: Connection
-  private let hop: Hop
-  private let source: TableSpace
-  private let destinationSchema: String
-  private let isFinal: Bool
-  private let options: EngineOptions
-  private let identity: Checkpoint.Identity
+  let connection: Connection
+  let hop: Hop
+  let source: TableSpace
+  let destinationSchema: String
+  let isFinal: Bool
+  let options: EngineOptions
+  let identity: Checkpoint.Identity
   private let external: ExternalDataDirectory?
   private let policies: (any PolicyProvider)?
-  private let note: HopNote.Taker?
+  let note: HopNote.Taker?
   private let medium: StagedMedium
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
@@ -275,7 +277,7 @@ package struct MigrationManager {
     }
   }
 
-  private func attach(_ staged: FilePath) throws {
+  func attach(_ staged: FilePath) throws {
     do {
       switch medium {
       case .file: try connection.attach(staged, as: destinationSchema)
@@ -351,7 +353,7 @@ package struct MigrationManager {
   }
 
   /// What a SQLite error in the middle of a hop means. The source is untouched in every case.
-  private func explained(_ error: SQLiteError, subject: String) -> HopdError {
+  func explained(_ error: SQLiteError, subject: String) -> HopdError {
     let place = Place(hop: hop.title, entity: subject)
     if let failure = connection.takeFunctionFailure() as? HopdError { return failure.located(place) }
     if error.isInterrupt {

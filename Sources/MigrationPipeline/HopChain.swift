@@ -90,6 +90,7 @@ struct HopChain {
   }
 
   func run(from first: Int) throws -> Outcome {
+    if let program = passes.alterProgram { return try alter(by: program) }
     var outcome = Outcome(staged: staged)
     var source = TableSpace.schema(sourceSchema)
     var done = passes.groups.prefix(first).reduce(Int64(0)) { $0 &+ Passes.rows(of: $1, in: plan) }
@@ -214,7 +215,7 @@ struct HopChain {
   }
 
   /// Where the hops' notes go; statements and decisions only where somebody reads them.
-  private var note: HopNote.Taker {
+  var note: HopNote.Taker {
     let (observer, takesNotes) = (observer, takesNotes)
     return { note in
       if case .policyOutput = note { observer(.note(note)) } else if takesNotes { observer(.note(note)) }
@@ -299,7 +300,7 @@ final class ChainViews {
 
 extension HopReport {
   /// The report of a hop as the plan has it.
-  fileprivate init(
+  init(
     _ hop: Hop, rowsWritten: Int64, chunks: Int64, seconds: Double, tallies: HopTallies = HopTallies(),
     isFused: Bool = false
   ) {

@@ -61,6 +61,8 @@ package struct MigrationReport: Sendable {
   package var checks: [VerificationCheck]
   /// Did this run continue an interrupted one?
   package var wasResumed: Bool
+  /// Seconds by stage; those that the run did not come to are not there.
+  package var stages: [MigrationStage: Double] = [:]
 }
 
 /// A run that failed: the error, and the stage it happened in. The store is the complete old one.

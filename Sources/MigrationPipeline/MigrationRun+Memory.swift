@@ -23,7 +23,7 @@ enum SmallStore {
     let most = options.memoryLimit / 8
     let source = plan.estimate.bytes
     guard source > 0, source <= min(options.inMemoryMax, most / 2), !plan.hops.isEmpty,
-      passes.groups.allSatisfy({ $0.execution == .chunks }),
+      passes.alterProgram == nil, passes.groups.allSatisfy({ $0.execution == .chunks }),
       plan.hops.allSatisfy({ isPlain($0, options.invalidRows) })
     else { return nil }
     return most

@@ -1,6 +1,5 @@
 // One run over one store: the state of the stages while they pass.
 
-import CLinux
 import Diagnostics
 import DurableFiles
 import ManagedObjectModel
@@ -29,7 +28,15 @@ final class MigrationRun {
   let policies: (any PolicyProvider)?
   let policyLines = PolicyLines()
 
-  var stage = MigrationStage.identify
+  var stage = MigrationStage.identify {
+    didSet {
+      stages.leave(oldValue)
+      if stage != oldValue { memory.giveBack() }
+    }
+  }
+  private var stages = StageClock()
+  /// What a stage leaves behind that the next one does not need.
+  private lazy var memory = StageMemory(store: request.location.database, files: files)
   var facts: StoreFacts?
   var targetName: String?
   /// An interrupted job that is continued has its own name.
@@ -216,7 +223,8 @@ final class MigrationRun {
     try checkStop()
     let expectation = try known ?? chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
-    let verified = try verifier.verify(staged: staged, plan: chain.plan, expectation: expectation)
+    let verified = try verifier.verify(
+      staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)
     if chain.plan.isMixed, let schema = chain.plan.hops.last?.destinationSchema {
       rows = try chain.rows(
         of: StoreReader(connection: try Connection(path: staged, access: .readOnly)), schema: schema)
@@ -241,7 +249,7 @@ final class MigrationRun {
       clearedHistory: plan?.clearedHistory ?? [],
       warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
       quarantine: quarantine, seconds: seconds,
-      peakMemory: clinux_peak_resident_bytes(), checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false
-    )
+      peakMemory: ProgramMemory.peak, checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false,
+      stages: stages.seconds(upTo: stage))
   }
 }

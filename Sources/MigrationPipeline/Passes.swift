@@ -14,10 +14,23 @@ package struct Passes: Sendable {
   package let estimate: MigrationEstimate
   /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints stand at the end of passes only.
   package let fingerprint: String
+  /// What is done to a copy of the store; nil where rows are written.
+  package let alterProgram: AlterProgram?
+  /// What is done to the copy, or why there is none, in a few words.
+  package let reason: String
 
   /// Decides by the plan alone.
   package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
-    groups = try HopFusion.groups(of: plan, options: options)
+    switch AlterCompiler.decide(plan, options: options) {
+    case .copyAndAlter(let program):
+      alterProgram = program
+      reason = program.summary
+      groups = [HopGroup(hops: plan.hops.indices, execution: .copyAndAlter, boundary: nil)]
+    case .chunks(let why):
+      alterProgram = nil
+      reason = why
+      groups = try HopFusion.groups(of: plan, options: options)
+    }
     estimate = Passes.estimate(groups, of: plan)
     let marks = groups.map { group in
       "\(group.hops.upperBound)" + (group.execution == .chunks ? "" : "a")

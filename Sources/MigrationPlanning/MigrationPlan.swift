@@ -26,6 +26,8 @@ package struct MigrationPlan: Sendable {
   package let expectation: StoreExpectation
   /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
   package let fingerprint: String
+  /// The store's file as it was when the plan was made.
+  package let found: FoundFile
 
   /// Does a hop follow mapping models?
   ///
@@ -37,8 +39,9 @@ package struct MigrationPlan: Sendable {
   package init(
     store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
     clearedHistory: [ClearedTable] = [], warnings: [HopdError],
-    estimate: MigrationEstimate, expectation: StoreExpectation, fingerprint: String
+    estimate: MigrationEstimate, expectation: StoreExpectation, fingerprint: String, found: FoundFile
   ) {
+    self.found = found
     self.store = store
     self.target = target
     self.hops = hops

@@ -151,7 +151,8 @@ package enum MigrationPlanner {
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
       fingerprint: PlanFingerprint.of(
-        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid, rules: rules))
+        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid, rules: rules),
+      found: try FoundFile(reader: reader, objects: inspection.objects))
   }
 
   private static func hops(

@@ -59,7 +59,7 @@ package struct FreshStore {
     progress: (Int64) -> Bool = { _ in true }
   ) throws {
     let connection = try Connection(path: path, access: .create)
-    try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -16384")
+    try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     let writer = StoreWriter(connection: connection, schema: "main")
     let version = schema.frameworkVersion
     try writer.prepareFile(

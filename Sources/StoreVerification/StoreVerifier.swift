@@ -37,18 +37,20 @@ package struct StoreVerifier {
   }
 
   /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not know
-  /// (`MigrationPlan.isMixed`).
+  /// (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables must have
+  /// the very texts that follow from those of the store.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
-    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, isAltered: Bool = false
   ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
-      sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location))
+      sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
+      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:])
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
@@ -64,13 +66,13 @@ package struct StoreVerifier {
   /// Every check of a closed store file; none stops at the first failure.
   private func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
-    external: ExternalDataDirectory
+    external: ExternalDataDirectory, tableTexts: [String: String]
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external)
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {
@@ -82,15 +84,15 @@ package struct StoreVerifier {
   ///
   /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it. Without it
   /// a store that Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
-  /// (store-layout §8.1). Files of values with external storage are looked up in `external`.
+  /// (store-layout §8.1); `tableTexts` are asked of tables in place of Core Data's own. Files of values with external storage are looked up in `external`.
   package func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation? = nil,
-    sourceMetadata: StoreMetadata? = nil, external: ExternalDataDirectory? = nil
+    sourceMetadata: StoreMetadata? = nil, external: ExternalDataDirectory? = nil, tableTexts: [String: String] = [:]
   ) throws -> [VerificationCheck] {
     let keepAlive = self.keepAlive
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
     defer { reader.connection.setProgressHandler(nil) }
-    let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact)
+    let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact, tableTexts: tableTexts)
     let content = ContentChecks(reader: reader, schema: schema, expectation: expectation)
     var checks = [try structure.schemaText(), try structure.metadata(comparedWith: sourceMetadata)]
     checks.append(try structure.entityNumbers())

@@ -9,6 +9,8 @@ struct StructureChecks {
   let reader: StoreReader
   let schema: StoreSchema
   let isExact: Bool
+  /// Texts that tables must have in place of those of the layout.
+  var tableTexts: [String: String] = [:]
 
   /// Tables, columns, indexes against what the model demands.
   func schemaText() throws(SQLiteError) -> VerificationCheck {
@@ -23,14 +25,14 @@ struct StructureChecks {
     for table in schema.tables {
       expected.insert(table.name)
       problems += try problemsOf(
-        table: table.name, columns: table.columns.map { ($0.name, $0.declaredType) }, text: table.createStatement,
-        found: byName[table.name])
+        table: table.name, columns: table.columns.map { ($0.name, $0.declaredType) },
+        text: tableTexts[table.name] ?? table.createStatement, found: byName[table.name])
     }
     for join in schema.joinTables {
       expected.insert(join.name)
       problems += try problemsOf(
-        table: join.name, columns: join.columns.map { ($0, "INTEGER") }, text: join.createStatement,
-        found: byName[join.name])
+        table: join.name, columns: join.columns.map { ($0, "INTEGER") },
+        text: tableTexts[join.name] ?? join.createStatement, found: byName[join.name])
     }
     var indexNames = Set(schema.indexes.map(\.name))
     for statement in schema.history?.statements ?? [] {

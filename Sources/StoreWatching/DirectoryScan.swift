@@ -10,6 +10,8 @@ struct DirectoryScan: Sendable {
   struct Listing {
     /// Names of files that may count; each is still to be looked at.
     var files: [[UInt8]] = []
+    /// Names of files to which something belongs that has the name of a side file.
+    var withSides: Set<[UInt8]> = []
     /// Names of directories to descend into.
     var directories: [[UInt8]] = []
   }
@@ -62,14 +64,15 @@ struct DirectoryScan: Sendable {
     relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
   }
 
-  /// What the file is like now with its side files; nil when it is gone or not a regular file.
-  func look(at relative: [UInt8]) -> FileObservation? {
+  /// What the file is like now with its side files; nil when it is gone or not a regular file. `hasSides` is false where
+  /// its directory was just listed and had none: then nobody asks for them one by one.
+  func look(at relative: [UInt8], hasSides: Bool = true) -> FileObservation? {
     let path = path(relative)
     guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFREG else { return nil }
     var sides: UInt64 = 0
     for (suffix, isNoisy) in suffixes where !isNoisy {
       var mixed: UInt64 = 0
-      if let side = Self.status(path + suffix) {
+      if hasSides, let side = Self.status(path + suffix) {
         mixed = Self.mix(UInt64(bitPattern: Int64(side.st_size)), UInt64(bitPattern: Self.nanoseconds(side)))
         mixed = Self.mix(mixed, UInt64(side.st_ino))
       }
@@ -109,8 +112,12 @@ struct DirectoryScan: Sendable {
       let type = Int(entry.pointee.d_type)
       if type == Int(DT_DIR) || type == Int(DT_UNKNOWN), descends(into: name), isDirectory(Self.join(relative, name)) {
         listing.directories.append(name)
-      } else if type == Int(DT_REG) || type == Int(DT_UNKNOWN), kind(name) == .candidate {
-        listing.files.append(name)
+      } else {
+        switch kind(name) {
+        case .candidate where type == Int(DT_REG) || type == Int(DT_UNKNOWN): listing.files.append(name)
+        case .side(let main, isNoisy: false): listing.withSides.insert(main)
+        case .candidate, .side, .other: break
+        }
       }
     }
   }

@@ -24,9 +24,19 @@ package struct FileObservation: Hashable, Sendable {
 
 /// The states of all files of one directory tree: in motion, or at rest and reported.
 package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
+  /// A file at rest. There may be a hundred thousand of them, so it is kept in 16 bytes.
+  private struct Rest: Sendable {
+    /// What lstat told, as a keyed hash: of 2^64 changes it misses one.
+    var digest: Int
+    /// The scan that saw it last.
+    var scan: UInt32
+  }
+
+  /// A file in motion.
   private struct State: Sendable {
-    var observation: FileObservation
-    /// When to look again; nil for a file at rest.
+    /// As of a file at rest.
+    var digest: Int
+    /// When to look again; nil for one that is being looked at.
     var deadline: ContinuousClock.Instant?
     /// Was the file reported to the caller at some time?
     var isReported = false
@@ -41,6 +51,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   /// How long a file must be quiet.
   package let settle: Duration
   private var states: [Name: State] = [:]
+  private var resting: [Name: Rest] = [:]
   private var heap = DeadlineHeap<Name>()
   private var scan: UInt32 = 0
   private var lastTicket: UInt64 = 0
@@ -49,18 +60,18 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   package init(settle: Duration) { self.settle = settle }
 
   /// Number of files known.
-  package var count: Int { states.count }
+  package var count: Int { states.count + resting.count }
   /// Number of files in motion.
   package var unsettledCount: Int { states.count(where: { $0.value.deadline != nil }) }
   /// When `due` will have something, nil while everything is at rest.
   package var nextDeadline: ContinuousClock.Instant? { heap.first }
 
   /// Is the file known?
-  package func knows(_ name: Name) -> Bool { states[name] != nil }
+  package func knows(_ name: Name) -> Bool { states[name] != nil || resting[name] != nil }
 
   /// Something happened to the file, nobody has looked what. Unknown files are not made known by this.
   package mutating func touched(_ name: Name, now: ContinuousClock.Instant) {
-    guard var state = states[name] else { return }
+    guard var state = states[name] ?? aroused(name) else { return }
     move(name, &state, now: now)
     states[name] = state
   }
@@ -78,16 +89,24 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   package mutating func observed(
     _ name: Name, _ observation: FileObservation?, now: ContinuousClock.Instant
   ) -> Bool {
-    guard let observation else { return states.removeValue(forKey: name)?.isReported ?? false }
-    guard var state = states[name] else {
-      var state = State(observation: observation, scan: scan)
+    guard let observation else {
+      if resting.removeValue(forKey: name) != nil { return true }
+      return states.removeValue(forKey: name)?.isReported ?? false
+    }
+    let digest = observation.hashValue
+    if let known = resting[name], known.digest == digest {
+      resting[name]?.scan = scan
+      return false
+    }
+    guard var state = states[name] ?? aroused(name) else {
+      var state = State(digest: digest, scan: scan)
       move(name, &state, now: now)
       states[name] = state
       return false
     }
     state.scan = scan
-    if state.observation != observation {
-      state.observation = observation
+    if state.digest != digest {
+      state.digest = digest
       state.hasChanged = true
       move(name, &state, now: now)
     }
@@ -137,20 +156,19 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       states[name] = nil
       return state.isReported ? .vanished : .forgotten
     }
-    if state.observation != observation {
-      state.observation = observation
+    let digest = observation.hashValue
+    if state.digest != digest {
+      state.digest = digest
       state.hasChanged = true
       move(name, &state, now: now)
       states[name] = state
       return .moving
     }
     if let deadline = state.deadline, deadline > now { return .moving }
-    let isNews = state.hasChanged
-    state.deadline = nil
-    state.hasChanged = false
-    state.isReported = true
-    states[name] = state
-    return isNews ? .settled : .unchanged
+    resting[name] = Rest(digest: digest, scan: state.scan)
+    states[name] = nil
+    if states.isEmpty { states = [:] }  // Gives the table's memory back.
+    return state.hasChanged ? .settled : .unchanged
   }
 
   /// Begins a scan: every file seen from now on is marked.
@@ -163,15 +181,26 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       if state.isReported { vanished.append(name) }
       states[name] = nil
     }
+    for (name, state) in resting where state.scan != scan {
+      vanished.append(name)
+      resting[name] = nil
+    }
     return vanished
   }
 
   /// Forgets everything and returns the files that had been reported: the directory itself is gone.
   package mutating func forgetAll() -> [Name] {
-    let vanished = states.filter { $0.value.isReported }.map(\.key)
+    let vanished = states.filter { $0.value.isReported }.map(\.key) + resting.keys
     states = [:]
+    resting = [:]
     heap = DeadlineHeap()
     return vanished
+  }
+
+  /// A file at rest that something happens to, taken out of rest.
+  private mutating func aroused(_ name: Name) -> State? {
+    guard let rest = resting.removeValue(forKey: name) else { return nil }
+    return State(digest: rest.digest, isReported: true, hasChanged: false, scan: rest.scan)
   }
 
   private mutating func move(_ name: Name, _ state: inout State, now: ContinuousClock.Instant) {
@@ -214,7 +243,10 @@ struct DeadlineHeap<Name: Sendable>: Sendable {
   /// Takes the entry with the earliest deadline out.
   mutating func removeFirst() -> Entry? {
     guard let first = entries.first, let last = entries.popLast() else { return nil }
-    if entries.isEmpty { return first }
+    if entries.isEmpty {
+      if entries.capacity > 1024 { entries = [] }
+      return first
+    }
     entries[0] = last
     var parent = 0
     while true {

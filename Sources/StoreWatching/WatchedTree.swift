@@ -237,7 +237,10 @@ final class WatchedTree {
       for name in listing.files {
         let relative = DirectoryScan.join(directory, name)
         // What is not regular or has gone in between is left to endScan, which forgets what was not seen.
-        if let observation = scan.look(at: relative) { machine.observed(relative, observation, now: now) }
+        let hasSides = listing.withSides.contains(name)
+        if let observation = scan.look(at: relative, hasSides: hasSides) {
+          machine.observed(relative, observation, now: now)
+        }
       }
       guard depth < Self.deepest else { return }
       for name in listing.directories {

@@ -70,6 +70,11 @@ package final class ServiceNotifier: Sendable {
     if let assignment { send([assignment], mayWait: false) }
   }
 
+  /// When a status line that was held back may be sent: its owner flushes it then, or the last word is never told.
+  package var nextStatus: ContinuousClock.Instant? {
+    line.withLock { $0.waiting == nil || socketPath == nil ? nil : $0.sentAt?.advanced(by: .seconds(1)) }
+  }
+
   /// A long step of start or stop goes on: asks for this much more time from now on.
   package func extendTimeout(microseconds: UInt64) {
     send(["EXTEND_TIMEOUT_USEC=\(microseconds)"], mayWait: false)

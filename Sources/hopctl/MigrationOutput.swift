@@ -68,6 +68,7 @@ struct MigrationOutput {
         hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: nil),
         column: OrNull(wrappedValue: nil), table: $0.table, nonNull: $0.rows)
     }
+    shape.stages = Dictionary(uniqueKeysWithValues: report.stages.map { ($0.key.rawValue, $0.value) })
     shape.peakMemory = report.peakMemory
     shape.resumed = report.wasResumed
     shape.quarantine = report.quarantine?.string

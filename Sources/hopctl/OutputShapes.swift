@@ -247,6 +247,8 @@ struct MigrateShape: Encodable {
   var dropped: [Dropped] = []
   @OrNull var backup: String?
   var seconds: Double
+  /// The same by stage: identify, lock, recover, plan, migrate, verify, replace, report.
+  var stages: [String: Double]?
   var peakMemory: Int64?
   @OrNull var verified: Verified?
   var resumed: Bool?

@@ -105,6 +105,33 @@ struct RandomModels {
     }
   }
 
+  // MARK: Changing in place
+
+  /// A new version whose objects differ in added attributes alone; now and then there is nothing but other rules.
+  mutating func evolveInPlace() {
+    for _ in 0..<Int.random(in: 1...4, using: &dice) {
+      guard let index = entities.indices.randomElement(using: &dice) else { return }
+      switch Int.random(in: 0..<6, using: &dice) {
+      case 0, 1:
+        var new = attribute()
+        if new.defaultValue == nil { new.isOptional = true }
+        entities[index].attributes.append(new)
+      case 2: entities[index].versionHashModifier = name("m")
+      case 3:
+        let other = Int.random(in: entities[index].attributes.indices, using: &dice)
+        entities[index].attributes[other].isIndexed.toggle()
+        entities[index].attributes[other].versionHashModifier = name("m")
+      case 4:
+        let other = Int.random(in: entities[index].attributes.indices, using: &dice)
+        entities[index].attributes[other].isOptional = true
+        entities[index].attributes[other].versionHashModifier = name("m")
+      default:
+        guard let other = entities[index].relationships.indices.randomElement(using: &dice) else { continue }
+        entities[index].relationships[other].versionHashModifier = name("m")
+      }
+    }
+  }
+
   // MARK: Changing
 
   /// A new version: a few changes that can be inferred. Renaming identifiers stay what they were when the thing was new:

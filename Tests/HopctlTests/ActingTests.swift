@@ -101,10 +101,13 @@ struct ActingTests {
     try #require(outcome.status == 0, "\(outcome.errors)")
     let report = try outcome.json()
     for key in [
-      "store", "result", "from", "to", "hops", "rows", "dropped", "backup", "seconds", "peakMemory", "verified",
+      "store", "result", "from", "to", "hops", "rows", "dropped", "backup", "seconds", "stages", "peakMemory",
+      "verified",
     ] {
       #expect(report.keys.contains(key), "\(key)")
     }
+    let stages: Set<String> = ["recover", "identify", "lock", "plan", "migrate", "verify", "replace", "report"]
+    #expect(stages.isSubset(of: report.stages?.keys ?? []), "\(report.stages?.keys ?? [])")
     #expect(report.result?.text == "migrated")
     #expect(report.from?.text == "Zoo")
     #expect(report.to?.text == "Zoo 10")

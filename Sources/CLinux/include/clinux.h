@@ -61,8 +61,18 @@ struct clinux_file_status {
 /// Status of `name` below `directory`, symbolic links not followed. 0, or -1 with errno.
 int clinux_status_at(int directory, const char *name, struct clinux_file_status *status);
 
-/// sysconf and /proc reading free: peak resident set of this process in bytes.
+/// Peak resident set of this program in bytes, or -1. From /proc (VmHWM): what getrusage(2) says includes the program
+/// that forked this one, which may have been larger.
 int64_t clinux_peak_resident_bytes(void);
+
+/// Gives back what the process holds and does not need at the moment: free heap memory (malloc_trim(3) is an extension
+/// of glibc), and the pages of program and libraries that nobody can have written to (dl_iterate_phdr(3) is
+/// _GNU_SOURCE only). The kernel keeps those in its cache and maps them again when they are run or read, so this costs
+/// a page fault for each 64 KiB that are used again, and nothing else.
+void clinux_give_back_memory(void);
+
+/// mallopt(3) is an extension of glibc: the most heaps that threads spread over; each keeps free memory of its own.
+void clinux_limit_heaps(int count);
 
 /// errno after a call made through this shim is read by Swift directly; this one only names it.
 const char *clinux_error_name(int code);

@@ -1,0 +1,17 @@
+-- Workload to Workload 2: a value is added, a column renamed, another dropped. Only numbers of entities are left to write.
+-- "by TABLE" runs the statement once, or in ranges of the table's rowids; "once" always at once; "index" makes one of the
+-- layout's indexes before the rest, which is made when all rows are there.
+
+-- by ZORDER
+INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZCUSTOMERNAME, ZNOTE, ZNUMBER)
+  SELECT Z_PK, 1, Z_OPT, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZCUSTOMERNAME, ZNOTE, ZNUMBER
+  FROM src.ZORDER WHERE Z_PK BETWEEN ?1 AND ?2;
+-- by ZPERSON
+INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZACTIVE, ZAGE, ZBIRTHDATE, ZSCORE, ZCITY, ZEMAILADDRESS, ZFIRSTNAME, ZLASTNAME, ZSTREET,
+    ZZIP, ZPHOTO)
+  SELECT Z_PK, 2, Z_OPT, 1, ZAGE, ZBIRTHDATE, ZSCORE, ZCITY, ZEMAIL, ZFIRSTNAME, ZLASTNAME, ZSTREET, ZZIP, ZPHOTO
+  FROM src.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2;
+-- by ZTAG
+INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT Z_PK, 3, Z_OPT, ZNAME FROM src.ZTAG WHERE Z_PK BETWEEN ?1 AND ?2;
+-- by Z_2TAGS
+INSERT INTO Z_2TAGS SELECT Z_2PERSONS, Z_3TAGS FROM src.Z_2TAGS WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid;

@@ -1,0 +1,1 @@
+"""What `Benchmarks/bench` is made of, one concept per module."""

@@ -1,0 +1,22 @@
+// How long each stage of a run took: where time goes is a question about stages, and the sum of the hops does not answer it
+// (planning reads the rows, verification counts them again).
+
+/// Adds up the time of stages; one may be entered several times.
+struct StageClock {
+  private var since = ContinuousClock.now
+  private var past: [MigrationStage: Double] = [:]
+
+  /// The run goes on from `stage` to another one, or to the same again.
+  mutating func leave(_ stage: MigrationStage) {
+    let now = ContinuousClock.now
+    past[stage, default: 0] += Pace.seconds(now - since)
+    since = now
+  }
+
+  /// Seconds by stage, where the run is still in `stage`.
+  func seconds(upTo stage: MigrationStage) -> [MigrationStage: Double] {
+    var clock = self
+    clock.leave(stage)
+    return clock.past
+  }
+}

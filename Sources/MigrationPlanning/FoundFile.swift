@@ -1,0 +1,27 @@
+// The store's file as it lies there, beyond what its version says: how its tables were written down and how full it is. The
+// rows of a file may be carried in it as they are, and that depends on both.
+
+import PersistentStore
+import SQLite
+
+/// A store's file as it was found.
+package struct FoundFile: Sendable, Hashable {
+  /// Everything in sqlite_master but SQLite's own tables.
+  package let objects: [SchemaObject]
+  /// Tables of SQLite's own, as sqlite_stat1.
+  package let internalTables: [String]
+  /// Pages, and those of them that hold nothing.
+  package let pages: Int64
+  package let freePages: Int64
+
+  /// Looks at a store.
+  init(reader: StoreReader, objects: [SchemaObject]) throws(SQLiteError) {
+    self.objects = objects
+    let prefix = SQLiteIdentifier.quoted(reader.schema) + "."
+    internalTables = try reader.connection.rows(
+      "SELECT name FROM \(prefix)sqlite_master WHERE type = 'table' AND name LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT 100"
+    ) { $0.text(at: 0) ?? "" }
+    pages = try reader.connection.integer("PRAGMA \(prefix)page_count") ?? 0
+    freePages = try reader.connection.integer("PRAGMA \(prefix)freelist_count") ?? 0
+  }
+}

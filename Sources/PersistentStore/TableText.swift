@@ -1,0 +1,58 @@
+// The text of a table as Core Data leaves it in sqlite_master: as made, or with columns that its in-place migrations have
+// appended. The engine decides by it whether a table may be altered, the verifier what an altered one must look like.
+
+import SQLite
+
+/// The text of a table without constraints, taken apart.
+package struct TableText: Sendable, Hashable {
+  /// The whole text.
+  package let text: String
+  /// "ZNAME VARCHAR" and so on, in the table's order.
+  package let definitions: [String]
+
+  /// Takes the text of `table` apart; nil unless it is, character by character, one that Core Data writes.
+  ///
+  /// `CREATE TABLE ZCAR ( A, B )` as made; `CREATE TABLE ZCAR ( A, B , C, D)` after C and D were appended; the name in
+  /// quotes after `ALTER TABLE … RENAME` [M, store-layout §3, §8.1]. What stands between the commas is for the caller to
+  /// compare.
+  package init?(_ text: String, table: String) {
+    let names = [SQLiteIdentifier.bareIfPossible(table), SQLiteIdentifier.quoted(table)]
+    guard let start = names.map({ "CREATE TABLE \($0) ( " }).first(where: text.hasPrefix), text.hasSuffix(")") else {
+      return nil
+    }
+    let body = text.dropFirst(start.count).dropLast()
+    var definitions: [String] = []
+    // Made with a space before the parenthesis, which stays where it was when columns are appended.
+    var spaces = 0
+    for piece in Self.pieces(of: body) {
+      if piece.hasSuffix(" ") { spaces += 1 }
+      let definition = piece.hasSuffix(" ") ? piece.dropLast() : piece
+      if definition.isEmpty || definition.hasSuffix(" ") || definition.hasPrefix(" ") { return nil }
+      definitions.append(String(definition))
+    }
+    guard spaces == 1 else { return nil }
+    self.text = text
+    self.definitions = definitions
+  }
+
+  private static func pieces(of body: Substring) -> [Substring] {
+    var pieces: [Substring] = []
+    var rest = body
+    while let comma = rest.firstRange(of: ", ") {
+      pieces.append(rest[..<comma.lowerBound])
+      rest = rest[comma.upperBound...]
+    }
+    return pieces + [rest]
+  }
+
+  /// How a column is defined in such a text.
+  package static func definition(of column: String, type: String) -> String {
+    "\(SQLiteIdentifier.bareIfPossible(column)) \(type)"
+  }
+
+  /// The text of a table after `ALTER TABLE … ADD COLUMN` of one definition after the other: SQLite writes each before the
+  /// closing parenthesis [M, store-layout §8.1: `…ZDATA BLOB , ZNONCE BLOB)`].
+  package static func appending(_ definitions: [String], to text: String) -> String {
+    definitions.reduce(text) { "\($0.dropLast()), \($1))" }
+  }
+}
