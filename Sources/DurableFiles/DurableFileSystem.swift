@@ -32,6 +32,8 @@ package protocol DurableFileSystem: Sendable {
 
   /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the directory.
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
+  /// The same without the sync: for scratch, and for what the caller syncs when it is complete.
+  func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
   /// Copies content and mode into a file that does not exist yet, and syncs it.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
@@ -87,6 +89,11 @@ extension DurableFileSystem {
     try call("give to the directory's owner", at: path) {
       path.withPlatformString { lchown($0, owner.owner, owner.group) }
     }
+  }
+
+  /// For file systems that do not tell the two apart.
+  package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
+    try createFile(path, bytes, mode: mode)
   }
 
   /// Takes a name away if it is there. True when it was.

@@ -94,10 +94,18 @@ package struct LinuxFileSystem: DurableFileSystem {
   }
 
   package func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
+    try createFile(path, bytes, mode: mode, isSynced: true)
+  }
+
+  package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
+    try createFile(path, bytes, mode: mode, isSynced: false)
+  }
+
+  private func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32, isSynced: Bool) throws {
     let file = try open(path, "create", O_WRONLY | O_CREAT | O_EXCL, mode: mode)
     do {
       try write(bytes[...], to: file.number, path)
-      try call("sync", at: path) { fsync(file.number) }
+      if isSynced { try call("sync", at: path) { fsync(file.number) } }
     } catch {
       try? unlink(path)
       throw error

@@ -45,6 +45,7 @@ struct HopRunner {
   let observer: MigrationManager.Observer
   /// What a hop with mapping models needs beside its program.
   let mapped: MappedRun?
+  let medium: StagedMedium
 
   private(set) var subject = "preparing"
   private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
@@ -52,9 +53,10 @@ struct HopRunner {
 
   init(
     connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
-    options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil,
+    options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil, medium: StagedMedium = .file,
     observer: @escaping MigrationManager.Observer
   ) {
+    self.medium = medium
     self.mapped = mapped
     self.connection = connection
     self.hop = hop
@@ -116,6 +118,8 @@ struct HopRunner {
   }
 
   private func keepJournal() throws(SQLiteError) {
+    // A store in memory has its journal there, too.
+    if try connection.isInMemory(program.destination) { return }
     try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).journal_mode = PERSIST")
   }
 
@@ -132,6 +136,7 @@ struct HopRunner {
     try writer.prepareFile(
       pageSize: pageSize, autoVacuum: autoVacuum,
       hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
+    if case .memory(let most) = medium { try connection.limitSize(of: program.destination, toBytes: most) }
     try keepJournal()
     try connection.transaction {
       try writer.createTables(hop.destinationSchema)

@@ -33,13 +33,16 @@ package struct EngineOptions: Sendable, Hashable {
   package var evaluatesOnInstances: Bool
   /// Are hops that can be one pass over the rows run as one?
   package var fusesHops: Bool
+  /// Stores with at most so many bytes are built in memory and written in one go; 0 builds all in files.
+  package var inMemoryMax: Int64
 
   /// Makes options.
   package init(
     chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
     invalidRows: InvalidRowsRules = InvalidRowsRules(), evaluatesOnInstances: Bool = false,
-    fusesHops: Bool = true
+    fusesHops: Bool = true, inMemoryMax: Int64 = 2 << 20
   ) {
+    self.inMemoryMax = inMemoryMax
     self.fusesHops = fusesHops
     self.evaluatesOnInstances = evaluatesOnInstances
     self.chunkTime = chunkTime
@@ -108,6 +111,15 @@ package struct MergedRows: Sendable, Hashable {
   }
 }
 
+/// Where the staged store of a hop is built.
+package enum StagedMedium: Sendable, Hashable {
+  /// In its file, with checkpoints that an interrupted run goes on from.
+  case file
+  /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is answered
+  /// like a full disk.
+  case memory(maximumBytes: Int64)
+}
+
 /// Migrates one hop.
 package struct MigrationManager {
   let connection: Connection
@@ -120,6 +132,7 @@ package struct MigrationManager {
   private let external: ExternalDataDirectory?
   private let policies: (any PolicyProvider)?
   let note: HopNote.Taker?
+  private let medium: StagedMedium
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
@@ -131,8 +144,9 @@ package struct MigrationManager {
   package init(
     connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
-    note: HopNote.Taker? = nil
+    note: HopNote.Taker? = nil, medium: StagedMedium = .file
   ) {
+    self.medium = medium
     self.connection = connection
     self.external = external
     self.policies = policies
@@ -173,7 +187,7 @@ package struct MigrationManager {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, mapped: mapped, observer: observer)
+        options: options, note: note, mapped: mapped, medium: medium, observer: observer)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {
@@ -231,7 +245,10 @@ package struct MigrationManager {
 
   func attach(_ staged: FilePath) throws {
     do {
-      try connection.attach(staged, as: destinationSchema)
+      switch medium {
+      case .file: try connection.attach(staged, as: destinationSchema)
+      case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
+      }
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
       // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks (performance §2).
       try connection.execute(
@@ -258,14 +275,30 @@ package struct MigrationManager {
   /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
   package func seal() throws {
     do {
-      try connection.transaction {
-        try MappedScratch.drop(connection, schema: destinationSchema)
-      }
-      try giveBackFreePages()
+      try removeScratch()
       try detach()
     } catch let error as SQLiteError {
       throw explained(error, subject: "sealing")
     }
+  }
+
+  /// Gives the staged store in memory its last form and answers the bytes of its file, detached.
+  package func sealedImage() throws -> [UInt8] {
+    do {
+      try removeScratch()
+      let image = try connection.image(of: destinationSchema)
+      try connection.detach(destinationSchema)
+      return image
+    } catch let error as SQLiteError {
+      throw explained(error, subject: "sealing")
+    }
+  }
+
+  private func removeScratch() throws {
+    try connection.transaction {
+      try MappedScratch.drop(connection, schema: destinationSchema)
+    }
+    try giveBackFreePages()
   }
 
   /// Gives the pages of our tables back, where they are many and the store can shrink, as those of Core Data can.

@@ -48,7 +48,9 @@ extension HopChain {
   func expectation() throws -> StoreExpectation {
     guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
     var input = TableSpace.schema(sourceSchema)
-    if let kept = inputStore {
+    if let kept = inputStore, medium != .file {
+      input = space(of: kept)
+    } else if let kept = inputStore {
       guard try files.status(area.path(hop: kept)) != nil else {
         throw HopdError(
           .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
@@ -65,7 +67,7 @@ extension HopChain {
 
   /// Removes the store that the last pass has read; the result is in place.
   func removeInput() throws {
-    if plan.isMixed, let kept = inputStore { try area.remove(area.path(hop: kept)) }
+    if plan.isMixed, medium == .file, let kept = inputStore { try area.remove(area.path(hop: kept)) }
   }
 
   /// The hop whose staged store the last pass reads; nil where that is the source itself.

@@ -35,12 +35,17 @@ struct HopChain {
   /// Run no hop from this one on; nil runs all.
   var end: Int? = nil
 
+  /// Where staged stores are built.
+  var medium = StagedMedium.file
+
   /// The views that this run has made, by hop.
   let views = ChainViews()
 
   /// What came of the chain.
   struct Outcome {
     let staged: FilePath
+    /// The bytes of the staged store where it was built in memory; they are not on disk yet.
+    var image: [UInt8]?
     var hops: [HopReport] = []
     var wasResumed = false
     /// What the inspection of the hops behind mapping models found.
@@ -84,7 +89,7 @@ struct HopChain {
     return position
   }
 
-  private func run(from first: Int) throws -> Outcome {
+  func run(from first: Int) throws -> Outcome {
     if let program = passes.alterProgram { return try alter(by: program) }
     var outcome = Outcome(staged: staged)
     var source = TableSpace.schema(sourceSchema)
@@ -103,7 +108,7 @@ struct HopChain {
       let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
       guard let last = hops.last else { break }
       let isLast = last == plan.hops.count - 1
-      let hasStore = try files.status(area.path(hop: last)) != nil
+      let hasStore = try medium == .file && files.status(area.path(hop: last)) != nil
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the hop before is gone") }
       let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
       try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
@@ -115,13 +120,16 @@ struct HopChain {
       if position > 0 {
         let before = passes.last(of: position - 1)
         if plan.isMixed, isLast {
-          if !source.isGone { try closeStore(ofHop: before) }
+          // In memory it stays where it is until the expectation was counted.
+          if !source.isGone, medium == .file { try closeStore(ofHop: before) }
         } else {
           try removeStore(ofHop: before)
         }
       }
       source = space(of: last)
-      if isLast { try manager.seal() }
+      if isLast {
+        if medium == .file { try manager.seal() } else { outcome.image = try manager.sealedImage() }
+      }
     }
     return outcome
   }
@@ -172,7 +180,7 @@ struct HopChain {
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
-    let path = hasStore ? area.path(hop: index) : try area.create(hop: index)
+    let path = hasStore || medium != .file ? area.path(hop: index) : try area.create(hop: index)
     let watch = ProgressWatch(
       plan: plan, totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let staged = try manager.run(into: path) { progress in
@@ -193,7 +201,7 @@ struct HopChain {
   private func manager(of index: Int, reading source: TableSpace) -> MigrationEngine.MigrationManager {
     MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
-      identity: identity, options: options, external: external, policies: policies, note: note)
+      identity: identity, options: options, external: external, policies: policies, note: note, medium: medium)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
@@ -255,6 +263,7 @@ struct HopChain {
   }
 
   private func removeStore(ofHop index: Int) throws {
+    guard medium == .file else { return try closeStore(ofHop: index) }
     let path = area.path(hop: index)
     guard try files.status(path) != nil else { return }
     try closeStore(ofHop: index)
@@ -264,14 +273,16 @@ struct HopChain {
   func closeStore(ofHop index: Int) throws(HopdError) {
     let schema = MigrationManager.schemaName(ofHop: index)
     do {
-      try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
+      if medium == .file {
+        try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
+      }
       try connection.detach(schema)
     } catch {
       throw HopdError(.internalError, "the store of a finished hop cannot be closed", cause: error)
     }
   }
 
-  private func detachAll() throws {
+  func detachAll() throws {
     try dropViews(plan.hops.indices)
     for index in plan.hops.indices {
       let schema = MigrationManager.schemaName(ofHop: index)

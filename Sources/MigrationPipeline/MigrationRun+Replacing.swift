@@ -106,22 +106,23 @@ extension MigrationRun {
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
-    let (outcome, verified) = try build(chain, intent: &intent, workshop: workshop)
+    let (outcome, verified) =
+      try buildInMemory(chain, held, intent: &intent, workshop: workshop)
+      ?? build(chain, intent: &intent, workshop: workshop)
 
     stage = .replace
     observer(.replacing)
     quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: held.location.database)
-    let replaced = try StoreSwap(files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify)
-      .replace(
-        held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
-        now: Int64(time(nil)))
+    let replaced = try swap(workshop).replace(
+      held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
+      now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
 
     stage = .report
     // What cannot be removed now is removed with the intent's leftovers at the next start.
     try? chain.removeInput()
     let report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
-    try? workshop.intents.remove(held.location)
+    try? workshop.intents.remove(held.location, afterSuccess: true)
     return report
   }
 

@@ -214,12 +214,14 @@ final class MigrationRun {
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
-  func verify(_ staged: FilePath, chain: HopChain) throws -> VerifiedStore {
+  func verify(
+    _ staged: FilePath, chain: HopChain, expectation known: StoreExpectation? = nil
+  ) throws -> VerifiedStore {
     stage = .verify
     observer(.verifying)
     // The last hop is complete: the next start verifies it.
     try checkStop()
-    let expectation = try chain.expectation()
+    let expectation = try known ?? chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)

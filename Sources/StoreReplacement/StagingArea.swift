@@ -35,7 +35,16 @@ package struct StagingArea: Sendable {
   package func create(hop: Int?) throws -> FilePath {
     let path = path(hop: hop)
     try remove(path)
-    try files.createFile(path, [], mode: 0o600)
+    // Scratch until it is sealed, which syncs it.
+    try files.createUnsyncedFile(path, [], mode: 0o600)
+    return path
+  }
+
+  /// Writes a complete staged store that was built in memory; it is synced when it is sealed.
+  package func write(_ image: [UInt8], hop: Int?) throws -> FilePath {
+    let path = path(hop: hop)
+    try remove(path)
+    try files.createUnsyncedFile(path, image, mode: 0o600)
     return path
   }
 
@@ -70,7 +79,7 @@ package struct StagingArea: Sendable {
     let attributes = try files.attributes(of: location.database)
     let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")
     try remove(probe)
-    try files.createFile(probe, [], mode: 0o600)
+    try files.createUnsyncedFile(probe, [], mode: 0o600)
     do {
       try files.setAttributes(attributes, of: probe)
     } catch {

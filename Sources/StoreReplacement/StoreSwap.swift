@@ -90,6 +90,28 @@ package struct StoreSwap {
     try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
+  /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built on
+  /// disk that could be resumed. `replace` with this record and the same `now` does not write it again.
+  package func announce(
+    _ given: ReplacementIntent, _ held: HeldStore, staged: FilePath, backup: BackupRule, now: Int64
+  ) throws -> ReplacementIntent {
+    let backups = try BackupSet(location: held.location, rule: backup, files: files)
+    let intent = announced(given, held, staged, backups.folder(job: given.job, now: now))
+    try intents.write(intent)
+    return intent
+  }
+
+  private func announced(
+    _ given: ReplacementIntent, _ held: HeldStore, _ staged: FilePath, _ folder: FilePath
+  ) -> ReplacementIntent {
+    var intent = given
+    intent.stage = .replacing
+    intent.staged = PathText(staged)
+    intent.backup = PathText(folder.appending(held.location.fileName))
+    intent.journalMode = held.journalMode
+    return intent
+  }
+
   func swap(
     _ held: HeldStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
@@ -103,15 +125,11 @@ package struct StoreSwap {
     let folder = backups.folder(job: given.job, now: now)
     let old = folder.appending(location.fileName)
 
-    var intent = given
-    intent.stage = .replacing
-    intent.staged = PathText(staged)
-    intent.backup = PathText(old)
-    intent.journalMode = held.journalMode
+    let intent = announced(given, held, staged, folder)
     var undo = Undo()
     do {
       try held.requireRenameKeepsEverything()
-      try intents.write(intent)
+      if intent != given { try intents.write(intent) }
       try held.requireSameFile()  // A2 takes the log away by its path: it must still be this store's
       try held.requireUnchanged()
       let new = try seal(staged, like: held, journalMode: journalMode)

@@ -10,6 +10,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import SQLite
 import StoreVerification
 import SystemPackage
 import Testing
@@ -76,7 +77,12 @@ import Testing
       guard let mapping = try? MappingInference.infer(from: before, to: after) else { return nil }
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
     }
-    for (path, chunk, interrupts) in [("whole", Int64(50_000), false), ("chunks", 7, false), ("interrupted", 7, true)] {
+    var schemas: [String: String] = [:]
+    // Small stores are built in memory, where an interrupted run starts over; with 0 all are built in files.
+    for (path, chunk, interrupts, inMemory) in [
+      ("memory", Int64(50_000), false, Int64(2 << 20)), ("memory chunks", 7, false, 2 << 20),
+      ("whole", 50_000, false, 0), ("chunks", 7, false, 0), ("interrupted", 7, true, 0),
+    ] {
       let copy = folder.path.appending("\(path).sqlite")
       try FileManager.default.copyItem(atPath: original.string, toPath: copy.string)
       let files = StoreLocation(database: copy).supportDirectory
@@ -87,6 +93,7 @@ import Testing
         location: StoreLocation(database: copy), catalog: catalog, verification: .full,
         stateDirectory: folder.path.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = chunk
+      request.engine.inMemoryMax = inMemory
       // Moves within a hierarchy can make both ends of a many-to-many meet in one entity: its table's name is then given.
       request.naming = JoinTableNaming(
         Set(
@@ -101,8 +108,23 @@ import Testing
         Issue.record("seed \(seed), \(path): \(object) is not \(wanted)")
         return 0
       }
+      schemas[path] = try schemaFacts(copy)
     }
+    for (path, facts) in schemas { #expect(facts == schemas["whole"], "seed \(seed), \(path)") }
     return expected.count
+  }
+
+  /// What a file is beside its rows: schema in its order, and the settings of its header.
+  private func schemaFacts(_ path: FilePath) throws -> String {
+    let connection = try Connection(path: path, access: .readOnly)
+    var facts = try StoreReader(connection: connection).schemaObjects().map { "\($0)" }
+    for pragma in ["page_size", "auto_vacuum", "encoding", "user_version", "application_id", "journal_mode"] {
+      facts.append("\(pragma) \(try connection.text("PRAGMA \(pragma)") ?? "-")")
+    }
+    // Schema format, text encoding, default cache size; and the SQLite that wrote the file (sqlite.org/fileformat2.html §1.3).
+    let header = try Data(contentsOf: URL(filePath: path.string)).prefix(100)
+    facts.append("\(Array(header[16..<24])) \(Array(header[44..<60])) \(Array(header[96..<100]))")
+    return facts.joined(separator: "\n")
   }
 
   private func migrate(_ request: MigrationRequest, interrupts: Bool, seed: UInt64) throws {

@@ -1,0 +1,49 @@
+// Databases in memory beside the one that is open: small stores are built there and written in one go. Those that become a
+// file live on SQLite's memdb VFS, where a commit writes the same header fields and pages as on disk; others have no file at
+// all, which is the cheapest.
+
+import CSQLite
+
+/// Where a database that is attached in memory ends.
+package enum MemoryPurpose: Sendable, Hashable {
+  /// It is read by statements of the same connection, and gone with it.
+  case scratch
+  /// Its image becomes a file.
+  case image
+}
+
+extension Connection {
+  /// Attaches an empty database in memory under a schema name. Whatever would make it larger than `maximumBytes` fails as on
+  /// a full disk; the page size must stand before the first table.
+  package func attachMemory(as schema: String, for purpose: MemoryPurpose) throws(SQLiteError) {
+    // Without a leading slash the name belongs to this one connection (sqlite.org: memdb).
+    let name = purpose == .scratch ? ":memory:" : "file:hopd?vfs=memdb"
+    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+  }
+
+  /// Bounds the size of an attached database.
+  package func limitSize(of schema: String, toBytes bytes: Int64) throws(SQLiteError) {
+    let name = SQLiteIdentifier.quoted(schema)
+    let pageSize = max(512, try integer("PRAGMA \(name).page_size") ?? 4096)
+    try execute("PRAGMA \(name).max_page_count = \(max(8, bytes / pageSize))")
+  }
+
+  /// Is the database attached under that name one in memory?
+  package func isInMemory(_ schema: String) throws(SQLiteError) -> Bool {
+    try text("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode") == "memory"
+  }
+
+  /// The bytes that the file of an attached database would have. No transaction is open.
+  package func image(of schema: String) throws(SQLiteError) -> [UInt8] {
+    var count: Int64 = 0
+    // The database's own bytes where it has them in one piece (memdb), else a copy that is ours.
+    if let own = sqlite3_serialize(handle, schema, &count, UInt32(SQLITE_SERIALIZE_NOCOPY)) {
+      return Array(UnsafeBufferPointer(start: own, count: Int(clamping: count)))
+    }
+    guard let copy = sqlite3_serialize(handle, schema, &count, 0) else {
+      throw SQLiteError(extendedCode: SQLITE_NOMEM, message: "no image of the database can be made")
+    }
+    defer { sqlite3_free(copy) }
+    return Array(UnsafeBufferPointer(start: copy, count: Int(clamping: count)))
+  }
+}
