@@ -76,27 +76,25 @@ class Peers:
     def __init__(self, sources, folder):
         self.sources, self.folder, self.missing = sources / "peers", folder / "venv", {}
         self.python = self.folder / "bin" / "python"
-        self.versions = {}
 
     def install(self):
-        if not self._has(PACKAGES):
-            wanted = [f"{name}=={version}" for name, version in PACKAGES.items()]
+        try:
+            if not self.python.exists():
+                self._try([sys.executable, "-m", "venv", self.folder])
+        except (OSError, subprocess.SubprocessError) as error:
+            self.missing = dict.fromkeys(PACKAGES, f"no virtual environment: {error}")
+            return
+        for name, version in PACKAGES.items():
             try:
-                if not self.python.exists():
-                    self._try([sys.executable, "-m", "venv", self.folder])
-                self._try([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted])
+                if not self._has(name, version):
+                    self._try([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
+                               f"{name}=={version}"])
             except (OSError, subprocess.SubprocessError) as error:
-                for name in PACKAGES:
-                    self.missing[name] = f"cannot be installed: {str(error)[-200:]}"
-                return
-        self.versions = dict(PACKAGES)
+                self.missing[name] = f"{version} cannot be installed: {str(error)[-300:]}"
 
-    def _has(self, packages):
-        if not self.python.exists():
-            return False
-        check = "import importlib.metadata as m, sys; sys.exit(any(m.version(w.split('==')[0]) != w.split('==')[1] for w in sys.argv[1:]))"
-        words = [f"{name}=={version}" for name, version in packages.items()]
-        return subprocess.run([self.python, "-c", check, *words], capture_output=True).returncode == 0
+    def _has(self, name, version):
+        check = "import importlib.metadata as m, sys; sys.exit(m.version(sys.argv[1]) != sys.argv[2])"
+        return subprocess.run([self.python, "-c", check, name, version], capture_output=True).returncode == 0
 
     def _try(self, command):
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)

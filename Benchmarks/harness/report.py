@@ -137,6 +137,17 @@ def everything(results, rows, markdown=False):
     return lines + ([""] if results.get("missing") else []) + targets(rows, markdown)
 
 
+def paste(document, name, lines):
+    """Puts lines between the marks of a name in a document."""
+    text = document.read_text()
+    begin, end = f"<!-- {name} begin -->", f"<!-- {name} end -->"
+    before, found, rest = text.partition(begin)
+    inside, closed, after = rest.partition(end)
+    if not found or not closed:
+        raise measuring.Failed(f"{document} has no marks {begin} and {end}")
+    document.write_text(before + begin + "\n" + "\n".join(lines).strip() + "\n" + end + after)
+
+
 def plain(value):
     """Results as values that JSON knows."""
     if dataclasses.is_dataclass(value):
