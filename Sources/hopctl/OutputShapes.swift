@@ -192,6 +192,8 @@ struct PlanShape: Encodable {
     let hops: [Int]
     /// "chunks" or "copy-and-alter".
     let execution: String
+    /// What is done to the copy, or why there is none.
+    let reason: String
     /// Why the next hop is not part of it; null for the last pass.
     @OrNull var boundary: String?
   }

@@ -160,7 +160,7 @@ struct PlanCommand: HopctlCommand {
         store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
         configuration: OrNull(wrappedValue: plan.store.version.configuration),
         modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)), hops: hops,
-        passes: passes.groups.map(PlanShape.Pass.init),
+        passes: passes.groups.map { PlanShape.Pass($0, reason: passes.reason) },
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
         estimate: PlanShape.Estimate(
@@ -170,21 +170,23 @@ struct PlanCommand: HopctlCommand {
         error: (trial.failure?.error).map(ErrorShape.init)))
   }
 
-  /// Which hops are one pass over the rows, how it is made, and why it ends where it ends.
+  /// Which hops are one pass over the rows, how it is made and why, and why it ends where it ends.
   private static func lines(_ passes: Passes) -> [String] {
     let count = passes.groups.count
-    return passes.groups.enumerated().flatMap { index, group in
-      ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)"]
+    let lines = passes.groups.enumerated().flatMap { index, group in
+      let detail = group.execution == .copyAndAlter ? " (\(passes.reason))" : ""
+      return ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)\(detail)"]
         + (group.boundary.map { ["  ends there: \($0)"] } ?? [])
     }
+    return lines + (count > 0 && passes.alterProgram == nil ? ["  no copy that is altered: \(passes.reason)"] : [])
   }
 }
 
 extension PlanShape.Pass {
   /// A pass of a plan.
-  init(_ group: HopGroup) {
+  init(_ group: HopGroup, reason: String) {
     self.init(
-      hops: group.hops.map { $0 + 1 }, execution: group.execution.word,
+      hops: group.hops.map { $0 + 1 }, execution: group.execution.word, reason: reason,
       boundary: OrNull(wrappedValue: group.boundary))
   }
 }
