@@ -190,7 +190,11 @@ struct HopRunner {
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
   ) throws {
     let next = try connection.prepare(nextKey)
-    var sizer = ChunkSizer(target: options.chunkTime, maximumRows: options.chunkRowsMax)
+    var sizer = ChunkSizer(
+      target: options.chunkTime, maximumRows: options.chunkRowsMax, maximumBytes: options.chunkBytesMax)
+    let pageSize =
+      try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
+    _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
     while true {
@@ -223,7 +227,9 @@ struct HopRunner {
         }
       }
       note?(.decision("keys \(low)…\(end) of \(subject) are done; the next chunk begins after them"))
-      sizer.record(rows: touched, duration: ContinuousClock.now - start)
+      sizer.record(
+        rows: touched, bytes: connection.takePagesWritten().multipliedReportingOverflow(by: pageSize).partialValue,
+        duration: ContinuousClock.now - start)
       try report(rows: lastChunkRows)
     }
     try advance(update: update, seconds: 0)

@@ -100,6 +100,13 @@ struct MappedHopValidation {
     var broken: [ValidationRule] = []
     for (table, ofTable) in Dictionary(grouping: rules, by: \.table).sorted(by: { $0.key < $1.key }) {
       for part in stride(from: 0, to: ofTable.count, by: 500).map({ ofTable[$0..<min($0 + 500, ofTable.count)] }) {
+        // A row that breaks nothing is done with when no condition holds: a third of the work of counting each apart.
+        let any = Dictionary(grouping: part, by: \.number).sorted { $0.key < $1.key }.map { number, rules in
+          "(d.\"Z_ENT\" = \(number) AND (\(rules.map { "(\($0.condition))" }.joined(separator: " OR "))))"
+        }
+        let isBroken = try connection.integer(
+          "SELECT EXISTS (SELECT 1 FROM \(qualified(table)) AS d WHERE \(any.joined(separator: " OR ")))")
+        guard isBroken != 0 else { continue }
         let columns = part.map { "total(d.\"Z_ENT\" = \($0.number) AND (\($0.condition)))" }
         let counts = try connection.rows("SELECT \(columns.joined(separator: ", ")) FROM \(qualified(table)) AS d") {
           row in part.indices.map { row.integer(at: Int32(clamping: $0 - part.startIndex)) }

@@ -22,6 +22,8 @@ package struct EngineOptions: Sendable, Hashable {
   package var chunkTime: Duration
   /// Most rows in a chunk.
   package var chunkRowsMax: Int64
+  /// Bytes that a chunk should not write more of; one chunk may, where rows are suddenly wider.
+  package var chunkBytesMax: Int64 = 16 << 20
   /// Most memory for pages, in bytes.
   package var memoryLimit: Int64
   /// What becomes of rows that break the rules of the destination.

@@ -180,6 +180,14 @@ package final class Connection {
 
   /// Rows inserted, updated or deleted by the last statement.
   package var changes: Int64 { sqlite3_changes64(handle) }
+
+  /// Pages written to database files since this was last asked, over everything that is attached.
+  package func takePagesWritten() -> Int64 {
+    var (current, highest): (Int32, Int32) = (0, 0)
+    guard sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_WRITE, &current, &highest, 1) == SQLITE_OK else { return 0 }
+    return Int64(max(0, current))
+  }
+
   /// Is a transaction open?
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 

@@ -37,11 +37,25 @@ import Testing
     #expect(sizer.span <= 1_000_000)
   }
 
+  @Test func wideRowsStayWithinTheBytes() {
+    var sizer = ChunkSizer(target: .seconds(60), maximumRows: 1_000_000, maximumBytes: 16 << 20)
+    // Rows of 200 bytes, then of 1 MiB, as a table whose later objects have photos.
+    for _ in 0..<20 { sizer.record(rows: sizer.span, bytes: 200 * sizer.span, duration: .microseconds(1)) }
+    #expect((60_000...90_000).contains(sizer.span))
+    sizer.record(rows: sizer.span, bytes: sizer.span << 20, duration: .microseconds(1))
+    for _ in 0..<20 {
+      #expect(sizer.span <= 16)
+      sizer.record(rows: sizer.span, bytes: sizer.span << 20, duration: .microseconds(1))
+    }
+    // The first chunk of all knows nothing yet.
+    #expect(ChunkSizer(target: .seconds(60), maximumRows: 50_000).span <= 256)
+  }
+
   @Test(arguments: [Int64(0), 1, .max])
   func extremesDoNotTrap(_ rows: Int64) {
     var sizer = ChunkSizer(target: .zero, maximumRows: .max)
     for duration in [Duration.zero, .nanoseconds(1), .seconds(1_000_000)] {
-      for _ in 0..<100 { sizer.record(rows: rows, duration: duration) }
+      for _ in 0..<100 { sizer.record(rows: rows, bytes: rows, duration: duration) }
       #expect(sizer.span >= 1)
     }
   }
