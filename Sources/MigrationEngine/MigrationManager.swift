@@ -265,6 +265,12 @@ package struct MigrationManager {
 
   func attach(_ staged: FilePath) throws {
     do {
+      // From here on stores of the hops before are only read.
+      let earlier = Set((0..<hop.index).map { Self.schemaName(ofHop: $0) })
+      for schema in try connection.rows("SELECT name FROM pragma_database_list", { $0.text(at: 0) ?? "" })
+      where earlier.contains(schema) {
+        try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
+      }
       try connection.attach(staged, as: destinationSchema)
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
       // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks (performance §2).
