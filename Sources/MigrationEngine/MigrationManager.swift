@@ -267,8 +267,8 @@ package struct MigrationManager {
     do {
       // From here on stores of the hops before are only read.
       let earlier = Set((0..<hop.index).map { Self.schemaName(ofHop: $0) })
-      for schema in try connection.rows("SELECT name FROM pragma_database_list", { $0.text(at: 0) ?? "" })
-      where earlier.contains(schema) {
+      let attached = try connection.rows("SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
+      for schema in attached where earlier.contains(schema) {
         try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
       }
       try connection.attach(staged, as: destinationSchema)
