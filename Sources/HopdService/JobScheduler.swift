@@ -335,6 +335,9 @@ package struct JobScheduler: Sendable {
   /// Where a store stands; nil for one that is not known.
   package func state(of key: FilePath) -> JobState? { entries[key]?.state ?? resting[key].map { _ in .done } }
 
+  /// Stores that take the memory of one that something is to be done with; all others take a tenth of it.
+  var busyCount: Int { entries.count }
+
   /// Migrations begun since the queue was last empty, with those that wait: the 120 of "store 3/120".
   package var batch: Int { lastOrdinal + counts.waiting }
 

@@ -247,6 +247,12 @@ package struct MigrationManager {
 
   func attach(_ staged: FilePath) throws {
     do {
+      // From here on stores of the hops before are only read.
+      let earlier = Set((0..<hop.index).map { Self.schemaName(ofHop: $0) })
+      let attached = try connection.rows("SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
+      for schema in attached where earlier.contains(schema) {
+        try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
+      }
       switch medium {
       case .file: try connection.attach(staged, as: destinationSchema)
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)

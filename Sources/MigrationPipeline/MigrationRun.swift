@@ -36,7 +36,7 @@ final class MigrationRun {
   }
   private var stages = StageClock()
   /// What a stage leaves behind that the next one does not need.
-  private lazy var memory = StageMemory(store: request.location.database, files: files)
+  private let memory: StageMemory
   var facts: StoreFacts?
   var targetName: String?
   /// An interrupted job that is continued has its own name.
@@ -57,7 +57,16 @@ final class MigrationRun {
     self.request = request
     self.files = files
     self.stop = stop
-    self.observer = observer
+    let memory = StageMemory(store: request.location.database, files: files)
+    self.memory = memory
+    self.observer = { event in
+      // Each hop is worked out anew, and then its statements run for long.
+      switch event {
+      case .hopStarted, .hopFinished: memory.giveBack()
+      default: break
+      }
+      observer(event)
+    }
     job = request.job
     policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
   }

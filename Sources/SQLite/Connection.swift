@@ -14,6 +14,12 @@ package final class Connection {
   /// What the last failed call of a registered function threw.
   fileprivate var functionFailure: (any Error)?
 
+  /// Page cache of a database that is read from one end to the other, in KiB; sorting takes as much again, by the cache of
+  /// "main". More is no faster (docs/decisions/0023).
+  package static let readingCacheKibibytes: Int64 = 1024
+  /// Page cache of temporary tables in KiB.
+  static let scratchCacheKibibytes: Int64 = 512
+
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
     /// Read only, through SQLite's locks. Makes `-shm` and `-wal` beside a WAL store.
@@ -81,7 +87,9 @@ package final class Connection {
       if !indexInMemory { _ = try integer("SELECT count(*) FROM sqlite_schema") }
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
-    try execute("PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA cache_size = -2048")
+    try execute(
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA cache_size = -\(Self.readingCacheKibibytes);"
+        + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
   }
 
   deinit { sqlite3_close_v2(handle) }
@@ -227,6 +235,12 @@ package final class Connection {
       name += "&immutable=1"
     }
     try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+    try limitCache(of: schema, kibibytes: Self.readingCacheKibibytes)
+  }
+
+  /// Sets the page cache of a schema; what it holds beyond that is given back.
+  package func limitCache(of schema: String, kibibytes: Int64) throws(SQLiteError) {
+    try execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).cache_size = -\(kibibytes)")
   }
 
   /// Detaches a schema.

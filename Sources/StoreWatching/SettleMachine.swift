@@ -61,8 +61,8 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
 
   /// Number of files known.
   package var count: Int { states.count + resting.count }
-  /// Number of files in motion.
-  package var unsettledCount: Int { states.count(where: { $0.value.deadline != nil }) }
+  /// Number of files in motion: those that take more than a few bytes.
+  package var unsettledCount: Int { states.count }
   /// When `due` will have something, nil while everything is at rest.
   package var nextDeadline: ContinuousClock.Instant? { heap.first }
 

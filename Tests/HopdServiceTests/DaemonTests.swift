@@ -146,6 +146,17 @@ import Testing
     #expect(place.manager.messages.contains("STOPPING=1\nSTATUS=stopping"))
   }
 
+  @Test func theLastWordOfABusyMomentIsTold() async throws {
+    // No watchdog, so nothing wakes the daemon but what it has set itself.
+    let place = try Place()
+    for number in 0..<30 { try place.write("stores/\(number).sqlite", "x") }
+    try await running(place, try place.coordinator(FakeWork())) {
+      try await eventually("all looked at") {
+        place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=watching 30 stores"
+      }
+    }
+  }
+
   @Test func aStopReachesTheRunningJobAndWaitsForIt() async throws {
     let place = try Place()
     try place.write("stores/a.sqlite", "x")

@@ -26,6 +26,7 @@ private final class Queue {
   func state(of key: FilePath) -> JobState? { value.state(of: key) }
   var counts: JobScheduler.Counts { value.counts }
   var batch: Int { value.batch }
+  var busyCount: Int { value.busyCount }
 }
 
 @Suite struct JobSchedulerTests {
@@ -45,6 +46,51 @@ private final class Queue {
     #expect(queue.finished(a.key, .behind, now: start) == .queued)
     #expect(queue.start()?.step == .migrate)
     return queue
+  }
+
+  @Test func aStoreAtItsTargetIsNoLongerKeptAmongThoseAtWork() throws {
+    let queue = scheduler()
+    let stores = (1...5000).map { FoundStore.sample("\($0).sqlite", inode: UInt64($0)) }
+    func lookAtAll() {
+      while let ticket = queue.start() { queue.finished(ticket.store.key, .current, now: start) }
+    }
+    for store in stores { queue.found(store, now: start) }
+    #expect(queue.busyCount == 5000)
+    lookAtAll()
+    #expect(queue.busyCount == 0)
+    #expect(queue.counts == JobScheduler.Counts(known: 5000))
+    // Found again by a rescan they stay at rest; the one that changed is looked at.
+    for store in stores { #expect(!queue.found(store, now: start)) }
+    #expect(queue.busyCount == 0)
+    #expect(queue.found(FoundStore.sample("7.sqlite", size: 2, inode: 7), now: start))
+    #expect(queue.busyCount == 1)
+    #expect(queue.start()?.store.key == "/srv/7.sqlite")
+    queue.finished("/srv/7.sqlite", .refused(reason: "newer"), now: start)
+    #expect(queue.busyCount == 1)
+    #expect(queue.state(of: "/srv/7.sqlite") == .failed)
+    #expect(queue.state(of: "/srv/8.sqlite") == .done)
+    queue.vanished("/srv/8.sqlite")
+    #expect(queue.state(of: "/srv/8.sqlite") == nil)
+    #expect(queue.counts.known == 4999)
+    // Other models: every one is looked at again, and rests again.
+    queue.configure(jobs: 1, rules: ["w": rule])
+    #expect(queue.counts.looking == 4999)
+    lookAtAll()
+    #expect(queue.busyCount == 0)
+    // A watch that is gone takes its stores with it.
+    queue.configure(jobs: 1, rules: [:])
+    #expect(queue.counts == JobScheduler.Counts())
+  }
+
+  @Test func aStoreAtRestKeepsTheNameItWasFoundUnder() throws {
+    let queue = scheduler()
+    var linked = FoundStore.sample("a.sqlite")
+    linked.path = "/link/a.sqlite"
+    queue.found(linked, now: start)
+    _ = queue.start()
+    queue.finished(linked.key, .current, now: start)
+    queue.configure(jobs: 1, rules: ["w": rule])
+    #expect(queue.start()?.store == linked)
   }
 
   @Test func storesAreServedInTheOrderTheyCame() throws {

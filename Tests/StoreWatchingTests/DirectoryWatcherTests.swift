@@ -41,6 +41,44 @@ import Testing
     #expect(log.waits(for: "vanished mark1.sqlite"))
   }
 
+  @Test func filesAtRestTakeNoDescriptorAndNoThread() throws {
+    let folder = try Folder()
+    for number in 0..<2000 { try folder.write("\(number).sqlite", "1") }
+    func entries(_ path: String) -> Int {
+      guard let stream = opendir(path) else { return 0 }
+      defer { closedir(stream) }
+      var count = 0
+      while readdir(stream) != nil { count += 1 }
+      return count
+    }
+    let before = (threads: entries("/proc/self/task"), descriptors: entries("/proc/self/fd"))
+    let log = try EventLog(folder.watch())
+    #expect(log.waits(for: "settled 1999.sqlite 1"))
+    try folder.write("last.sqlite", "22")
+    #expect(log.waits(for: "settled last.sqlite 2"))
+    #expect(log.count(of: "settled", prefix: true) == 2001)
+    // Other tests run in this process, so a few more are none of the watcher's.
+    #expect(entries("/proc/self/task") < before.threads + 200)
+    #expect(entries("/proc/self/fd") < before.descriptors + 200)
+  }
+
+  @Test func aLogThatIsThereOnlyForTheScanIsSeen() throws {
+    let folder = try Folder()
+    try folder.write("a.sqlite", "1")
+    try folder.write("a.sqlite-wal", "frames")
+    try folder.write("b.sqlite", "1")
+    // Without inotify, so that only scans look.
+    var watch = folder.watch()
+    watch.rescan = .milliseconds(50)
+    let log = try EventLog(watch, watchBudget: 0)
+    #expect(log.waits(for: "settled a.sqlite 1"))
+    #expect(log.waits(for: "settled b.sqlite 1"))
+    try folder.write("b.sqlite-wal", "frames")
+    #expect(log.waits(for: "settled b.sqlite 1", times: 2))
+    #expect(unlink(folder.path("a.sqlite-wal").string) == 0)
+    #expect(log.waits(for: "settled a.sqlite 1", times: 2))
+  }
+
   @Test func aFileThatKeepsChangingIsNotReported() throws {
     let folder = try Folder()
     let log = try EventLog(folder.watch(settle: .milliseconds(400)))

@@ -42,11 +42,13 @@ import Testing
       notifier.status(text, now: start.advanced(by: .milliseconds(offset)))
     }
     #expect(manager.received() == ["STATUS=a"])
+    #expect(notifier.nextStatus == start.advanced(by: .seconds(1)))
     notifier.flushStatus(now: start.advanced(by: .milliseconds(999)))
     #expect(manager.received() == [])
     notifier.flushStatus(now: start.advanced(by: .milliseconds(1000)))
     notifier.flushStatus(now: start.advanced(by: .milliseconds(5000)))
     #expect(manager.received() == ["STATUS=d"])
+    #expect(notifier.nextStatus == nil)
     // The same text again is no news.
     notifier.status("d", now: start.advanced(by: .milliseconds(9000)))
     #expect(manager.received() == [])
