@@ -44,6 +44,7 @@ final class PolicyAssociations {
   private var ofMapping: Statement?
   /// Source objects of the call at work, which are known to be there.
   private var present: (entity: String, keys: Set<Int64>) = ("", [])
+  private var offered: (entity: String, keys: [Int64]) = ("", [])
 
   init(
     connection: Connection, source: PolicySide, destination: PolicySide, sourceRows: PolicyTargetEntity,
@@ -58,7 +59,16 @@ final class PolicyAssociations {
   }
 
   /// Notes which source objects are at work, so that they need not be looked up again.
-  func offer(_ entity: String, _ keys: some Sequence<Int64>) { present = (entity, Set(keys)) }
+  func offer(_ entity: String, _ keys: some Sequence<Int64>) {
+    offered = (entity, Array(keys))
+    present = ("", [])
+  }
+
+  /// Is it one of them? They are put in order when the first is asked for: default creation never asks.
+  private func isOffered(_ id: PolicyObjectID) -> Bool {
+    if present.entity != offered.entity { present = (offered.entity, Set(offered.keys)) }
+    return id.entity == present.entity && present.keys.contains(id.key)
+  }
 
   // MARK: Writing
 
@@ -73,11 +83,18 @@ final class PolicyAssociations {
     guard let shape = source.shape(of: from.entity) else {
       throw speaker.failure("the source version has no entity \(from.entity)", at: from)
     }
-    if present.entity != from.entity || !present.keys.contains(from.key) {
+    if !isOffered(from) {
       guard try sourceRows.number(of: from.key, in: shape.table.name) == shape.number else {
         throw speaker.failure("there is no such source object", at: from)
       }
     }
+    try associate(PolicyLinkWriter.Row(key: from.key, number: shape.number), destinationRow, mapping: mapping)
+  }
+
+  /// Associates two rows that are known to be there.
+  func associate(
+    _ from: PolicyLinkWriter.Row, _ to: PolicyLinkWriter.Row, mapping: Int
+  ) throws(SQLiteError) {
     let statement: Statement
     if let insert {
       statement = insert
@@ -87,11 +104,16 @@ final class PolicyAssociations {
           + " VALUES (?1, ?2, ?3, ?4, ?5)")
       insert = statement
     }
-    try statement.run([
-      .integer(Int64(mapping)), .integer(shape.number), .integer(from.key), .integer(destinationRow.number),
-      .integer(destinationRow.key),
-    ])
+    try statement.bind(.integer(Int64(mapping)), at: 1)
+    try statement.bind(.integer(from.number), at: 2)
+    try statement.bind(.integer(from.key), at: 3)
+    try statement.bind(.integer(to.number), at: 4)
+    try statement.bind(.integer(to.key), at: 5)
+    try statement.run()
   }
+
+  /// Z_ENT of an entity of the source.
+  func sourceNumber(of entity: String) -> Int64? { source.shape(of: entity)?.number }
 
   /// Forgets what led to an object that is deleted.
   func forget(destination row: PolicyLinkWriter.Row) throws(SQLiteError) {

@@ -86,52 +86,6 @@ package final class PolicyHopRunner: PolicyStepRunner {
 
   // MARK: Passes
 
-  private func createInstances(_ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext) throws {
-    try hook(.begin, session, work, context)
-    if let reader = try work.sourceReader(for: session, context: context) {
-      var pace = PolicyPace(options: context.options)
-      var low: Int64? = Int64.min
-      while let from = low {
-        let start = ContinuousClock.now
-        try inChunk(work, context) {
-          let chunk = try reader.chunk(from: from, rows: pace.rows, bytes: pace.bytes)
-          low = chunk.next
-          guard !chunk.instances.isEmpty else { return 0 }
-          return try create(chunk, reader, session, work, context)
-        }
-        pace.record(ContinuousClock.now - start)
-      }
-    }
-    try hook(.endInstanceCreation, session, work, context)
-  }
-
-  private func create(
-    _ read: PolicySourceReader.Chunk, _ reader: PolicySourceReader, _ session: PolicySession, _ work: PolicyWork,
-    _ context: PolicyStepContext
-  ) throws -> Int64 {
-    var instances = read.instances
-    for (method, arguments) in zip(reader.methods, read.arguments) {
-      let results = try session.results(
-        of: method.selector, arguments: arguments, keys: work.keys.keys
-      ) { try answer($0, session, work, context) }
-      for (position, result) in zip(instances.indices, results) {
-        try work.writer.check(
-          result, of: method.property, instances[position].standard.id, for: session.speaker)
-        instances[position].standard.values[method.property] = result
-      }
-    }
-    let root = instances.first.flatMap { work.destination.shape(of: $0.standard.id.entity)?.root } ?? ""
-    work.keys.offer(instances.lazy.map(\.standard.id.key), root: root)
-    work.associations.offer(instances.first?.source.id.entity ?? "", instances.lazy.map(\.source.id.key))
-    work.writer.keepReferences(read.references)
-    defer {
-      work.keys.withdraw()
-      work.associations.offer("", [])
-      work.writer.keepReferences([:])
-    }
-    return try changes(of: .createDestinationInstances(instances), session, work, context)
-  }
-
   private func createRelationships(_ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext) throws {
     let relationships = try work.relationshipMethods(for: session, context: context)
     var pace = PolicyPace(options: context.options)
@@ -157,7 +111,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
   // MARK: Calls
 
   /// A hook without objects, in a transaction of its own.
-  private func hook(
+  func hook(
     _ call: PolicyCall, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
   ) throws {
     try inChunk(work, context) { try changes(of: call, session, work, context) }
@@ -172,7 +126,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
     return work.inserted
   }
 
-  private func answer(
+  func answer(
     _ request: PolicyRequest, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
   ) throws -> PolicyAnswer {
     // A policy may ask for long: whoever watches sees life, and may stop the hop.
@@ -195,7 +149,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
   }
 
   /// Runs `body` in a transaction and reports the rows it wrote.
-  private func inChunk(_ work: PolicyWork, _ context: PolicyStepContext, _ body: () throws -> Int64) throws {
+  func inChunk(_ work: PolicyWork, _ context: PolicyStepContext, _ body: () throws -> Int64) throws {
     do {
       let rows = try context.connection.transaction { () throws -> Int64 in try body() }
       try context.report(rows)

@@ -32,6 +32,9 @@ final class PolicyRowForm {
   /// Which properties are read.
   private let attributes: [PolicyShape.AttributeSlot]
   private let toOnes: [(name: String, link: PolicyLink, hasDiscriminator: Bool)]
+  private let packing: [PolicyPacking]
+  /// Names of the properties, in the order in which `pack` writes their values.
+  let names: [String]
 
   /// Reads all attributes and to-ones, or those that are named.
   init(
@@ -53,6 +56,8 @@ final class PolicyRowForm {
     }
     self.columns = columns
     self.toOnes = toOnes
+    packing = attributes.map { PolicyPacking($0.form) }
+    self.names = attributes.map(\.name) + toOnes.map(\.0)
   }
 
   /// The select list, with an alias before each column.
@@ -71,24 +76,38 @@ final class PolicyRowForm {
       column += 1
     }
     for toOne in toOnes {
-      let target: Int64? = row.isNull(at: column) ? nil : row.integer(at: column)
-      column += 1
-      var number: Int64?
-      if toOne.hasDiscriminator {
-        number = row.isNull(at: column) ? nil : row.integer(at: column)
-        column += 1
-      }
+      values[toOne.name] = try target(toOne.link, toOne.hasDiscriminator, row, &column)
       weight = weight &+ 48
-      guard let target else {
-        values[toOne.name] = .null
-        continue
-      }
-      let entity = try targetEntity.name(
-        of: target, by: toOne.link, number: number, hasDiscriminator: toOne.hasDiscriminator)
-      // A reference that leads to no object of the destination is nil to a policy.
-      values[toOne.name] = entity.map { .object(PolicyObjectID(side: side.side, entity: $0, key: target)) } ?? .null
     }
     return values
+  }
+
+  /// Puts the values of the row at hand into a batch.
+  func pack(_ row: Statement, at offset: Int32, key: Int64, into batch: inout PolicyBatchWriter) throws {
+    var column = offset
+    for index in packing.indices {
+      if !packing[index].pack(row, column, into: &batch) {
+        batch.value(try value(of: attributes[index].form, in: row, at: column, key: key))
+      }
+      column += 1
+    }
+    for toOne in toOnes { batch.value(try target(toOne.link, toOne.hasDiscriminator, row, &column)) }
+  }
+
+  private func target(
+    _ link: PolicyLink, _ hasDiscriminator: Bool, _ row: Statement, _ column: inout Int32
+  ) throws -> PolicyValue {
+    let target: Int64? = row.isNull(at: column) ? nil : row.integer(at: column)
+    column += 1
+    var number: Int64?
+    if hasDiscriminator {
+      number = row.isNull(at: column) ? nil : row.integer(at: column)
+      column += 1
+    }
+    guard let target else { return .null }
+    let entity = try targetEntity.name(of: target, by: link, number: number, hasDiscriminator: hasDiscriminator)
+    // A reference that leads to no object of the destination is nil to a policy.
+    return entity.map { .object(PolicyObjectID(side: side.side, entity: $0, key: target)) } ?? .null
   }
 
   /// One attribute's value; throws where the column holds something of another type.

@@ -27,6 +27,8 @@ final class PolicyObjectWriter {
   private var updates: [String: [[Int]: Statement]] = [:]
   private var deletes: [String: Statement] = [:]
   private var waiting: [Waiting] = []
+  /// How the standard objects of the mapping at work are inserted; nil where that is one by one.
+  private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
   /// Column values of standard objects whose content came from external files: a policy that hands the content back gets
   /// the reference itself, so that the file goes on being used.
   private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
@@ -46,6 +48,61 @@ final class PolicyObjectWriter {
   /// External references of the standard objects of the chunk at work, by key.
   func keepReferences(_ references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]]) {
     self.references = references
+  }
+
+  /// Carries out what a policy made of a batch, in order; answers how many objects it inserted.
+  func apply(
+    _ operations: [PolicyWireOperation], of batch: PolicyBatch, mapping: Int, for speaker: PolicySpeaker
+  ) throws -> Int64 {
+    var inserted: Int64 = 0
+    var plain: [PolicyOperation] = []
+    for operation in operations {
+      switch operation {
+      case .plain(let operation): plain.append(operation)
+      case .standard(let index, let values):
+        if !plain.isEmpty {
+          inserted += try apply(plain, mapping: mapping, for: speaker)
+          plain.removeAll(keepingCapacity: true)
+        }
+        try insertStandard(index, of: batch, replacing: values, mapping: mapping, for: speaker)
+        inserted += 1
+      }
+    }
+    return inserted + (try apply(plain, mapping: mapping, for: speaker))
+  }
+
+  /// Inserts the standard object of an instance and associates it.
+  private func insertStandard(
+    _ index: Int, of batch: PolicyBatch, replacing values: PolicyFields, mapping: Int, for speaker: PolicySpeaker
+  ) throws {
+    let id = batch.standard(of: index)
+    if references.isEmpty, let insert = try standardInsert(id, batch.standardColumns(index), for: speaker) {
+      if let problem = keys.take(id.key, root: insert.shape.root) { throw speaker.failure(problem, at: id) }
+      let isInserted = try insert.insert(index, of: batch, replacing: values, key: id.key) { value, slot in
+        try stored(value, of: slot, id, kept: nil, for: speaker)
+      }
+      if isInserted {
+        let source = batch.source(of: index)
+        guard let number = associations.sourceNumber(of: source.entity) else {
+          throw speaker.failure("the source version has no entity \(source.entity)", at: source)
+        }
+        return try associations.associate(
+          PolicyLinkWriter.Row(key: source.key, number: number),
+          PolicyLinkWriter.Row(key: id.key, number: insert.shape.number), mapping: mapping)
+      }
+      keys.giveBack(id.key)
+    }
+    let operations = try PolicyOperation.spelledOut([.standard(index, replacing: values)]) { try batch.instance($0) }
+    _ = try apply(operations, mapping: mapping, for: speaker)
+  }
+
+  private func standardInsert(
+    _ id: PolicyObjectID, _ columns: [String], for speaker: PolicySpeaker
+  ) throws -> PolicyStandardInsert? {
+    if let known = standard, known.entity == id.entity, known.columns == columns { return known.insert }
+    let insert = try PolicyStandardInsert(shape(id, for: speaker), columns, side: side, connection: connection)
+    standard = (id.entity, columns, insert)
+    return insert
   }
 
   /// Carries out a batch in order; answers how many objects it inserted.

@@ -10,9 +10,10 @@ struct PolicyPace: Sendable, Hashable {
 
   init(options: EngineOptions) {
     target = max(options.chunkTime, .milliseconds(1))
-    // Beyond some thousand objects a larger message is not quicker.
-    maximum = max(1, min(options.chunkRowsMax, 8_000))
-    bytes = Int(clamping: min(2 << 20, max(256 << 10, options.memoryLimit / 32)))
+    // Beyond some thousand objects a larger message is not quicker, and a batch should fit into the pipe: then the engine does
+    // something else while the program reads.
+    maximum = max(1, min(options.chunkRowsMax, 2_000))
+    bytes = Int(clamping: min(512 << 10, max(256 << 10, options.memoryLimit / 32)))
     rows = min(rows, maximum)
   }
 

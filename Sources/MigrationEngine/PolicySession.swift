@@ -48,28 +48,61 @@ final class PolicySession {
     }
   }
 
+  /// Runs createDestinationInstances for a batch, and `meanwhile` in our own process.
+  func create(
+    _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
+    answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> [PolicyWireOperation] {
+    let own = OwnFailure()
+    let reply = try told(own) {
+      try conversation.create(
+        batch, keys: keys, meanwhile: { try own.noticing(meanwhile) },
+        answering: { request in try own.noticing { try answering(request) } })
+    }
+    switch reply {
+    case .done(let operations): return operations
+    case .failed(let reason): throw failed(reason)
+    }
+  }
+
+  /// Readies the message of the batch that comes next.
+  func prepare(_ batch: PolicyBatch) throws { try conversation.prepare(batch) }
+
   private func call(
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply {
-    var failure: (any Error)?
-    let reply: PolicyReply
-    do {
-      reply = try conversation.call(call, keys: keys) { request in
-        if let failure { throw failure }
-        do {
-          return try answering(request)
-        } catch {
-          failure = error
-          throw error
-        }
-      }
-    } catch {
+    let own = OwnFailure()
+    return try told(own) {
+      try conversation.call(call, keys: keys) { request in try own.noticing { try answering(request) } }
+    }
+  }
+
+  /// The first failure on the engine's side during a call.
+  private final class OwnFailure {
+    private(set) var failure: (any Error)?
+
+    func noticing<T>(_ body: () throws -> T) throws -> T {
       if let failure { throw failure }
+      do {
+        return try body()
+      } catch {
+        failure = error
+        throw error
+      }
+    }
+  }
+
+  private func told<Reply>(_ own: OwnFailure, _ body: () throws -> Reply) throws -> Reply {
+    let reply: Reply
+    do {
+      reply = try body()
+    } catch {
+      if let failure = own.failure { throw failure }
       if let known = error as? HopdError { throw known.located(speaker.failure("").place) }
       throw speaker.failure("it could not be called", cause: error)
     }
     // A policy that goes on after an error of ours would build on changes that were never made.
-    if let failure { throw failure }
+    if let failure = own.failure { throw failure }
     return reply
   }
 

@@ -8,6 +8,9 @@ struct JSONWriter {
 
   private(set) var bytes: [UInt8]
 
+  /// Goes on where another has stopped.
+  init(_ begun: [UInt8]) { bytes = begun }
+
   init() {
     bytes = [UInt8](repeating: 0, count: Self.headLength)
   }
@@ -50,17 +53,20 @@ struct JSONWriter {
 
   mutating func string(_ text: String) {
     var text = text
+    text.withUTF8 { string(utf8: UnsafeRawBufferPointer($0)) }
+  }
+
+  /// A text whose bytes are UTF-8.
+  mutating func string(utf8: UnsafeRawBufferPointer) {
     bytes.append(UInt8(ascii: "\""))
-    text.withUTF8 { utf8 in
-      var copied = 0
-      for (index, byte) in utf8.enumerated()
-      where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-        bytes.append(contentsOf: utf8[copied..<index])
-        escape(byte)
-        copied = index + 1
-      }
-      bytes.append(contentsOf: utf8[copied...])
+    var copied = 0
+    for (index, byte) in utf8.enumerated()
+    where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+      bytes.append(contentsOf: utf8[copied..<index])
+      escape(byte)
+      copied = index + 1
     }
+    bytes.append(contentsOf: utf8[copied...])
     bytes.append(UInt8(ascii: "\""))
   }
 

@@ -3,27 +3,39 @@
 
 /// An object: its entity, its key, and values by property name.
 public final class ManagedObject: Hashable {
-  /// Store, entity and primary key.
-  public let objectID: PolicyObjectID
-  /// Values that are known; of a destination object only as long as the call lasts.
-  var values: [String: PolicyValue]
+  /// Values that were asked for or set; of a destination object only as long as the call lasts.
+  var known: PolicyFields
+  /// The row in which the object came along: most of its values are never looked at, so they stay there.
+  var row: PolicyObjectRow?
   /// The call in which the object was handed out, or first used again: one object per id and call.
   var generation: Int
-  /// Where the object stands among the changes not yet sent, and in which batch of them.
-  var pending: (batch: Int, index: Int)?
-  let entity: PolicyEntity
+  /// Where the object stands among the changes not yet sent, and in which part of them.
+  var pending: (part: Int, index: Int)?
+  let entity: PolicyEntityDescription
+  /// Primary key.
+  let key: Int64
   private let manager: MigrationManager
 
-  init(_ objectID: PolicyObjectID, entity: PolicyEntity, values: [String: PolicyValue], manager: MigrationManager) {
-    self.objectID = objectID
+  init(
+    _ entity: PolicyEntityDescription, _ key: Int64, known: PolicyFields = PolicyFields(), row: PolicyObjectRow? = nil,
+    manager: MigrationManager
+  ) {
     self.entity = entity
-    self.values = values
+    self.key = key
+    self.known = known
+    self.row = row
     self.manager = manager
     generation = manager.generation
   }
 
+  /// Store, entity and primary key.
+  public var objectID: PolicyObjectID { PolicyObjectID(side: entity.side, entity: entity.name, key: key) }
+
   /// Name of the object's entity.
-  public var entityName: String { objectID.entity }
+  public var entityName: String { entity.name }
+
+  /// What the object is known by within a call.
+  var place: PolicyObjectPlace { PolicyObjectPlace(entity: ObjectIdentifier(entity), key: key) }
 
   /// Names of the stored attributes of the entity, its parents' included.
   public var attributeNames: [String] {
@@ -41,9 +53,12 @@ public final class ManagedObject: Hashable {
     let property = try property(key)
     guard isCurrent else { return try manager.current(self).value(forKey: key) }
     // The other end of a relationship may have been changed through another object, so a destination's are always asked for.
-    let isKnown = objectID.side == .source || !property.isRelationship
-    if isKnown, let value = values[key] { return value }
-    return try manager.load(self, key, isToMany: property.kind != "to-one" && property.isRelationship)
+    let isRelationship = property.isRelationship
+    if entity.side == .source || !isRelationship {
+      if let value = known[key] { return value }
+      if let value = try row?.value(key) { return value }
+    }
+    return try manager.load(self, key, isToMany: isRelationship && property.kind != "to-one")
   }
 
   /// A text, nil where the value is nil.
@@ -67,7 +82,7 @@ public final class ManagedObject: Hashable {
   /// Sets a value of a destination object. The other end of a relationship follows.
   public func setValue(_ value: PolicyValue, forKey key: String) throws {
     let property = try property(key)
-    guard objectID.side == .destination else {
+    guard entity.side == .destination else {
       throw PolicyError("\(entityName).\(key) belongs to the source store, which is never changed")
     }
     switch (value, property.isRelationship) {
@@ -106,21 +121,74 @@ public final class ManagedObject: Hashable {
   private var isCurrent: Bool { generation == manager.generation }
 
   private func changeable(_ key: String) throws {
-    guard objectID.side == .destination, try property(key).isRelationship else {
+    guard entity.side == .destination, try property(key).isRelationship else {
       throw PolicyError("\(entityName).\(key) is no relationship of a destination object")
     }
   }
 
-  private func property(_ key: String) throws -> PolicyProperty {
+  private func property(_ key: String) throws -> PolicyEntityDescription.Property {
     guard let property = entity.properties[key] else {
-      throw PolicyError("\(entityName) has no property \(key) in the \(objectID.side.rawValue) model")
+      throw PolicyError("\(entityName) has no property \(key) in the \(entity.side.rawValue) model")
     }
     return property
   }
 
-  public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a.objectID == b.objectID }
+  public static func == (a: ManagedObject, b: ManagedObject) -> Bool { a.place == b.place }
 
-  public func hash(into hasher: inout Hasher) { hasher.combine(objectID) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(place) }
+}
+
+/// An object within a call: entities are described once, so their identity serves.
+struct PolicyObjectPlace: Hashable {
+  let entity: ObjectIdentifier
+  let key: Int64
+}
+
+/// An entity of one side, with what is asked of its properties over and over.
+final class PolicyEntityDescription {
+  struct Property {
+    let kind: String
+    let isRelationship: Bool
+  }
+
+  let side: PolicyObjectID.Side
+  let name: String
+  let root: String
+  let isAbstract: Bool
+  let properties: [String: Property]
+
+  init(_ entity: PolicyEntity, _ side: PolicyObjectID.Side) {
+    self.side = side
+    name = entity.name
+    root = entity.root
+    isAbstract = entity.isAbstract
+    properties = entity.properties.mapValues { Property(kind: $0.kind, isRelationship: $0.isRelationship) }
+  }
+}
+
+/// A row of a batch, as an object's values.
+struct PolicyObjectRow {
+  /// Where the columns of the batch's shapes are, by name.
+  final class Columns {
+    let entity: PolicyEntityDescription
+    let numbers: [String: Int]
+
+    init(_ entity: PolicyEntityDescription, _ columns: [String]) {
+      self.entity = entity
+      numbers = Dictionary(columns.enumerated().map { ($0.element, $0.offset) }) { first, _ in first }
+    }
+  }
+
+  let batch: PolicyBatch
+  let columns: Columns
+  let index: Int
+  let isStandard: Bool
+
+  /// The value of a column; nil where the row has none of that name.
+  func value(_ name: String) throws -> PolicyValue? {
+    guard let column = columns.numbers[name] else { return nil }
+    return isStandard ? try batch.standardValue(index, column) : try batch.sourceValue(index, column)
+  }
 }
 
 extension PolicyProperty {

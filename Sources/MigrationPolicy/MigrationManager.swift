@@ -9,33 +9,42 @@ public final class MigrationManager {
   /// For the policy's own use while the mapping is at work; `table(_:)` is shared by all policies of the hop.
   public var userInfo: [String: Any] = [:]
 
-  private let entities: [PolicyObjectID.Side: [String: PolicyEntity]]
+  private let sourceEntities: [String: PolicyEntityDescription]
+  private let destinationEntities: [String: PolicyEntityDescription]
   private var ask: ((PolicyWireRequest) throws -> PolicyAnswer)?
   /// Counts calls: what is known of destination objects is true within one.
   private(set) var generation = 0
-  /// Objects in the policy's hands during this call.
-  private var objects: [PolicyObjectID: ManagedObject] = [:]
+  /// Objects in the policy's hands during this call, as far as one was looked for by its id; those handed out since.
+  private var objects: [PolicyObjectPlace: ManagedObject] = [:]
+  private var fresh: [ManagedObject] = []
   private var keys = PolicyKeys(next: [:])
   private var changes: [PolicyWireOperation] = []
-  private var batch = 0
+  private var part = 0
 
-  /// Sources of this call by their place in it, with the objects of default creation.
-  private var standards: [PolicyObjectID: (index: Int, object: PolicyObject)] = [:]
-  /// Associations that this call has made.
-  private var associations: [PolicyObjectID: [PolicyObjectID]] = [:]
+  /// The instances of this call, and what their rows have.
+  private var batch: PolicyBatch?
+  private var columns: [PolicyObjectRow.Columns] = []
+  /// The source whose turn it is, its place in the call, and whether default creation was asked for.
+  private var turn: (source: ManagedObject, index: Int, isTaken: Bool)?
+  /// Associations that this call has made, as far as somebody asked for them; those made since, and sources that have had
+  /// their turn.
+  private var associations: [PolicyObjectPlace: [ManagedObject]] = [:]
+  private var unsorted: [(source: ManagedObject, destination: ManagedObject?)] = []
   /// Was a source associated outside its own turn? Then the engine is asked.
   private var hasForeignAssociations = false
   private var tables: [String: PolicyTable] = [:]
 
   init(_ introduction: PolicyIntroduction) {
     mapping = EntityMapping(introduction: introduction)
-    entities = [
-      .source: Self.byName(introduction.sourceEntities), .destination: Self.byName(introduction.destinationEntities),
-    ]
+    sourceEntities = Self.byName(introduction.sourceEntities, .source)
+    destinationEntities = Self.byName(introduction.destinationEntities, .destination)
   }
 
-  private static func byName(_ entities: [PolicyEntity]) -> [String: PolicyEntity] {
-    Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  private static func byName(
+    _ entities: [PolicyEntity], _ side: PolicyObjectID.Side
+  ) -> [String: PolicyEntityDescription] {
+    Dictionary(
+      entities.map { ($0.name, PolicyEntityDescription($0, side)) }, uniquingKeysWith: { first, _ in first })
   }
 
   // MARK: Objects
@@ -47,66 +56,80 @@ public final class MigrationManager {
     guard let key = keys.next[entity.root], key < .max else { throw PolicyError("there is no next key for \(name)") }
     keys.next[entity.root] = key + 1
     let id = PolicyObjectID(side: .destination, entity: name, key: key)
-    return insert(PolicyObject(id: id, values: [:]), entity, as: .plain(.insert(PolicyObject(id: id, values: [:]))))
+    return insert(
+      ManagedObject(entity, key, manager: self), as: .plain(.insert(PolicyObject(id: id, values: [:]))))
   }
 
   /// Default creation: inserts the object that the mapping's attribute expressions make of a source, and associates it.
   @discardableResult
   public func insertStandardInstance(for source: ManagedObject) throws -> ManagedObject {
-    guard let standard = standards.removeValue(forKey: source.objectID) else {
+    guard let turn, !turn.isTaken, turn.source == source, let batch else {
       throw PolicyError("default creation is for a source that was just offered, and only once")
     }
-    let entity = try entity(standard.object.id.entity, .destination)
-    associations[source.objectID, default: []].append(standard.object.id)
-    return insert(standard.object, entity, as: .standard(standard.index, replacing: [:]))
+    self.turn?.isTaken = true
+    let instance = batch.instances[turn.index]
+    let columns = columns[instance.standardShape]
+    let row = PolicyObjectRow(batch: batch, columns: columns, index: turn.index, isStandard: true)
+    let made = insert(
+      ManagedObject(columns.entity, instance.standard, row: row, manager: self),
+      as: .standard(turn.index, replacing: PolicyFields()))
+    unsorted.append((source, made))
+    return made
   }
 
-  private func insert(_ object: PolicyObject, _ entity: PolicyEntity, as operation: PolicyWireOperation)
-    -> ManagedObject
-  {
-    let made = ManagedObject(object.id, entity: entity, values: object.values, manager: self)
-    made.pending = (batch, changes.count)
-    objects[object.id] = made
+  private func insert(_ made: ManagedObject, as operation: PolicyWireOperation) -> ManagedObject {
+    made.pending = (part, changes.count)
+    fresh.append(made)
     changes.append(operation)
     return made
   }
 
   /// Deletes an object of the destination; what points to it becomes nil.
   public func delete(_ object: ManagedObject) throws {
-    guard object.objectID.side == .destination else { throw PolicyError("the source store is never changed") }
+    guard object.entity.side == .destination else { throw PolicyError("the source store is never changed") }
     object.pending = nil
-    objects[object.objectID] = nil
+    register()
+    objects[object.place] = nil
     add(.delete(object.objectID))
   }
 
   /// An object by its id; no question is asked.
   public func object(with id: PolicyObjectID) throws -> ManagedObject {
-    if let known = objects[id] { return known }
-    return adopt(PolicyObject(id: id, values: [:]), try entity(id.entity, id.side))
+    try adopt(PolicyObject(id: id, values: [:]))
+  }
+
+  /// Files what was handed out since the last look.
+  private func register() {
+    guard !fresh.isEmpty else { return }
+    for object in fresh { objects[object.place] = object }
+    fresh.removeAll(keepingCapacity: true)
   }
 
   /// The one object of this id in this call: a kept one, without what it knew of a store that has changed since, or the one
   /// that was handed out meanwhile.
   func current(_ kept: ManagedObject) -> ManagedObject {
-    if let other = objects[kept.objectID] { return other }
-    if kept.objectID.side == .destination { kept.values = [:] }
+    register()
+    if let other = objects[kept.place] { return other }
+    if kept.entity.side == .destination {
+      kept.known = PolicyFields()
+      kept.row = nil
+    }
     kept.generation = generation
-    objects[kept.objectID] = kept
+    objects[kept.place] = kept
     return kept
   }
 
-  private func adopt(_ object: PolicyObject, _ entity: PolicyEntity) -> ManagedObject {
-    if let known = objects[object.id] {
-      known.values.merge(object.values) { $1 }
+  private func adopt(_ object: PolicyObject) throws -> ManagedObject {
+    let entity = try entity(object.id.entity, object.id.side)
+    register()
+    let place = PolicyObjectPlace(entity: ObjectIdentifier(entity), key: object.id.key)
+    if let known = objects[place] {
+      for (name, value) in object.values { known.known[name] = value }
       return known
     }
-    let new = ManagedObject(object.id, entity: entity, values: object.values, manager: self)
-    objects[object.id] = new
+    let new = ManagedObject(entity, object.id.key, known: PolicyFields(object.values), manager: self)
+    objects[place] = new
     return new
-  }
-
-  private func adopt(_ object: PolicyObject) throws -> ManagedObject {
-    adopt(object, try entity(object.id.entity, object.id.side))
   }
 
   /// Objects of an entity and of the entities below it, by primary key; every `%@` of the predicate stands for an argument.
@@ -128,12 +151,22 @@ public final class MigrationManager {
     guard mapping.name == self.mapping.name else {
       throw PolicyError("a policy associates for its own mapping, \(self.mapping.name)")
     }
-    guard source.objectID.side == .source, destination.objectID.side == .destination else {
+    guard source.entity.side == .source, destination.entity.side == .destination else {
       throw PolicyError("an association leads from a source object to a destination object")
     }
-    if standards[source.objectID] == nil, associations[source.objectID] == nil { hasForeignAssociations = true }
-    associations[source.objectID, default: []].append(destination.objectID)
+    if turn?.source != source {
+      sortAssociations()
+      if associations[source.place] == nil { hasForeignAssociations = true }
+    }
+    unsorted.append((source, destination))
     add(.associate(source: source.objectID, destination: destination.objectID))
+  }
+
+  private func sortAssociations() {
+    for (source, destination) in unsorted {
+      associations[source.place, default: []] += destination.map { [$0] } ?? []
+    }
+    unsorted.removeAll(keepingCapacity: true)
   }
 
   /// destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources; of all without a
@@ -143,12 +176,14 @@ public final class MigrationManager {
   ) throws -> [ManagedObject] {
     // What the mapping at work has just made of the sources of this call is known here, unless sources were associated out
     // of turn.
-    if name == mapping.name, !hasForeignAssociations, let sources,
-      sources.allSatisfy({ associations[$0.objectID] != nil })
-    {
-      var seen: Set<PolicyObjectID> = []
-      return try sources.flatMap { associations[$0.objectID] ?? [] }.filter { seen.insert($0).inserted }.map(
-        object(with:))
+    if name == mapping.name, !hasForeignAssociations, let sources {
+      sortAssociations()
+      if sources.allSatisfy({ associations[$0.place] != nil }) {
+        var seen: Set<PolicyObjectPlace> = []
+        return try sources.flatMap { associations[$0.place] ?? [] }.filter { seen.insert($0.place).inserted }.map {
+          try object(with: $0.objectID)
+        }
+      }
     }
     return try found(.destinationInstances(mapping: name, sources: sources?.map(\.objectID)))
   }
@@ -178,14 +213,13 @@ public final class MigrationManager {
   func add(_ operation: PolicyOperation) { changes.append(.plain(operation)) }
 
   func set(_ object: ManagedObject, _ key: String, _ value: PolicyValue, isRelationship: Bool) {
-    let single = PolicyObject(id: object.objectID, values: [key: value])
-    guard !isRelationship else { return add(.set(single)) }
-    object.values[key] = value
+    guard !isRelationship else { return add(.set(PolicyObject(id: object.objectID, values: [key: value]))) }
+    object.known[key] = value
     // An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last setting.
-    if let pending = object.pending, pending.batch == batch, pending.index < changes.count {
+    if let pending = object.pending, pending.part == part, pending.index < changes.count {
       switch changes[pending.index] {
       case .standard(let number, var values):
-        changes[pending.index] = .plain(.delete(object.objectID))  // lets go of `values`, so that they are not copied
+        changes[pending.index] = .standard(number, replacing: PolicyFields())  // lets go of `values`: no copy is made
         values[key] = value
         changes[pending.index] = .standard(number, replacing: values)
         return
@@ -202,8 +236,8 @@ public final class MigrationManager {
       default: break
       }
     }
-    object.pending = (batch, changes.count)
-    add(.set(single))
+    object.pending = (part, changes.count)
+    add(.set(PolicyObject(id: object.objectID, values: [key: value])))
   }
 
   private func flush() throws {
@@ -215,7 +249,7 @@ public final class MigrationManager {
   private func takeChanges() -> [PolicyWireOperation] {
     defer {
       changes.removeAll(keepingCapacity: true)
-      batch += 1
+      part += 1
     }
     return changes
   }
@@ -225,9 +259,9 @@ public final class MigrationManager {
   func load(_ object: ManagedObject, _ key: String, isToMany: Bool) throws -> PolicyValue {
     let request = PolicyRequest.values([object.objectID], properties: isToMany ? [key] : [])
     let found = try found(request)
-    guard found.first?.objectID == object.objectID, let value = object.values[key] else {
+    guard found.first == object, let value = object.known[key] else {
       throw PolicyError(
-        "\(object.entityName) \(object.objectID.key) is not in the \(object.objectID.side.rawValue) store")
+        "\(object.entityName) \(object.key) is not in the \(object.entity.side.rawValue) store")
     }
     return value
   }
@@ -253,8 +287,8 @@ public final class MigrationManager {
     return answer
   }
 
-  private func entity(_ name: String, _ side: PolicyObjectID.Side) throws -> PolicyEntity {
-    guard let entity = entities[side]?[name] else {
+  private func entity(_ name: String, _ side: PolicyObjectID.Side) throws -> PolicyEntityDescription {
+    guard let entity = side == .source ? sourceEntities[name] : destinationEntities[name] else {
       throw PolicyError("the \(side.rawValue) model has no entity \(name)")
     }
     return entity
@@ -271,28 +305,51 @@ public final class MigrationManager {
     generation += 1
     defer {
       self.ask = nil
-      objects.removeAll(keepingCapacity: true)
-      standards.removeAll(keepingCapacity: true)
-      associations.removeAll(keepingCapacity: true)
+      fresh.removeAll(keepingCapacity: true)
+      unsorted.removeAll(keepingCapacity: true)
+      if !objects.isEmpty { objects.removeAll(keepingCapacity: true) }
+      if !associations.isEmpty { associations.removeAll(keepingCapacity: true) }
       changes.removeAll(keepingCapacity: true)
+      batch = nil
+      columns = []
+      turn = nil
       for table in tables.values { table.forget() }
-      batch += 1
+      part += 1
     }
     try hook()
     for table in tables.values.sorted(by: { $0.name < $1.name }) { try table.flush() }
     return takeChanges()
   }
 
+  /// The instances whose sources are offered next.
+  func begin(_ batch: PolicyBatch) throws {
+    self.batch = batch
+    columns = try batch.shapes.map { PolicyObjectRow.Columns(try entity($0.entity, $0.side), $0.columns) }
+  }
+
   /// The source of an instance, which default creation can be asked for from now on.
-  func offer(_ instance: PolicySourceInstance, index: Int) throws -> ManagedObject {
-    standards[instance.source.id] = (index, instance.standard)
-    return try adopt(instance.source)
+  func offer(_ index: Int) throws -> ManagedObject {
+    guard let batch, batch.instances.indices.contains(index) else { throw PolicyError("there is no such instance") }
+    let instance = batch.instances[index]
+    let columns = columns[instance.sourceShape]
+    let row = PolicyObjectRow(batch: batch, columns: columns, index: index, isStandard: false)
+    var source: ManagedObject?
+    if !objects.isEmpty {
+      // Somebody looks for objects by their ids, and may have found this one.
+      register()
+      source = objects[PolicyObjectPlace(entity: ObjectIdentifier(columns.entity), key: instance.source)]
+      source?.row = row
+    }
+    let offered = source ?? ManagedObject(columns.entity, instance.source, row: row, manager: self)
+    if source == nil { fresh.append(offered) }
+    turn = (offered, index, false)
+    return offered
   }
 
   /// Nothing more will come of a source's own turn.
   func endTurn(of source: ManagedObject) {
-    standards[source.objectID] = nil
-    if associations[source.objectID] == nil { associations[source.objectID] = [] }
+    turn = nil
+    unsorted.append((source, nil))
   }
 }
 

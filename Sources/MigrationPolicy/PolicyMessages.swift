@@ -22,7 +22,7 @@ public struct PolicyObjectID: Sendable, Hashable {
 }
 
 /// A value of a property.
-public indirect enum PolicyValue: Sendable, Hashable {
+public enum PolicyValue: Sendable, Hashable {
   case null
   case boolean(Bool)
   case integer(Int64)
@@ -38,7 +38,8 @@ public indirect enum PolicyValue: Sendable, Hashable {
   case uri(String)
   /// The archived bytes of a Transformable.
   case transformable([UInt8])
-  case object(PolicyObjectID)
+  /// Boxed, so that all other values stay small.
+  indirect case object(PolicyObjectID)
   case objects([PolicyObjectID])
   case list([PolicyValue])
 }
@@ -225,12 +226,25 @@ public struct PolicyIntroduction: Sendable, Hashable {
   }
 }
 
+/// What a policy says of a batch: the changes that were not applied yet, in their short form.
+package enum PolicyBatchReply: Sendable, Hashable {
+  case done([PolicyWireOperation])
+  case failed(String)
+}
+
 /// A policy at the other end of a pipe, or one in the same process. Confined to the thread of its job.
 package protocol PolicyConversation: AnyObject {
   /// Runs one hook; questions that come meanwhile go to `answering`.
   func call(
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply
+  /// Runs createDestinationInstances for a batch, and `meanwhile` once in the caller's process before anything is answered.
+  func create(
+    _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
+    answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyBatchReply
+  /// Readies the message of the batch that comes next, as far as it can be without knowing what comes before it.
+  func prepare(_ batch: PolicyBatch) throws
   /// Ends the conversation, and the program behind it; called once, also after an error.
   func close()
 }
@@ -247,4 +261,21 @@ package protocol PolicyProvider: Sendable {
 
 extension PolicyProvider {
   package func check(_ policy: String) throws {}
+}
+
+extension PolicyConversation {
+  package func prepare(_ batch: PolicyBatch) throws {}
+
+  /// For a policy in the same process: nothing can be done meanwhile.
+  package func create(
+    _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
+    answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyBatchReply {
+    try meanwhile()
+    switch try call(.createDestinationInstances(try batch.values()), keys: keys, answering: answering) {
+    case .done(let operations): return .done(operations.map { .plain($0) })
+    case .results: throw PolicyError("it answered a hook with results")
+    case .failed(let reason): return .failed(reason)
+    }
+  }
 }

@@ -28,6 +28,8 @@ public enum PolicyProgram {
 final class PolicySession {
   private let policies: [String: EntityMigrationPolicy.Type]
   private let pipe: PolicyPipe
+  /// Does hopd read packed messages?
+  private var isPacked = false
 
   init(_ policies: [String: EntityMigrationPolicy.Type], _ pipe: PolicyPipe) {
     self.policies = policies
@@ -36,7 +38,7 @@ final class PolicySession {
 
   func serve() throws {
     guard let first = try pipe.read() else { return }
-    guard case .introduction(_, let introduction) = try PolicyWire.decodeEngine(first) else {
+    guard case .introduction(_, let packed, let introduction) = try PolicyWire.decodeEngine(first) else {
       throw PolicyWireError("the first message is no introduction")
     }
     let runner: PolicyRunner
@@ -45,12 +47,13 @@ final class PolicySession {
     } catch {
       return try send(PolicyWire.encode(.reply(.failed("\(error)"))))
     }
-    try send(PolicyWire.encode(.hello(version: PolicyWire.version)))
+    isPacked = packed >= PolicyWire.packedVersion
+    try send(
+      PolicyWire.encode(.hello(version: PolicyWire.version, packed: isPacked ? PolicyWire.packedVersion : 0)))
     while let frame = try pipe.read() {
-      guard case .call(let call, let keys) = try PolicyWire.decodeEngine(frame) else {
-        throw PolicyWireError("a call expected")
-      }
-      switch runner.run(call, keys: keys, asking: { [unowned self] in try self.ask($0) }) {
+      let outcome = try run(frame, with: runner)
+      switch outcome {
+      case .done(let operations) where isPacked: try send(PolicyWire.encodePacked(operations, isEnd: true))
       case .done(let operations): try send(PolicyWire.encode(done: operations))
       case .results(let results): try send(PolicyWire.encode(.reply(.results(results))))
       case .failed(let reason): try send(PolicyWire.encode(.reply(.failed(reason))))
@@ -58,8 +61,20 @@ final class PolicySession {
     }
   }
 
+  private func run(_ frame: [UInt8], with runner: PolicyRunner) throws -> PolicyRunner.Outcome {
+    let ask = { [unowned self] (request: PolicyWireRequest) in try self.ask(request) }
+    if PolicyWire.isPacked(frame), case .create(let batch, let keys) = try PolicyWire.decodePackedCall(frame) {
+      return runner.run(batch, keys: keys, asking: ask)
+    }
+    guard case .call(let call, let keys) = try PolicyWire.decodeEngine(frame) else {
+      throw PolicyWireError("a call expected")
+    }
+    return runner.run(call, keys: keys, asking: ask)
+  }
+
   private func ask(_ request: PolicyWireRequest) throws -> PolicyAnswer {
     switch request {
+    case .apply(let operations) where isPacked: try send(PolicyWire.encodePacked(operations, isEnd: false))
     case .apply(let operations): try send(PolicyWire.encode(apply: operations))
     case .plain(let request): try send(PolicyWire.encode(.request(request)))
     }

@@ -51,16 +51,7 @@ package final class PolicyRunner {
     case .begin: try policy.begin(mapping, with: manager)
     case .method(let selector, let arguments):
       for list in arguments { results.append(try policy.method(selector, arguments: list, manager: manager)) }
-    case .createDestinationInstances(let instances):
-      for (index, instance) in instances.enumerated() {
-        let source = try manager.offer(instance, index: index)
-        do {
-          try policy.createDestinationInstances(forSource: source, in: mapping, manager: manager)
-        } catch {
-          throw PolicyError("\(source.entityName) \(source.objectID.key): \(error)")
-        }
-        manager.endTurn(of: source)
-      }
+    case .createDestinationInstances(let instances): try create(PolicyBatch(instances))
     case .endInstanceCreation: try policy.endInstanceCreation(forMapping: mapping, manager: manager)
     case .createRelationships(let ids):
       for id in ids {
@@ -78,6 +69,32 @@ package final class PolicyRunner {
   }
 }
 
+extension PolicyRunner {
+  /// Offers every source of a batch.
+  package func run(
+    _ batch: PolicyBatch, keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer
+  ) -> Outcome {
+    do {
+      return .done(try manager.during(keys, asking: ask) { try create(batch) })
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  private func create(_ batch: PolicyBatch) throws {
+    try manager.begin(batch)
+    for index in 0..<batch.count {
+      let source = try manager.offer(index)
+      do {
+        try policy.createDestinationInstances(forSource: source, in: manager.mapping, manager: manager)
+      } catch {
+        throw PolicyError("\(source.entityName) \(source.key): \(error)")
+      }
+      manager.endTurn(of: source)
+    }
+  }
+}
+
 /// `Module.Class` and `Class`.
 package enum PolicyClassName {
   /// The name behind the last point.
@@ -91,16 +108,27 @@ extension PolicyOperation {
   package static func spelledOut(_ operations: [PolicyWireOperation], during call: PolicyCall) -> [PolicyOperation] {
     var instances: [PolicySourceInstance] = []
     if case .createDestinationInstances(let sent) = call { instances = sent }
-    return operations.flatMap { operation -> [PolicyOperation] in
+    return spelledOut(operations) { instances.indices.contains($0) ? instances[$0] : nil }
+  }
+
+  /// The same with the instances as they are wanted; operations on those that there are not are left out.
+  package static func spelledOut(
+    _ operations: [PolicyWireOperation], of instance: (Int) throws -> PolicySourceInstance?
+  ) rethrows -> [PolicyOperation] {
+    var plain: [PolicyOperation] = []
+    plain.reserveCapacity(operations.count)
+    for operation in operations {
       switch operation {
-      case .plain(let plain): return [plain]
+      case .plain(let operation): plain.append(operation)
       case .standard(let number, let values):
-        guard instances.indices.contains(number) else { return [] }
-        var object = instances[number].standard
-        object.values.merge(values) { $1 }
-        return [.insert(object), .associate(source: instances[number].source.id, destination: object.id)]
+        guard let instance = try instance(number) else { continue }
+        var object = instance.standard
+        for entry in values.entries { object.values[entry.name] = entry.value }
+        plain.append(.insert(object))
+        plain.append(.associate(source: instance.source.id, destination: object.id))
       }
     }
+    return plain
   }
 }
 

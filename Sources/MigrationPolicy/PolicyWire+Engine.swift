@@ -3,7 +3,7 @@
 /// What an engine may say.
 package enum PolicyEngineMessage: Sendable, Hashable {
   /// First: the version of the protocol, and where the policy stands.
-  case introduction(version: Int64, PolicyIntroduction)
+  case introduction(version: Int64, packed: Int64 = 0, PolicyIntroduction)
   case call(PolicyCall, keys: PolicyKeys)
   case answer(PolicyAnswer)
 }
@@ -13,15 +13,35 @@ extension PolicyWire {
   package static func encode(_ message: PolicyEngineMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
-    case .introduction(let version, let introduction): writer.introduction(version, introduction)
+    case .introduction(let version, let packed, let introduction): writer.introduction(version, packed, introduction)
     case .call(let call, let keys): writer.call(call, keys)
     case .answer(let answer): writer.answer(answer)
     }
     return writer.framed()
   }
 
+  /// The message of a batch for a program that reads JSON only, without its keys and its end.
+  package static func encodeJSON(_ batch: PolicyBatch) throws -> [UInt8] {
+    var writer = JSONWriter()
+    try writer.call(batch)
+    return writer.bytes
+  }
+
+  /// The frame of such a message.
+  package static func finishJSON(_ call: [UInt8], keys: PolicyKeys) -> [UInt8]? {
+    var writer = JSONWriter(call)
+    writer.keys(keys)
+    return writer.framed()
+  }
+
   /// A message of the engine, from the JSON of its frame.
   package static func decodeEngine(_ json: [UInt8]) throws -> PolicyEngineMessage {
+    if isPacked(json) {
+      switch try decodePackedCall(json) {
+      case .create(let batch, let keys): return .call(.createDestinationInstances(try batch.values()), keys: keys)
+      case .relationships(let ids, let keys): return .call(.createRelationships(ids), keys: keys)
+      }
+    }
     var reader = JSONReader(json)
     let fields = try reader.fields()
     try reader.end()
@@ -31,7 +51,9 @@ extension PolicyWire {
       guard number == PolicyWire.version else {
         throw PolicyWireError("the engine speaks version \(number) of the protocol, this library \(PolicyWire.version)")
       }
-      return .introduction(version: number, try JSONFields(reader, fields).field("introduction").introduction())
+      return .introduction(
+        version: number, packed: try JSONFields(reader, fields).packed(),
+        try JSONFields(reader, fields).field("introduction").introduction())
     }
     if fields["call"] != nil { return try JSONFields(reader, fields).call() }
     if fields["answer"] != nil { return .answer(try JSONFields(reader, fields).answer()) }
@@ -60,6 +82,12 @@ struct JSONFields {
   func at(_ name: String) throws -> JSONReader {
     guard let offset = offsets[name] else { throw PolicyWireError("the field \(name) is missing") }
     return reader.moved(to: offset)
+  }
+
+  /// The packed form that the other end reads; 0 where it reads none.
+  func packed() throws -> Int64 {
+    var cursor = try optional("packed")
+    return max(0, try cursor?.integer() ?? 0)
   }
 
   /// A cursor at the field's value; nil where there is none, or null.
@@ -113,9 +141,19 @@ extension JSONWriter {
       raw("createRelationships\",")
       objects(ids.lazy.map { PolicyObject(id: $0, values: [:]) })
     }
+    self.keys(keys)
+  }
+
+  fileprivate mutating func keys(_ keys: PolicyKeys) {
     raw(",\"keys\":")
     fields(keys.next.mapValues { .integer($0) })
     byte("}")
+  }
+
+  /// The call for a batch, but for the keys.
+  fileprivate mutating func call(_ batch: PolicyBatch) throws {
+    raw("{\"call\":\"createDestinationInstances\",")
+    try rows(batch)
   }
 
   fileprivate mutating func answer(_ answer: PolicyAnswer) {
@@ -138,9 +176,13 @@ extension JSONWriter {
     byte("}")
   }
 
-  fileprivate mutating func introduction(_ version: Int64, _ introduction: PolicyIntroduction) {
+  fileprivate mutating func introduction(_ version: Int64, _ packed: Int64, _ introduction: PolicyIntroduction) {
     raw("{\"hello\":")
     integer(version)
+    if packed > 0 {
+      raw(",\"packed\":")
+      integer(packed)
+    }
     raw(",\"introduction\":{\"policy\":")
     string(introduction.policy)
     raw(",\"mapping\":")

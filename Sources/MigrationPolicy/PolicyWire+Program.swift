@@ -6,7 +6,7 @@
 /// What a program may say.
 package enum PolicyProgramMessage: Sendable, Hashable {
   /// First: the version of the protocol.
-  case hello(version: Int64)
+  case hello(version: Int64, packed: Int64 = 0)
   case request(PolicyRequest)
   case reply(PolicyReply)
 }
@@ -14,7 +14,7 @@ package enum PolicyProgramMessage: Sendable, Hashable {
 /// A change as it goes over the wire.
 package enum PolicyWireOperation: Sendable, Hashable {
   /// Insert the standard object of the call's instance with this number, some values replaced, and associate it.
-  case standard(Int, replacing: [String: PolicyValue])
+  case standard(Int, replacing: PolicyFields)
   case plain(PolicyOperation)
 }
 
@@ -23,9 +23,13 @@ extension PolicyWire {
   package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
     var writer = JSONWriter()
     switch message {
-    case .hello(let version):
+    case .hello(let version, let packed):
       writer.raw("{\"hello\":")
       writer.integer(version)
+      if packed > 0 {
+        writer.raw(",\"packed\":")
+        writer.integer(packed)
+      }
       writer.byte("}")
     case .request(.apply(let operations)): return encode(apply: operations.map { .plain($0) })
     case .request(let request): writer.request(request)
@@ -60,16 +64,48 @@ extension PolicyWire {
 
   /// A message of a program, from the JSON of its frame, during `call`.
   package static func decodeProgram(_ json: [UInt8], during call: PolicyCall?) throws -> PolicyProgramMessage {
+    var instances: [PolicySourceInstance] = []
+    if case .createDestinationInstances(let sent)? = call { instances = sent }
+    func spelledOut(_ operations: [PolicyWireOperation]) -> [PolicyOperation] {
+      PolicyOperation.spelledOut(operations) { instances[$0] }
+    }
+    switch try decode(json, instances: instances.count) {
+    case .message(let message): return message
+    case .apply(let operations): return .request(.apply(spelledOut(operations)))
+    case .done(let operations): return .reply(.done(spelledOut(operations)))
+    }
+  }
+
+  /// A program's message with changes in their short form.
+  package enum ProgramMessage: Sendable, Hashable {
+    case apply([PolicyWireOperation])
+    case done([PolicyWireOperation])
+    /// Any other.
+    case message(PolicyProgramMessage)
+  }
+
+  /// A message of a program, packed or from the JSON of its frame, during a call with so many instances.
+  package static func decode(_ json: [UInt8], instances: Int) throws -> ProgramMessage {
+    if isPacked(json) {
+      let (operations, isEnd) = try decodePackedOperations(json, instances: instances)
+      return isEnd ? .done(operations) : .apply(operations)
+    }
     var reader = JSONReader(json)
     let offsets = try reader.fields()
     try reader.end()
     let fields = JSONFields(reader, offsets)
     if offsets["hello"] != nil {
       var version = try fields.at("hello")
-      return .hello(version: try version.integer())
+      return .message(.hello(version: try version.integer(), packed: try fields.packed()))
     }
-    if offsets["request"] != nil { return .request(try fields.request(call)) }
-    if offsets["reply"] != nil { return .reply(try fields.reply(call)) }
+    if offsets["request"] != nil {
+      if try fields.string("request") == "apply" { return .apply(try fields.operations(instances)) }
+      return .message(.request(try fields.request()))
+    }
+    if offsets["reply"] != nil {
+      if try fields.string("reply") == "done" { return .done(try fields.operations(instances)) }
+      return .message(.reply(try fields.reply()))
+    }
     throw PolicyWireError("a message without hello, request or reply")
   }
 }
@@ -89,7 +125,7 @@ extension JSONWriter {
         integer(Int64(number))
         if !values.isEmpty {
           byte(",")
-          fields(values)
+          fields(values.dictionary)
         }
       case .plain(let operation): self.operation(operation)
       }
@@ -193,9 +229,8 @@ extension JSONWriter {
 // MARK: Reading
 
 extension JSONFields {
-  fileprivate func reply(_ call: PolicyCall?) throws -> PolicyReply {
+  fileprivate func reply() throws -> PolicyReply {
     switch try string("reply") {
-    case "done": return .done(try operations(call))
     case "results":
       var results: [PolicyValue] = []
       var cursor = try at("results")
@@ -206,9 +241,8 @@ extension JSONFields {
     }
   }
 
-  fileprivate func request(_ call: PolicyCall?) throws -> PolicyRequest {
+  fileprivate func request() throws -> PolicyRequest {
     switch try string("request") {
-    case "apply": return .apply(try operations(call))
     case "fetch":
       var side = try at("side")
       var limit = try optional("limit")
@@ -239,11 +273,9 @@ extension JSONFields {
     }
   }
 
-  private func operations(_ call: PolicyCall?) throws -> [PolicyOperation] {
-    var instances: [PolicySourceInstance] = []
-    if case .createDestinationInstances(let sent)? = call { instances = sent }
+  fileprivate func operations(_ instances: Int) throws -> [PolicyWireOperation] {
     guard var cursor = try optional("operations") else { return [] }
-    var operations: [PolicyOperation] = []
+    var operations: [PolicyWireOperation] = []
     try cursor.array { reader in
       var operation = PolicyOperationReader(instances)
       try reader.array { reader in try operation.read(&reader) }
@@ -255,7 +287,7 @@ extension JSONFields {
 
 /// An operation while it is read, element by element.
 private struct PolicyOperationReader {
-  let instances: [PolicySourceInstance]
+  let instances: Int
   private var name = ""
   private var position = 0
   private var ids: [PolicyObjectID] = []
@@ -264,7 +296,7 @@ private struct PolicyOperationReader {
   private var number = 0
   private var values: [String: PolicyValue] = [:]
 
-  init(_ instances: [PolicySourceInstance]) { self.instances = instances }
+  init(_ instances: Int) { self.instances = instances }
 
   mutating func read(_ reader: inout JSONReader) throws {
     defer { position += 1 }
@@ -275,7 +307,7 @@ private struct PolicyOperationReader {
     switch (name, position) {
     case ("standard", 1):
       let wanted = try reader.integer()
-      guard wanted >= 0, wanted < instances.count else {
+      guard wanted >= 0, wanted < instances else {
         throw reader.fault("the call has no instance with the number \(wanted)")
       }
       number = Int(wanted)
@@ -288,20 +320,15 @@ private struct PolicyOperationReader {
     }
   }
 
-  func finish(_ reader: JSONReader, _ operations: inout [PolicyOperation]) throws {
+  func finish(_ reader: JSONReader, _ operations: inout [PolicyWireOperation]) throws {
     switch (name, position) {
-    case ("insert", 3): operations.append(.insert(PolicyObject(id: ids[0], values: values)))
-    case ("set", 3): operations.append(.set(PolicyObject(id: ids[0], values: values)))
-    case ("standard", 2...3):
-      let instance = instances[number]
-      var object = instance.standard
-      object.values.merge(values) { $1 }
-      operations.append(.insert(object))
-      operations.append(.associate(source: instance.source.id, destination: object.id))
-    case ("add", 4): operations.append(.add(ids[0], relationship: relationship, members))
-    case ("remove", 4): operations.append(.remove(ids[0], relationship: relationship, members))
-    case ("delete", 2): operations.append(.delete(ids[0]))
-    case ("associate", 3): operations.append(.associate(source: ids[0], destination: ids[1]))
+    case ("insert", 3): operations.append(.plain(.insert(PolicyObject(id: ids[0], values: values))))
+    case ("set", 3): operations.append(.plain(.set(PolicyObject(id: ids[0], values: values))))
+    case ("standard", 2...3): operations.append(.standard(number, replacing: PolicyFields(values)))
+    case ("add", 4): operations.append(.plain(.add(ids[0], relationship: relationship, members)))
+    case ("remove", 4): operations.append(.plain(.remove(ids[0], relationship: relationship, members)))
+    case ("delete", 2): operations.append(.plain(.delete(ids[0])))
+    case ("associate", 3): operations.append(.plain(.associate(source: ids[0], destination: ids[1])))
     default: throw reader.fault("an operation that the protocol does not have, or one with too few parts")
     }
   }

@@ -298,13 +298,47 @@ extension JSONWriter {
       row(object, &shapes)
     }
     raw("],")
-    self.shapes(shapes)
+    self.shapes(shapes.shapes)
   }
 
-  private mutating func shapes(_ shapes: PolicyShapes) {
+  /// The same of a batch, whose values are written where they lie.
+  mutating func rows(_ batch: PolicyBatch) throws {
+    raw("\"rows\":[")
+    var isFirst = true
+    var items: [PackedItem] = []
+    var scratch: [PackedItem] = []
+    for (index, instance) in batch.instances.enumerated() {
+      comma(&isFirst)
+      try batch.sourceItems(index, into: &items)
+      try row(instance.sourceShape, instance.source, items, batch)
+      byte(",")
+      try batch.standardItems(index, into: &items, &scratch)
+      try row(instance.standardShape, instance.standard, items, batch)
+    }
+    raw("],")
+    shapes(batch.shapes)
+  }
+
+  private mutating func row(_ shape: Int, _ key: Int64, _ items: [PackedItem], _ batch: PolicyBatch) throws {
+    byte("[")
+    integer(Int64(shape))
+    byte(",")
+    integer(key)
+    for item in items {
+      byte(",")
+      if case .string(let place) = item {
+        batch.withBytes(at: place) { string(utf8: $0) }
+      } else {
+        value(try batch.value(item))
+      }
+    }
+    byte("]")
+  }
+
+  private mutating func shapes(_ shapes: [PolicyShape]) {
     raw("\"shapes\":[")
     var isFirst = true
-    for shape in shapes.shapes {
+    for shape in shapes {
       comma(&isFirst)
       byte("[")
       side(shape.side)

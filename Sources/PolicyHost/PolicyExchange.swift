@@ -35,6 +35,9 @@ final class PolicyExchange {
   private var received: [UInt8] = []
   private var chunk = [UInt8](repeating: 0, count: 1 << 16)
   private var outputEnded = false
+  /// What is being sent, and how much of it the pipe has taken.
+  private var frame: [UInt8] = []
+  private var sent = 0
 
   init(
     _ process: PolicyProcess, limits: PolicyLimits, isStopped: @escaping () -> Bool,
@@ -48,18 +51,37 @@ final class PolicyExchange {
 
   /// Sends a frame and waits for one; `time` is what is left of the call's time, and is counted down.
   func exchange(_ frame: [UInt8], time: inout Duration) throws(ExchangeFailure) -> [UInt8] {
+    try begin(frame)
+    return try receive(time: &time)
+  }
+
+  /// Begins to send a frame: as much of it as the pipe takes at once. The program works while we do something else.
+  func begin(_ frame: [UInt8]) throws(ExchangeFailure) {
     guard received.isEmpty else { throw .outOfTurn }
+    self.frame = frame
+    sent = 0
+    var before = -1
+    while sent > before, sent < frame.count, process.input >= 0 {
+      before = sent
+      try write()
+    }
+  }
+
+  /// Sends what is left of the frame and waits for one. Time in which nobody waits for the program does not count.
+  func receive(time: inout Duration) throws(ExchangeFailure) -> [UInt8] {
     let clock = ContinuousClock()
     let deadline = clock.now.advanced(by: time)
     defer { time = max(.zero, clock.now.duration(to: deadline)) }
-    var sent = 0
     while true {
-      if sent == frame.count || process.input < 0, let json = try takeFrame() { return json }
+      if sent == frame.count || process.input < 0, let message = try takeFrame() {
+        frame = []
+        return message
+      }
       if outputEnded { throw .ended }
       let left = clock.now.duration(to: deadline)
       guard left > .zero else { throw .timeout }
       if isStopped() { throw .stopped }
-      try round(frame, &sent, waiting: min(left, Self.slice))
+      try round(waiting: min(left, Self.slice))
     }
   }
 
@@ -71,7 +93,7 @@ final class PolicyExchange {
 
   // MARK: One round
 
-  private func round(_ frame: [UInt8], _ sent: inout Int, waiting: Duration) throws(ExchangeFailure) {
+  private func round(waiting: Duration) throws(ExchangeFailure) {
     let isSending = sent < frame.count && process.input >= 0
     var polled = [
       pollfd(fd: process.output, events: Int16(POLLIN), revents: 0),
@@ -83,7 +105,7 @@ final class PolicyExchange {
     guard count >= 0 || errno == EINTR else { throw .system(errno) }
     guard count > 0 else { return }
     if polled[1].revents != 0 { _ = readDiagnostics() }
-    if polled[3].revents != 0 { try write(frame, &sent) }
+    if polled[3].revents != 0 { try write() }
     if polled[0].revents != 0 {
       try readOutput()
     } else if polled[2].revents != 0 {
@@ -92,7 +114,7 @@ final class PolicyExchange {
     }
   }
 
-  private func write(_ frame: [UInt8], _ sent: inout Int) throws(ExchangeFailure) {
+  private func write() throws(ExchangeFailure) {
     let start = sent
     let count = frame.withUnsafeBytes { bytes in
       clinux_write_no_signal(process.input, bytes.baseAddress.map { $0 + start }, bytes.count - start)
@@ -113,7 +135,10 @@ final class PolicyExchange {
     if count < 0, errno != EAGAIN, errno != EINTR { throw .system(errno) }
     guard count > 0 else { return }
     received.append(contentsOf: chunk[..<count])
-    _ = try announced()
+    if let length = try announced(), received.capacity < Self.headLength + length {
+      // What comes is known and bounded: no growing in steps.
+      received.reserveCapacity(Self.headLength + length)
+    }
   }
 
   /// Length of the frame that is coming, as far as its head is there.
@@ -131,9 +156,10 @@ final class PolicyExchange {
 
   private func takeFrame() throws(ExchangeFailure) -> [UInt8]? {
     guard let length = try announced(), received.count == Self.headLength + length else { return nil }
-    let json = Array(received[Self.headLength...])
-    received.removeAll(keepingCapacity: true)
-    return json
+    let message = Array(received[Self.headLength...])
+    // A large message leaves no large buffer behind.
+    received.removeAll(keepingCapacity: received.capacity <= 1 << 20)
+    return message
   }
 
   /// True where there is nothing more for now.

@@ -153,6 +153,11 @@ private struct PolicyPipes {
     var error: Int32 = -1
   }
 
+  /// F_SETPIPE_SZ, which glibc declares under _GNU_SOURCE only.
+  private static let setPipeSize: Int32 = 1031
+  /// What Linux allows everybody.
+  private static let pipeBytes: Int32 = 1 << 20
+
   var ours = Ends()
   var theirs = Ends()
 
@@ -161,6 +166,8 @@ private struct PolicyPipes {
       (theirs.input, ours.input) = try Self.pipe(nonblocking: 1)
       (ours.output, theirs.output) = try Self.pipe(nonblocking: 0)
       (ours.error, theirs.error) = try Self.pipe(nonblocking: 0)
+      // A whole batch fits, so nobody waits for the other to read. Where the system allows no more, a pipe stays as it is.
+      for end in [ours.input, ours.output] { _ = fcntl(end, Self.setPipeSize, Self.pipeBytes) }
     } catch {
       closeOurs()
       for end in [theirs.input, theirs.output, theirs.error] where end >= 0 { close(end) }

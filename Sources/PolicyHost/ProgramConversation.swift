@@ -11,6 +11,10 @@ final class ProgramConversation: PolicyConversation {
   private let command: [String]
   private let exchange: PolicyExchange
   private var isOver = false
+  /// Does the program read packed messages?
+  private var isPacked = false
+  /// The next batch for a program that reads JSON only, without its keys.
+  private var prepared: (batch: PolicyBatch, json: [UInt8])?
 
   init(_ introduction: PolicyIntroduction, command: [String], exchange: PolicyExchange) {
     self.introduction = introduction
@@ -22,10 +26,12 @@ final class ProgramConversation: PolicyConversation {
   func introduce() throws {
     var time = exchange.limits.timeout
     let hook = "its introduction"
-    let json = try send(.introduction(version: PolicyWire.version, introduction), during: nil, hook, &time)
+    let json = try send(
+      .introduction(version: PolicyWire.version, packed: PolicyWire.packedVersion, introduction), during: nil, hook,
+      &time)
     switch try decode(json, during: nil, hook) {
-    case .hello(PolicyWire.version): return
-    case .hello(let version):
+    case .hello(PolicyWire.version, let packed): isPacked = packed == PolicyWire.packedVersion
+    case .hello(let version, _):
       throw fail(
         .policyProtocol, "speaks version \(version) of the protocol, hopd version \(PolicyWire.version)",
         hint: "install the policy library that came with this hopd")
@@ -40,30 +46,76 @@ final class ProgramConversation: PolicyConversation {
     guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
     // Time that the engine takes for its answers is not the program's.
     var time = exchange.limits.timeout
-    var json = try send(.call(call, keys: keys), during: call, call.hook, &time)
+    var json: [UInt8]
+    if isPacked, case .createRelationships(let ids) = call {
+      json = try send(frame: PolicyWire.encodePacked(relationships: ids, keys: keys), call.hook, &time)
+    } else {
+      json = try send(.call(call, keys: keys), during: call, call.hook, &time)
+    }
     while true {
       switch try decode(json, during: call, call.hook) {
-      case .request(let request):
-        let answer: PolicyAnswer
-        do {
-          answer = try answering(request)
-        } catch {
-          close()
-          throw error
-        }
-        json = try send(.answer(answer), during: call, call.hook, &time)
+      case .request(let request): json = try answer(request, answering, during: call, call.hook, &time)
       case .reply(let reply): return try checked(reply, to: call)
       case .hello: throw fail(.policyProtocol, "said hello in the middle of \(call.hook)")
       }
     }
   }
 
+  func create(
+    _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
+    answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> PolicyBatchReply {
+    guard !isOver else { throw HopdError(.internalError, "a policy was called after its end") }
+    let hook = PolicyCall.createDestinationInstances([]).hook
+    let frame: [UInt8]?
+    if isPacked {
+      frame = PolicyWire.encodePacked(batch, keys: keys)
+    } else {
+      try prepare(batch)
+      frame = prepared.flatMap { PolicyWire.finishJSON($0.json, keys: keys) }
+      prepared = nil
+    }
+    do {
+      try exchange.begin(try bounded(frame, hook))
+    } catch let failure as ExchangeFailure {
+      throw explain(failure, hook)
+    }
+    do {
+      try meanwhile()
+    } catch {
+      // Nobody waits for what the program is doing.
+      isOver = true
+      exchange.process.finish(waiting: .zero)
+      exchange.drain()
+      throw error
+    }
+    // Time that the engine took meanwhile, or takes for its answers, is not the program's.
+    var time = exchange.limits.timeout
+    var message = try received(hook, &time)
+    while true {
+      switch try decode(message, instances: batch.count, hook) {
+      case .done(let operations): return .done(operations)
+      case .message(.reply(.failed(let reason))): throw failed(reason, hook)
+      case .apply(let operations):
+        message = try answer(
+          .apply(try PolicyOperation.spelledOut(operations) { try batch.instance($0) }), answering, during: nil, hook,
+          &time)
+      case .message(.request(let request)): message = try answer(request, answering, during: nil, hook, &time)
+      case .message(.reply): throw fail(.policyProtocol, "ended \(hook) with a reply that belongs to another call")
+      case .message(.hello): throw fail(.policyProtocol, "said hello in the middle of \(hook)")
+      }
+    }
+  }
+
+  func prepare(_ batch: PolicyBatch) throws {
+    guard !isPacked, prepared?.batch !== batch else { return }
+    prepared = (batch, try PolicyWire.encodeJSON(batch))
+  }
+
   private func checked(_ reply: PolicyReply, to call: PolicyCall) throws -> PolicyReply {
     switch (call, reply) {
     case (_, .failed(let reason)):
-      throw fail(
-        .policyProgramFailed, "failed in \(call.hook): \(reason)",
-        hint: "the store is unchanged; correct the policy or the data")
+      throw failed(reason, call.hook)
     case (.method(let selector, let arguments), .results(let results)):
       guard results.count == arguments.count else {
         throw fail(.policyProtocol, "gave \(results.count) results for \(arguments.count) calls of \(selector)")
@@ -73,6 +125,12 @@ final class ProgramConversation: PolicyConversation {
       throw fail(.policyProtocol, "ended \(call.hook) with a reply that belongs to another call")
     case (_, .done): return reply
     }
+  }
+
+  private func failed(_ reason: String, _ hook: String) -> HopdError {
+    fail(
+      .policyProgramFailed, "failed in \(hook): \(reason)",
+      hint: "the store is unchanged; correct the policy or the data")
   }
 
   func close() {
@@ -87,11 +145,11 @@ final class ProgramConversation: PolicyConversation {
   private func send(
     _ message: PolicyEngineMessage, during call: PolicyCall?, _ hook: String, _ time: inout Duration
   ) throws -> [UInt8] {
-    guard let frame = PolicyWire.encode(message), frame.count <= exchange.limits.messageBytes else {
-      throw fail(
-        .policyLimit, "would get a message beyond the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
-        hint: "raise the policy's message limit: rows with large binary values travel whole")
-    }
+    try send(frame: PolicyWire.encode(message), hook, &time)
+  }
+
+  private func send(frame: [UInt8]?, _ hook: String, _ time: inout Duration) throws -> [UInt8] {
+    let frame = try bounded(frame, hook)
     do {
       return try exchange.exchange(frame, time: &time)
     } catch {
@@ -99,14 +157,58 @@ final class ProgramConversation: PolicyConversation {
     }
   }
 
+  private func bounded(_ frame: [UInt8]?, _ hook: String) throws -> [UInt8] {
+    guard let frame, frame.count <= exchange.limits.messageBytes else {
+      throw fail(
+        .policyLimit, "would get a message beyond the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
+        hint: "raise the policy's message limit: rows with large binary values travel whole")
+    }
+    return frame
+  }
+
+  private func received(_ hook: String, _ time: inout Duration) throws -> [UInt8] {
+    do {
+      return try exchange.receive(time: &time)
+    } catch {
+      throw explain(error, hook)
+    }
+  }
+
+  /// Answers a question and waits for what the program says next.
+  private func answer(
+    _ request: PolicyRequest, _ answering: (PolicyRequest) throws -> PolicyAnswer, during call: PolicyCall?,
+    _ hook: String, _ time: inout Duration
+  ) throws -> [UInt8] {
+    let answer: PolicyAnswer
+    do {
+      answer = try answering(request)
+    } catch {
+      close()
+      throw error
+    }
+    return try send(.answer(answer), during: call, hook, &time)
+  }
+
   private func decode(_ json: [UInt8], during call: PolicyCall?, _ hook: String) throws -> PolicyProgramMessage {
     do {
       return try PolicyWire.decodeProgram(json, during: call)
     } catch {
-      throw fail(
-        .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
-        hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
+      throw unreadable(error, hook)
     }
+  }
+
+  private func decode(_ message: [UInt8], instances: Int, _ hook: String) throws -> PolicyWire.ProgramMessage {
+    do {
+      return try PolicyWire.decode(message, instances: instances)
+    } catch {
+      throw unreadable(error, hook)
+    }
+  }
+
+  private func unreadable(_ error: any Error, _ hook: String) -> HopdError {
+    fail(
+      .policyProtocol, "sent a message in \(hook) that cannot be read: \(error)",
+      hint: "docs/POLICIES.md has the messages; the libraries for Swift and Python write them for you")
   }
 
   // MARK: Failures

@@ -107,6 +107,51 @@ package final class Statement {
     }
   }
 
+  // MARK: Values where they lie
+
+  /// What the column holds, with text and bytes where SQLite has them.
+  package enum Place {
+    case null
+    case integer(Int64)
+    case real(Double)
+    /// Valid until the next step, reset, or conversion of the column.
+    case text(UnsafeRawBufferPointer)
+    case blob(UnsafeRawBufferPointer)
+  }
+
+  /// Calls `body` with the column as it is stored; nothing of it may be kept.
+  package func withPlace<T>(at index: Int32, _ body: (Place) throws -> T) rethrows -> T {
+    switch sqlite3_column_type(handle, index) {
+    case SQLITE_INTEGER: try body(.integer(integer(at: index)))
+    case SQLITE_FLOAT: try body(.real(real(at: index)))
+    case SQLITE_TEXT:
+      try body(
+        .text(UnsafeRawBufferPointer(start: sqlite3_column_text(handle, index), count: byteCount(at: index))))
+    case SQLITE_BLOB:
+      try body(
+        .blob(UnsafeRawBufferPointer(start: sqlite3_column_blob(handle, index), count: byteCount(at: index))))
+    default: try body(.null)
+    }
+  }
+
+  /// Bytes of the column; to be asked for after its pointer. None where SQLite has no pointer.
+  private func byteCount(at index: Int32) -> Int {
+    sqlite3_column_blob(handle, index) == nil ? 0 : Int(sqlite3_column_bytes(handle, index))
+  }
+
+  /// Binds text that is UTF-8, or bytes, which SQLite copies.
+  package func bind(copying bytes: UnsafeRawBufferPointer, isText: Bool, at index: Int32) throws(SQLiteError) {
+    // No bytes have no address, which would be NULL.
+    let start = bytes.baseAddress ?? UnsafeRawPointer(handle)
+    let code =
+      isText
+      ? sqlite3_bind_text64(
+        handle, index, start.assumingMemoryBound(to: CChar.self), UInt64(bytes.count), Statement.transient,
+        UInt8(SQLITE_UTF8))
+      : sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), Statement.transient)
+    guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
+  }
+
   /// SQLite copies the bytes before the bind call returns (SQLITE_TRANSIENT is a macro that Swift does not import).
   private static var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 }

@@ -198,6 +198,59 @@ final class ClosurePolicies: PolicyProvider, @unchecked Sendable {
       }
     }
 
+    /// As a program does: at work before the engine is done with the batch before, and standard objects as numbers.
+    func create(
+      _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
+      answering: (PolicyRequest) throws -> PolicyAnswer
+    ) throws -> PolicyBatchReply {
+      var isDone = false
+      func engine() throws {
+        guard !isDone else { return }
+        isDone = true
+        try meanwhile()
+      }
+      let instances = try batch.values()
+      let reply: PolicyReply
+      do {
+        reply = try call(.createDestinationInstances(instances), keys: keys) { request in
+          try engine()
+          return try answering(request)
+        }
+      } catch {
+        try engine()
+        throw error
+      }
+      try engine()
+      switch reply {
+      case .done(let operations): return .done(Self.shortened(operations, instances))
+      case .failed(let reason): return .failed(reason)
+      case .results: throw PolicyTrouble("results")
+      }
+    }
+
+    private static func shortened(
+      _ operations: [PolicyOperation], _ instances: [PolicySourceInstance]
+    ) -> [PolicyWireOperation] {
+      let numbers = Dictionary(instances.enumerated().map { ($0.element.standard.id, $0.offset) }) { first, _ in first }
+      var short: [PolicyWireOperation] = []
+      var index = 0
+      while index < operations.count {
+        if case .insert(let object) = operations[index], let number = numbers[object.id],
+          index + 1 < operations.count,
+          operations[index + 1] == .associate(source: instances[number].source.id, destination: object.id),
+          instances[number].standard.values.keys.allSatisfy({ object.values[$0] != nil })
+        {
+          let replaced = object.values.filter { instances[number].standard.values[$0.key] != $0.value }
+          short.append(.standard(number, replacing: PolicyFields(replaced)))
+          index += 2
+        } else {
+          short.append(.plain(operations[index]))
+          index += 1
+        }
+      }
+      return short
+    }
+
     func close() { owner.closed += 1 }
   }
 }

@@ -47,6 +47,9 @@ final class FakeEngine {
     }
   }
 
+  /// The answer to one question.
+  func reply(to request: PolicyRequest) throws -> PolicyAnswer { try answer(request) }
+
   private func answer(_ request: PolicyRequest) throws -> PolicyAnswer {
     requests += 1
     switch request {

@@ -1,6 +1,7 @@
 // What functions answer in place of columns must be what columns of the library at hand store, for every kind of value.
 
 import SQLite
+import SystemPackage
 import Testing
 
 @Suite struct ColumnAffinityTests {

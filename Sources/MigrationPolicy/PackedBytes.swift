@@ -1,0 +1,410 @@
+// The packed form of values: a byte that says the kind, then the value, without text around it. Written and read in place, so a
+// batch of rows needs neither a String nor a dictionary per value. JSON stays the form that any language speaks; this one is
+// agreed on at the start between hopd and its own library (docs/decisions/0025).
+
+/// Kinds of packed values, the first byte of each.
+enum PackedKind: UInt8, Sendable {
+  case null = 0
+  case no = 1
+  case yes = 2
+  /// Zigzag, seven bits a byte.
+  case integer = 3
+  /// Eight bytes, the least significant first; so is a date.
+  case double = 4
+  case date = 5
+  case string = 6
+  case decimal = 7
+  case uri = 8
+  case data = 9
+  case transformable = 10
+  case uuid = 11
+  case object = 12
+  case objects = 13
+  case list = 14
+  /// In the row of a standard object: the same value as that of a column of its source.
+  case copy = 15
+}
+
+/// A packed value where it lies: numbers read, everything else as a place among the bytes.
+package enum PackedItem: Sendable {
+  case null
+  case boolean(Bool)
+  case integer(Int64)
+  case double(Double)
+  case date(Double)
+  /// Text in UTF-8, as it was written; whether it is UTF-8 is not looked at yet.
+  case string(Range<Int>)
+  case data(Range<Int>)
+  /// The value of a column of the source.
+  case copy(Int)
+  /// Any other kind, from its first byte on.
+  case other(Range<Int>)
+}
+
+/// Packed bytes being written.
+struct PackedWriter {
+  private(set) var bytes: [UInt8]
+
+  init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+
+  mutating func byte(_ byte: UInt8) { bytes.append(byte) }
+
+  mutating func varint(_ value: UInt64) {
+    var rest = value
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  mutating func count(_ count: Int) { varint(UInt64(count)) }
+
+  /// Small numbers of either sign are short.
+  mutating func zigzag(_ value: Int64) { varint(UInt64(bitPattern: value << 1 ^ value >> 63)) }
+
+  mutating func double(_ value: Double) {
+    withUnsafeBytes(of: value.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+  }
+
+  mutating func raw(_ raw: UnsafeRawBufferPointer) {
+    count(raw.count)
+    bytes.append(contentsOf: raw)
+  }
+
+  mutating func raw(_ raw: [UInt8]) { raw.withUnsafeBytes { self.raw($0) } }
+
+  mutating func text(_ text: String) {
+    var text = text
+    text.withUTF8 { raw(UnsafeRawBufferPointer($0)) }
+  }
+
+  mutating func append(_ more: ArraySlice<UInt8>) { bytes.append(contentsOf: more) }
+
+  private mutating func kind(_ kind: PackedKind) { bytes.append(kind.rawValue) }
+
+  mutating func value(_ value: PolicyValue, _ entities: inout PackedEntities) {
+    switch value {
+    case .null: kind(.null)
+    case .boolean(let flag): kind(flag ? .yes : .no)
+    case .integer(let number):
+      kind(.integer)
+      zigzag(number)
+    case .double(let number):
+      kind(.double)
+      double(number)
+    case .date(let seconds):
+      kind(.date)
+      double(seconds)
+    case .string(let text):
+      kind(.string)
+      self.text(text)
+    case .decimal(let text):
+      kind(.decimal)
+      self.text(text)
+    case .uri(let text):
+      kind(.uri)
+      self.text(text)
+    case .data(let data):
+      kind(.data)
+      raw(data)
+    case .transformable(let data):
+      kind(.transformable)
+      raw(data)
+    case .uuid(let data):
+      kind(.uuid)
+      raw(data)
+    case .object(let id):
+      kind(.object)
+      object(id, &entities)
+    case .objects(let ids):
+      kind(.objects)
+      objects(ids, &entities)
+    case .list(let values):
+      kind(.list)
+      count(values.count)
+      for value in values { self.value(value, &entities) }
+    }
+  }
+
+  mutating func copy(of column: Int) {
+    kind(.copy)
+    count(column)
+  }
+
+  mutating func null() { kind(.null) }
+
+  mutating func integer(_ value: Int64) {
+    kind(.integer)
+    zigzag(value)
+  }
+
+  mutating func real(_ value: Double, isDate: Bool) {
+    kind(isDate ? .date : .double)
+    double(value)
+  }
+
+  mutating func string(_ utf8: UnsafeRawBufferPointer) {
+    kind(.string)
+    raw(utf8)
+  }
+
+  mutating func data(_ data: UnsafeRawBufferPointer) {
+    kind(.data)
+    raw(data)
+  }
+
+  mutating func object(_ id: PolicyObjectID, _ entities: inout PackedEntities) {
+    count(entities.number(of: id))
+    zigzag(id.key)
+  }
+
+  mutating func objects(_ ids: [PolicyObjectID], _ entities: inout PackedEntities) {
+    count(ids.count)
+    for id in ids { object(id, &entities) }
+  }
+}
+
+/// Entities that a message speaks of, by number. There are few, and mostly the same follow one another.
+struct PackedEntities: Sendable {
+  struct Entry: Hashable, Sendable {
+    let side: PolicyObjectID.Side
+    let name: ExactText
+  }
+
+  private(set) var all: [Entry] = []
+  private var numbers: [Entry: Int] = [:]
+  private var last = 0
+
+  init() {}
+
+  init(_ reader: inout PackedReader) throws {
+    for _ in 0..<(try reader.count(ofAtLeast: 2)) {
+      let side: PolicyObjectID.Side
+      switch try reader.byte() {
+      case 0: side = .source
+      case 1: side = .destination
+      default: throw reader.fault("an entity of the source or the destination expected")
+      }
+      all.append(Entry(side: side, name: ExactText(try reader.text())))
+    }
+  }
+
+  mutating func number(of id: PolicyObjectID) -> Int { number(id.side, id.entity) }
+
+  mutating func number(_ side: PolicyObjectID.Side, _ name: String) -> Int {
+    let entry = Entry(side: side, name: ExactText(name))
+    if last < all.count, all[last] == entry { return last }
+    let number = numbers[entry] ?? all.count
+    if number == all.count {
+      all.append(entry)
+      numbers[entry] = number
+    }
+    last = number
+    return number
+  }
+
+  func write(to writer: inout PackedWriter) {
+    writer.count(all.count)
+    for entry in all {
+      writer.byte(entry.side == .source ? 0 : 1)
+      writer.text(entry.name.text)
+    }
+  }
+}
+
+/// A text that is another one if it is spelled in other bytes: "é" may be one character or two.
+struct ExactText: Hashable, Sendable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+
+  // The same bytes are the same text, and so have the same hash.
+  func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+/// A cursor among packed bytes. Whatever they are, the end is a value or an error.
+struct PackedReader {
+  /// Deepest nesting of lists: what the JSON of the same message allows.
+  static let maxDepth = 24
+
+  let bytes: [UInt8]
+  private(set) var index: Int
+  /// Nothing is read from here on.
+  let end: Int
+
+  init(_ bytes: [UInt8], at index: Int = 0, end: Int? = nil) {
+    self.bytes = bytes
+    self.end = min(end ?? bytes.count, bytes.count)
+    self.index = min(max(0, index), self.end)
+  }
+
+  func fault(_ message: String) -> PolicyWireError { PolicyWireError(message, offset: index) }
+
+  @inline(__always)
+  mutating func byte() throws -> UInt8 {
+    guard index < end else { throw fault("the message ends early") }
+    defer { index += 1 }
+    return bytes[index]
+  }
+
+  @inline(__always)
+  mutating func varint() throws -> UInt64 {
+    let first = try byte()
+    return first < 0x80 ? UInt64(first) : try longVarint(first)
+  }
+
+  private mutating func longVarint(_ first: UInt8) throws -> UInt64 {
+    var value = UInt64(first & 0x7f)
+    var shift: UInt64 = 7
+    while true {
+      let byte = try byte()
+      guard shift < 63 || byte <= 1 else { throw fault("a number beyond 64 bits") }
+      value |= UInt64(byte & 0x7f) << shift
+      guard byte >= 0x80 else { return value }
+      shift += 7
+    }
+  }
+
+  @inline(__always)
+  mutating func zigzag() throws -> Int64 {
+    let value = try varint()
+    return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
+  }
+
+  /// How many elements follow, each of which takes at least so many bytes.
+  mutating func count(ofAtLeast size: Int) throws -> Int {
+    guard let count = Int(exactly: try varint()), count <= (end - index) / max(1, size) else {
+      throw fault("more elements than the message has bytes for")
+    }
+    return count
+  }
+
+  /// A number that says which of `all` is meant.
+  @inline(__always)
+  mutating func number(below all: Int, _ what: StaticString) throws -> Int {
+    guard let number = Int(exactly: try varint()), number < all else { throw fault("no \(what) has this number") }
+    return number
+  }
+
+  mutating func double() throws -> Double {
+    guard end - index >= 8 else { throw fault("the message ends early") }
+    let bits = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: index, as: UInt64.self) }
+    index += 8
+    return Double(bitPattern: UInt64(littleEndian: bits))
+  }
+
+  /// Where the bytes of a text or of data lie.
+  @inline(__always)
+  mutating func place() throws -> Range<Int> {
+    guard let count = Int(exactly: try varint()), count <= end - index else { throw fault("the message ends early") }
+    let start = index
+    index += count
+    return start..<index
+  }
+
+  mutating func text() throws -> String { try text(at: try place()) }
+
+  func text(at place: Range<Int>) throws -> String {
+    let text = bytes.withUnsafeBufferPointer {
+      String(validating: UnsafeBufferPointer(rebasing: $0[place]), as: UTF8.self)
+    }
+    guard let text else { throw PolicyWireError("text that is not UTF-8", offset: place.lowerBound) }
+    return text
+  }
+
+  mutating func data() throws -> [UInt8] { Array(bytes[try place()]) }
+
+  mutating func kind() throws -> PackedKind {
+    guard let kind = PackedKind(rawValue: try byte()) else { throw fault("a value of a kind that is not known") }
+    return kind
+  }
+
+  // MARK: Values
+
+  mutating func value(_ entities: PackedEntities, depth: Int = 0) throws -> PolicyValue {
+    switch try kind() {
+    case .null: return .null
+    case .no: return .boolean(false)
+    case .yes: return .boolean(true)
+    case .integer: return .integer(try zigzag())
+    case .double: return .double(try double())
+    case .date: return .date(try double())
+    case .string: return .string(try text())
+    case .decimal:
+      let text = try text()
+      guard JSONReader.isDecimal(text) else { throw fault("digits of a decimal expected") }
+      return .decimal(text)
+    case .uri: return .uri(try text())
+    case .data: return .data(try data())
+    case .transformable: return .transformable(try data())
+    case .uuid:
+      let bytes = try data()
+      guard bytes.count == 16 else { throw fault("a UUID expected") }
+      return .uuid(bytes)
+    case .object: return .object(try objectID(entities))
+    case .objects: return .objects(try objectIDs(entities))
+    case .list:
+      guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
+      var values: [PolicyValue] = []
+      for _ in 0..<(try count(ofAtLeast: 1)) { values.append(try value(entities, depth: depth + 1)) }
+      return .list(values)
+    case .copy: throw fault("a copy outside the row of a standard object")
+    }
+  }
+
+  @inline(__always)
+  mutating func objectID(_ entities: PackedEntities) throws -> PolicyObjectID {
+    let entity = entities.all[try number(below: entities.all.count, "entity")]
+    return PolicyObjectID(side: entity.side, entity: entity.name.text, key: try zigzag())
+  }
+
+  mutating func objectIDs(_ entities: PackedEntities) throws -> [PolicyObjectID] {
+    var ids: [PolicyObjectID] = []
+    for _ in 0..<(try count(ofAtLeast: 2)) { ids.append(try objectID(entities)) }
+    return ids
+  }
+
+  /// A value as it lies, without making anything of its bytes.
+  @inline(__always)
+  mutating func item() throws -> PackedItem {
+    let start = index
+    switch try kind() {
+    case .null: return .null
+    case .no: return .boolean(false)
+    case .yes: return .boolean(true)
+    case .integer: return .integer(try zigzag())
+    case .double: return .double(try double())
+    case .date: return .date(try double())
+    case .string: return .string(try place())
+    case .data: return .data(try place())
+    case .copy:
+      guard let column = Int(exactly: try varint()) else { throw fault("no column has this number") }
+      return .copy(column)
+    case .decimal, .uri, .transformable, .uuid: _ = try place()
+    case .object: try skipObject()
+    case .objects: for _ in 0..<(try count(ofAtLeast: 2)) { try skipObject() }
+    case .list: try skipList(depth: 1)
+    }
+    return .other(start..<index)
+  }
+
+  private mutating func skipObject() throws {
+    _ = try varint()
+    _ = try varint()
+  }
+
+  private mutating func skipList(depth: Int) throws {
+    for _ in 0..<(try count(ofAtLeast: 1)) {
+      guard index < end, bytes[index] == PackedKind.list.rawValue else {
+        _ = try item()
+        continue
+      }
+      index += 1
+      guard depth < Self.maxDepth else { throw fault("nested deeper than \(Self.maxDepth)") }
+      try skipList(depth: depth + 1)
+    }
+  }
+}
