@@ -131,7 +131,8 @@ struct LookingTests {
     let room = try Room()
     let store = try room.store("a.sqlite", rows: 300)
     let json = try room.run("plan", store, "--models", room.model, "--json").json()
-    #expect(json.keys == ["store", "from", "to", "configuration", "modelSource", "hops", "estimate", "warnings"])
+    #expect(
+      json.keys == ["store", "from", "to", "configuration", "modelSource", "hops", "passes", "estimate", "warnings"])
     #expect(json.from?.text == "Zoo")
     #expect(json.to?.text == "Zoo 10")
     let hops = try #require(json.hops?.list)

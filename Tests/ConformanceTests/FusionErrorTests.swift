@@ -1,0 +1,176 @@
+// What stops a hop that is only looked through stops the migration as if the hop had been made by itself: the same error, for the
+// same hop, entity and property; and a run that was stopped goes on under the other setting as if it had not been begun.
+
+import Diagnostics
+import Expressions
+import FoundationEssentials
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+import Testing
+
+/// A chain of four versions of books, of which the middle hop has a mapping model.
+private struct BookChain {
+  /// Expression for `title` and `pages` of the middle hop.
+  var title = "$source.title"
+  var pages = "$source.pages"
+  /// Is the title required from the third or the last version on?
+  var requiresTitle: Int?
+  /// Are codes unique from the third or the last version on?
+  var uniqueCode: Int?
+  /// May pages be at most this in the third version?
+  var mostPages: Int64?
+  var mapped = true
+
+  func model(_ number: Int) -> ManagedObjectModel {
+    var book = Entity(
+      name: "Book",
+      attributes: [
+        Attribute(name: "title", type: .string, isOptional: requiresTitle.map { number < $0 } ?? true),
+        Attribute(name: "pages", type: .integer16, isOptional: true),
+        Attribute(name: "code", type: .integer32, isOptional: true),
+      ])
+    if let mostPages, number >= 3 { book.attributes[1].maximum = "\(mostPages)" }
+    if let uniqueCode, number >= uniqueCode { book.uniquenessConstraints = [["code"]] }
+    for added in 2..<(number + 1) where number > 1 {
+      book.attributes.append(Attribute(name: "added\(added)", type: .integer32, isOptional: true))
+    }
+    book.relationships = [
+      Relationship(name: "sequel", destinationEntityName: "Book", inverseName: "prequel"),
+      Relationship(name: "prequel", destinationEntityName: "Book", inverseName: "sequel"),
+    ]
+    return ManagedObjectModel(name: "V\(number)", entities: [book])
+  }
+
+  var mapping: String {
+    """
+    [mapping]
+    source = "V2"
+    destination = "V3"
+
+    [[entity]]
+    source = "Book"
+    destination = "Book"
+    attributes.title = "\(title)"
+    attributes.pages = "\(pages)"
+    """
+  }
+
+  /// A store in a folder of its own, and what to ask for it.
+  func request(_ workshop: Workshop, _ name: String, rows: String, fuses: Bool) throws -> MigrationRequest {
+    let folder = workshop.folder.appending(name)
+    try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+    let location = StoreLocation(database: folder.appending("books.sqlite"))
+    let schema = StoreSchema(model: model(1), frameworkVersion: 1344)
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: location.database, rows: 60, seed: 3)
+    try Connection(path: location.database, access: .readWrite).execute(
+      "UPDATE ZBOOK SET ZTITLE = 't' || Z_PK, ZPAGES = Z_PK, ZCODE = Z_PK; " + rows)
+    var catalog = ModelCatalog(bundles: [
+      ModelBundle(
+        name: "Books", path: "/Books.xcdatamodeld", versions: (1...4).map(model), currentVersionName: "V4")
+    ])
+    if mapped {
+      let file = folder.appending("V2 to V3.hopmap.toml")
+      try Data(mapping.utf8).write(to: URL(filePath: file.string))
+      try catalog.loadMappings([file], beside: [])
+    }
+    var request = MigrationRequest(
+      location: location, catalog: catalog, verification: .full, stateDirectory: workshop.folder.appending("state"),
+      job: "01")
+    request.engine.fusesHops = fuses
+    request.engine.chunkRowsMax = 7
+    return request
+  }
+}
+
+@Suite struct FusionErrorTests {
+  private static let broken: [(BookChain, String, hop: String)] = [
+    (BookChain(requiresTitle: 3), "UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 5", "V2 → V3"),
+    (BookChain(title: "TERNARY($source.pages == 9, nil, $source.title)", requiresTitle: 3), "", "V2 → V3"),
+    (BookChain(title: "TERNARY($source.pages == 9, nil, $source.title)", requiresTitle: 4), "", "V3 → V4"),
+    (BookChain(mostPages: 50), "", "V2 → V3"),
+    (BookChain(pages: "$source.pages * 1000"), "", "V2 → V3"),
+    (BookChain(pages: "CAST($source.title, 'Integer 16')"), "", "V2 → V3"),
+    (BookChain(uniqueCode: 3), "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8)", "V2 → V3"),
+    (BookChain(uniqueCode: 4), "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8)", "V3 → V4"),
+    (BookChain(requiresTitle: 3, mapped: false), "UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 5", "V2 → V3"),
+    (BookChain(uniqueCode: 3, mapped: false), "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8)", "V2 → V3"),
+  ]
+
+  @Test(arguments: broken.indices) func anErrorNamesTheHopThatItIsOf(_ index: Int) throws {
+    let (chain, rows, hop) = Self.broken[index]
+    let workshop = try Workshop()
+    var told: [HopdError] = []
+    for fuses in [false, true] {
+      let request = try chain.request(workshop, "fuses \(fuses)", rows: rows, fuses: fuses)
+      let before = try StoreContent.lines(request.location)
+      let failure = #expect(throws: MigrationFailure.self) {
+        try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+      }
+      told.append(try #require(failure).error)
+      #expect(try StoreContent.lines(request.location) == before)
+      #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
+    }
+    let error = told[0].reasons.first ?? told[0]
+    #expect(error.code != .internalError, "\(error)")
+    if let place = error.place.hop { #expect(place == hop, "\(error)") }
+    for (left, right) in zip([told[0]] + told[0].reasons, [told[1]] + told[1].reasons) {
+      #expect(left.code == right.code && left.message == right.message, "\(left)\n\(right)")
+      #expect(left.place.hop == right.place.hop, "\(left)\n\(right)")
+      #expect(left.place.entity == right.place.entity && left.place.property == right.place.property)
+      #expect(left.place.row == right.place.row)
+    }
+    #expect(told[0].reasons.count == told[1].reasons.count)
+  }
+
+  /// Stopped with hops apart and gone on with as one pass, and the other way round: the store and nothing else.
+  @Test(arguments: [true, false]) func anotherSettingStartsOver(_ mapped: Bool) throws {
+    var chain = BookChain(title: "uppercase:($source.title)")
+    chain.mapped = mapped
+    let workshop = try Workshop()
+    let whole = try chain.request(workshop, "whole", rows: "", fuses: false)
+    var events = 0
+    _ = try MigrationPipeline().run(whole, stop: StopSignal()) { event in
+      if case .progress = event { events += 1 }
+    }
+    let wanted = try StoreContent.lines(whole.location)
+    #expect(events > 10)
+    for place in stride(from: 1, to: events, by: max(1, events / 3)) {
+      for fusesFirst in [false, true] {
+        var request = try chain.request(workshop, "\(place) \(fusesFirst)", rows: "", fuses: fusesFirst)
+        let stop = StopSignal()
+        var seen = 0
+        do {
+          _ = try MigrationPipeline().run(request, stop: stop) { event in
+            guard case .progress = event else { return }
+            seen += 1
+            if seen == place { stop.stop() }
+          }
+          // One pass has fewer chunks.
+          guard fusesFirst else {
+            Issue.record("not stopped at \(place)")
+            continue
+          }
+        } catch {
+          #expect(error.error.code == .interrupted, "\(error.error)")
+          #expect(try names(request).contains { $0.contains(".hop-") })
+        }
+        request.engine.fusesHops.toggle()
+        _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+        let found = try StoreContent.lines(request.location)
+        #expect(found == wanted, "stopped at \(place): \(StoreContent.difference(found, wanted))")
+        #expect(try names(request).allSatisfy { !$0.contains(".hop-") }, "stopped at \(place)")
+      }
+    }
+  }
+
+  private func names(_ request: MigrationRequest) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: request.location.directory.string)
+  }
+}

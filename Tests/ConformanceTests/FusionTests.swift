@@ -1,0 +1,213 @@
+// Hops that are one pass over the rows against the same hops one by one, object by object, and stopped at every chunk: the stores
+// must be the same row for row and value for value, with the same metadata and schema; and where a migration fails, it fails
+// for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first; a failure names
+// its seed.
+
+import Diagnostics
+import FoundationEssentials
+import Glibc
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+import Testing
+
+/// Everything a store says, as lines that can be compared: schema, rows with the types of their values, metadata.
+enum StoreContent {
+  static func lines(_ location: StoreLocation) throws -> [String] {
+    try StoreReader.withUnchangedStore(at: location) { reader in
+      let objects = try reader.schemaObjects()
+      var lines = objects.map { "\($0.type) \($0.name) \($0.table) \($0.sql ?? "")" }.sorted()
+      for table in objects where table.type == "table" {
+        let columns = try reader.columns(of: table.name).map(\.name)
+        let values = columns.map { "typeof(\(quoted($0))) || ' ' || quote(\(quoted($0)))" }.joined(separator: ", ")
+        lines += try reader.connection.rows(
+          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY \(columns.map(quoted).joined(separator: ", "))"
+        ) { row in
+          "\(table.name): "
+            + zip(columns, 0..<row.columnCount).map { "\($0)=\(row.text(at: $1) ?? "")" }.joined(separator: "|")
+        }
+      }
+      return lines
+    }
+  }
+
+  private static func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
+
+  /// The first lines that differ.
+  static func difference(_ found: [String], _ wanted: [String]) -> String {
+    let (left, right) = (Set(found), Set(wanted))
+    let more = found.filter { !right.contains($0) }.prefix(3)
+    let missing = wanted.filter { !left.contains($0) }.prefix(3)
+    return "\(found.count) and \(wanted.count) lines; only here:\n\(more.joined(separator: "\n"))\nonly there:\n"
+      + missing.joined(separator: "\n")
+  }
+}
+
+@Suite struct FusionTests {
+  private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 14
+  private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
+
+  /// Each run may commit so many chunks more than it found: one where many worlds are asked for.
+  private static let patience = count > 50 ? 1 : 9
+
+  private enum Way: CaseIterable { case apart, fused, inChunks, interrupted, instances }
+
+  /// What came of one way.
+  private enum Ending {
+    case store([String], MigrationReport)
+    case failure(MigrationFailure)
+  }
+
+  private struct Tally {
+    var worlds = 0
+    var fused = 0
+    var failed = 0
+    var rows = 0
+    var boundaries: [String: Int] = [:]
+  }
+
+  @Test func onePassGivesWhatHopsGiveOneByOne() throws {
+    var tally = Tally()
+    for seed in Self.first..<(Self.first + Self.count) {
+      guard let world = FusionWorld(seed: seed) else { continue }
+      try tryWorld(world, &tally)
+    }
+    print(
+      "\(Self.count) seeds: \(tally.worlds) worlds, \(tally.fused) with hops that are one pass, \(tally.failed) that"
+        + " cannot be migrated, \(tally.rows) lines compared; passes end: \(tally.boundaries)")
+    #expect(tally.worlds * 2 > Int(Self.count))
+    #expect(tally.fused * 4 > tally.worlds)
+    #expect(tally.failed * 2 < tally.worlds)
+  }
+
+  private func tryWorld(_ given: FusionWorld, _ tally: inout Tally) throws {
+    var world = given
+    let workshop = try Workshop()
+    let original = StoreLocation(database: workshop.folder.appending("original.sqlite"))
+    let schema = StoreSchema(model: world.versions[0], frameworkVersion: world.framework)
+    let files = original.externalDataDirectory
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: world.seed)).make(
+      at: original.database, rows: 60, seed: world.seed,
+      external: ExternalSamples { name, content in
+        try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
+        try Data(content).write(to: URL(filePath: files.appending(name.text).string))
+      })
+    // Half of the worlds has only values that an app would write; objects refuse others where columns keep them.
+    let isSpoilt = world.seed % 2 == 0
+    if isSpoilt { try world.spoil(Connection(path: original.database, access: .readWrite)) }
+    var catalog = ModelCatalog(bundles: [
+      ModelBundle(
+        name: "World", path: "/World.xcdatamodeld", versions: world.versions,
+        currentVersionName: world.versions.last?.name)
+    ])
+    var texts: [FilePath] = []
+    for (index, text) in world.mappings {
+      texts.append(workshop.folder.appending("V\(index + 1) to V\(index + 2).hopmap.toml"))
+      try Data(text.utf8).write(to: URL(filePath: texts[texts.count - 1].string))
+    }
+    try catalog.loadMappings(texts, beside: [])
+    tally.worlds += 1
+    var endings: [(way: Way, ending: Ending)] = []
+    for way in Way.allCases where !(isSpoilt && way == .instances) {
+      let request = try request(way, world: world, workshop: workshop, original: original, catalog: catalog)
+      if way == .fused { count(request, original, &tally) }
+      endings.append((way, try ending(of: request, interrupts: way == .interrupted, seed: world.seed)))
+    }
+    guard let apart = endings.first?.ending else { return }
+    for (way, ending) in endings.dropFirst() {
+      compare(ending, apart, title: "seed \(world.seed), \(way)", tally: &tally)
+    }
+    if case .failure = apart { tally.failed += 1 }
+  }
+
+  private func request(
+    _ way: Way, world: FusionWorld, workshop: Workshop, original: StoreLocation, catalog: ModelCatalog
+  ) throws -> MigrationRequest {
+    let copy = StoreLocation(database: workshop.folder.appending("\(way)").appending("store.sqlite"))
+    try FileManager.default.createDirectory(atPath: copy.directory.string, withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: original.database.string, toPath: copy.database.string)
+    if FileManager.default.fileExists(atPath: original.supportDirectory.string) {
+      try FileManager.default.copyItem(
+        atPath: original.supportDirectory.string, toPath: copy.supportDirectory.string)
+    }
+    var request = MigrationRequest(
+      location: copy, catalog: catalog, naming: world.naming, verification: .full,
+      stateDirectory: workshop.folder.appending("state"), job: "0\(world.seed)")
+    request.engine.fusesHops = way != .apart
+    request.engine.evaluatesOnInstances = way == .instances
+    if way == .inChunks || way == .interrupted { request.engine.chunkRowsMax = 17 }
+    return request
+  }
+
+  /// Notes which hops are one pass.
+  private func count(_ request: MigrationRequest, _ original: StoreLocation, _ tally: inout Tally) {
+    let passes = try? StoreReader.withUnchangedStore(at: original) { reader in
+      let found = try StoreIdentifier.identify(
+        reader: reader, location: original, catalog: request.catalog, target: request.target)
+      let plan = try MigrationPlanner.plan(
+        store: try #require(found.identified), catalog: request.catalog, target: request.target, rules: request.rules,
+        reader: reader)
+      return try Passes(of: plan, options: request.engine)
+    }
+    guard let passes else { return }
+    if passes.groups.contains(where: { $0.hops.count > 1 }) { tally.fused += 1 }
+    for boundary in passes.groups.compactMap(\.boundary) { tally.boundaries[boundary, default: 0] += 1 }
+  }
+
+  /// Runs to the end; stopped again and again where `interrupts` says so.
+  private func ending(of request: MigrationRequest, interrupts: Bool, seed: UInt64) throws -> Ending {
+    for _ in 0..<600 {
+      let stop = StopSignal()
+      let report: MigrationReport
+      var events = 0
+      do {
+        report = try MigrationPipeline().run(request, stop: stop) { event in
+          guard interrupts, case .progress = event else { return }
+          events += 1
+          if events == Self.patience { stop.stop() }
+        }
+      } catch {
+        if interrupts, error.error.code == .interrupted { continue }
+        return .failure(error)
+      }
+      return .store(try StoreContent.lines(request.location), report)
+    }
+    throw HopdError(.internalError, "seed \(seed) never ends")
+  }
+
+  private func compare(_ found: Ending, _ wanted: Ending, title: String, tally: inout Tally) {
+    switch (found, wanted) {
+    case (.store(let lines, let report), .store(let expected, let other)):
+      if lines != expected { Issue.record("\(title): \(StoreContent.difference(lines, expected))") }
+      #expect(report.rows == other.rows, "\(title)")
+      tally.rows += lines.count
+      // A run that was resumed tells of the hops that it has made itself.
+      guard !report.wasResumed else { return }
+      #expect(report.hops.map(\.destination) == other.hops.map(\.destination), "\(title)")
+      #expect(report.hops.map(\.tallies) == other.hops.map(\.tallies), "\(title)")
+      #expect(report.dropped == other.dropped, "\(title)")
+      let (told, expectedTold) = (report.warnings.map(reason), other.warnings.map(reason))
+      if told != expectedTold { Issue.record("\(title): \(StoreContent.difference(told, expectedTold))") }
+    case (.failure(let failure), .failure(let other)):
+      #expect(reason(failure.error) == reason(other.error), "\(title)")
+      #expect(failure.stage == other.stage, "\(title): \(failure.error)")
+      #expect(failure.error.code != .internalError, "\(title): \(failure.error)")
+    case (.store, .failure(let failure)):
+      Issue.record("\(title): a store, where hops one by one give: \(failure.error)")
+    case (.failure(let failure), .store):
+      Issue.record("\(title): \(failure.error), where hops one by one give a store")
+    }
+  }
+
+  /// An error without the names of files.
+  private func reason(_ error: HopdError) -> String {
+    let place = [error.place.hop, error.place.entity, error.place.property, error.place.row.map { String($0) }]
+    return "\(error.code): \(error.message) at \(place.map { $0 ?? "-" })"
+      + error.reasons.map { " / " + reason($0) }.joined()
+  }
+}
