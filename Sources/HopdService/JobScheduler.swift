@@ -184,8 +184,11 @@ package struct JobScheduler: Sendable {
 
   /// A job put this file in place: the event of its own rename is no news. A change that was noticed meanwhile still is.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
-    guard case .done = entries[key]?.state else { return }
-    entries[key]?.store.mark = StoreMark(fingerprint)
+    if resting[key] != nil {
+      resting[key]?.mark = StoreMark(fingerprint)
+    } else if case .done = entries[key]?.state {
+      entries[key]?.store.mark = StoreMark(fingerprint)
+    }
   }
 
   /// The file is gone.
