@@ -85,6 +85,7 @@ extension DaemonCoordinator {
     switch result {
     case .success(let report):
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
+      if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
     case .failure(let failure):
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)

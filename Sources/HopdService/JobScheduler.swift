@@ -182,6 +182,15 @@ package struct JobScheduler: Sendable {
     }
   }
 
+  /// A job put this file in place: the event of its own rename is no news. A change that was noticed meanwhile still is.
+  package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
+    if resting[key] != nil {
+      resting[key]?.mark = StoreMark(fingerprint)
+    } else if case .done = entries[key]?.state {
+      entries[key]?.store.mark = StoreMark(fingerprint)
+    }
+  }
+
   /// The file is gone.
   package mutating func vanished(_ key: FilePath) {
     if resting.removeValue(forKey: key) != nil {

@@ -34,7 +34,11 @@ package final class Memo: Sendable {
   }
 
   private func known<Key: Hashable & Sendable, Fact: Sendable>(_ key: Key) -> Fact? {
-    facts.withLock { $0[Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))] as? Fact }
+    facts.withLock { facts in
+      // A missing entry must not pass for the fact nil.
+      guard let value = facts[Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))] else { return nil }
+      return value as? Fact
+    }
   }
 
   /// How many facts are known.

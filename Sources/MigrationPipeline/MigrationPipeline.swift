@@ -23,6 +23,7 @@ extension HopdError.Code {
 /// Migrates one store at a time.
 package struct MigrationPipeline: Sendable {
   let files: any DurableFileSystem
+  private let leftovers = LeftoverIndex()
 
   /// Makes a pipeline on a file system.
   package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
@@ -35,6 +36,7 @@ package struct MigrationPipeline: Sendable {
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(MigrationFailure) -> MigrationReport {
     let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
+    run.leftovers = leftovers
     do {
       return request.output == nil ? try run.replaceStore() : try run.writeCopy()
     } catch {
@@ -76,13 +78,16 @@ struct ReplacementWorkshop {
   let recovery: RecoveryRunner
   let lockDirectory: FilePath
 
-  init(files: any DurableFileSystem, stateDirectory: FilePath, keepAlive: @escaping () -> Bool = { true }) throws {
+  init(
+    files: any DurableFileSystem, stateDirectory: FilePath, keepAlive: @escaping () -> Bool = { true },
+    index: LeftoverIndex? = nil
+  ) throws {
     lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     intents = try IntentStore(stateDirectory: stateDirectory, files: files)
     recovery = RecoveryRunner(
       files: files, intents: intents, lockDirectory: lockDirectory, identify: ReplacementWorkshop.identify,
-      keepAlive: keepAlive)
+      keepAlive: keepAlive, index: index)
   }
 
   /// A store's version as the replacement compares it: the digest of its version hashes.

@@ -3,6 +3,7 @@
 import Diagnostics
 import MigrationEngine
 import MigrationPlanning
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 
@@ -61,6 +62,8 @@ package struct MigrationReport: Sendable {
   package var checks: [VerificationCheck]
   /// Did this run continue an interrupted one?
   package var wasResumed: Bool
+  /// The file that was put in place, as it was then; nil where none was.
+  package var fingerprint: SourceFingerprint? = nil
   /// Seconds by stage; those that the run did not come to are not there.
   package var stages: [MigrationStage: Double] = [:]
 }

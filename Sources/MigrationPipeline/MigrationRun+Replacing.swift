@@ -17,7 +17,7 @@ extension MigrationRun {
   func replaceStore() throws -> MigrationReport {
     stage = .recover
     let workshop = try ReplacementWorkshop(
-      files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat())
+      files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
     let outcome = try workshop.recovery.recover(request.location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
@@ -40,7 +40,8 @@ extension MigrationRun {
     // Most stores are current: they are told by a look that changes and locks nothing.
     guard
       try identified(
-        StoreIdentifier.identify(request.location, catalog: request.catalog, target: request.target)) != nil
+        StoreIdentifier.identify(
+          request.location, catalog: request.catalog, target: request.target, countsRows: false)) != nil
     else { return report(.current) }
 
     stage = .lock
@@ -89,7 +90,8 @@ extension MigrationRun {
     guard
       let store = try identified(
         StoreIdentifier.identify(
-          reader: reader, location: held.location, catalog: request.catalog, target: request.target))
+          reader: reader, location: held.location, catalog: request.catalog, target: request.target,
+          countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
     try area.proveAttributesCanBeKept()
@@ -120,8 +122,9 @@ extension MigrationRun {
     stage = .report
     // What cannot be removed now is removed with the intent's leftovers at the next start.
     try? chain.removeInput()
-    let report = report(
+    var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
+    report.fingerprint = replaced.fingerprint
     try? workshop.intents.remove(held.location, afterSuccess: true)
     return report
   }

@@ -39,6 +39,8 @@ final class MigrationRun {
   private let memory: StageMemory
   var facts: StoreFacts?
   var targetName: String?
+  /// What directories held of staged stores; nil lists them again for each store.
+  var leftovers: LeftoverIndex?
   /// An interrupted job that is continued has its own name.
   var job: String
   /// Its record.

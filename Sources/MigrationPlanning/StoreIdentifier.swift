@@ -15,11 +15,12 @@ package enum StoreIdentifier {
   /// What is no store, damaged or encrypted is an answer, not an error. Throws where there is no answer: the file is
   /// missing, may not be read, is busy, or the models contradict each other.
   package static func identify(
-    _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
+    _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, countsRows: Bool = true
   ) throws -> StoreAssessment {
     do {
       return try StoreReader.withUnchangedStore(at: location) { reader in
-        try identify(reader: reader, location: location, catalog: catalog, target: target)
+        try identify(
+          reader: reader, location: location, catalog: catalog, target: target, countsRows: countsRows)
       }
     } catch let error as HopdError {
       guard let state = state(of: error) else { throw error }

@@ -31,13 +31,16 @@ package struct RecoveryRunner {
   let lockDirectory: FilePath
   let identify: (Connection) throws -> String
   let keepAlive: () -> Bool
+  let index: LeftoverIndex?
 
   /// `identify` is the same as `StoreSwap`'s. `keepAlive` is called now and then in long checks, to feed a watchdog; an
-  /// answer of false gives up.
+  /// answer of false gives up. With an `index` the directory of a store without a record is not listed for each store.
   package init(
     files: any DurableFileSystem, intents: IntentStore, lockDirectory: FilePath,
-    identify: @escaping (Connection) throws -> String, keepAlive: @escaping () -> Bool = { true }
+    identify: @escaping (Connection) throws -> String, keepAlive: @escaping () -> Bool = { true },
+    index: LeftoverIndex? = nil
   ) {
+    self.index = index
     self.files = files
     self.intents = intents
     self.lockDirectory = lockDirectory
@@ -59,7 +62,7 @@ package struct RecoveryRunner {
 
     let hasDirectory = try files.status(location.directory)?.kind == .directory
     let backups = try BackupSet(location: location, rule: rule, files: files)
-    let leftovers = hasDirectory ? try StagingArea.leftovers(of: location, files: files) : []
+    let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
     // A missing store that nobody here knows is nothing to recover: whoever looks for it says that it is not there.
     if case .none = record, leftovers.isEmpty, unfinished.isEmpty {
@@ -97,6 +100,15 @@ package struct RecoveryRunner {
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
       error: explain(decision, location, record, old))
+  }
+
+  private func leftovers(of location: StoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea.Leftover] {
+    guard case .none = record, let index else { return try StagingArea.leftovers(of: location, files: files) }
+    // Scratch may be gone since the directory was listed.
+    return try StagingArea.leftovers(of: location, among: index.names(in: location.directory, files: files)).filter {
+      let staged = StoreLocation(database: $0.path)
+      return try ([staged.database] + staged.sideFiles).contains { try files.status($0) != nil }
+    }
   }
 
   private func canonical(_ location: StoreLocation) -> StoreLocation {

@@ -108,9 +108,19 @@ package struct StagingArea: Sendable {
 
   /// Staged stores of any job beside this store, also those of which only a side file is left.
   package static func leftovers(of location: StoreLocation, files: any DurableFileSystem) throws -> [Leftover] {
+    leftovers(of: location, among: try files.names(in: location.directory))
+  }
+
+  /// Could a file of that name belong to a staged store?
+  static func mayBeStaged(_ name: FilePath.Component) -> Bool {
+    name.string.hasPrefix(".") && name.string.contains(".hop-")
+  }
+
+  /// Those among names of the store's directory.
+  static func leftovers(of location: StoreLocation, among names: [FilePath.Component]) -> [Leftover] {
     let prefix = prefix(location)
     var found: [Leftover] = []
-    for name in try files.names(in: location.directory) {
+    for name in names {
       guard name.string.hasPrefix(prefix), let end = name.string.ranges(of: ".tmp").last else { continue }
       let rest = name.string[end.upperBound...]
       guard rest.isEmpty || sideFileSuffixes.contains(String(rest)) else { continue }

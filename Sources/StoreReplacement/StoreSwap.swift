@@ -19,6 +19,8 @@ package struct ReplacedStore: Sendable {
   package let backup: FilePath?
   /// Older generations that were removed by the rule.
   package let removedBackups: [FilePath]
+  /// The file as it was put in place; nil where another lay there already when it was read back.
+  package var fingerprint: SourceFingerprint?
   /// What could not be done after the success: a backup not copied, an old one not removed.
   package let warnings: [HopdError]
 }
@@ -161,6 +163,10 @@ package struct StoreSwap {
     } catch {
       throw unconfirmed(error, held, old)
     }
-    return finish(location, intent.to, folder, backups, rule, now)
+    var result = finish(location, intent.to, folder, backups, rule, now)
+    if let found = try? SourceFingerprint(of: location, files: files), found.database.file == undo.staged {
+      result.fingerprint = found
+    }
+    return result
   }
 }

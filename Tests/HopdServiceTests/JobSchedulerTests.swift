@@ -1,5 +1,6 @@
 // The queue, with a clock that only the test moves. The small-world test at the end tries every history of a few events.
 
+import StoreReplacement
 import SystemPackage
 import Testing
 
@@ -23,6 +24,7 @@ private final class Queue {
   @discardableResult func finished(_ key: FilePath, _ outcome: JobOutcome, now: JobScheduler.Instant) -> JobVerdict {
     value.finished(key, outcome, now: now)
   }
+  func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) { value.replaced(key, by: fingerprint) }
   func state(of key: FilePath) -> JobState? { value.state(of: key) }
   var counts: JobScheduler.Counts { value.counts }
   var batch: Int { value.batch }
@@ -91,6 +93,15 @@ private final class Queue {
     queue.finished(linked.key, .current, now: start)
     queue.configure(jobs: 1, rules: ["w": rule])
     #expect(queue.start()?.store == linked)
+  }
+
+  @Test func theFileThatAJobPutInPlaceIsNoNews() throws {
+    for (seen, isNews) in [(UInt64(7), false), (8, true)] {
+      let queue = try migrating()
+      queue.finished(a.key, .migrated, now: start)
+      queue.replaced(a.key, by: FoundStore.fingerprint(inode: 7))
+      #expect(queue.found(FoundStore.sample("a.sqlite", inode: seen), now: at(1)) == isNews)
+    }
   }
 
   @Test func storesAreServedInTheOrderTheyCame() throws {

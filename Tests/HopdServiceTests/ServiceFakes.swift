@@ -126,11 +126,15 @@ extension FoundStore {
   static func sample(_ name: String, watch: String = "w", size: Int64 = 1, inode: UInt64 = 1) -> FoundStore {
     FoundStore(
       key: FilePath("/srv/\(name)"), path: FilePath("/srv/\(name)"), watch: watch,
-      fingerprint: SourceFingerprint(
-        database: SourceFingerprint.Stamp(
-          FileStatus(
-            identity: FileIdentity(device: 1, inode: inode), kind: .regular, size: size, links: 1, owner: 0, group: 0,
-            mode: 0o644, modified: 7, isMountPoint: false)), log: nil))
+      fingerprint: fingerprint(inode: inode, size: size))
+  }
+
+  static func fingerprint(inode: UInt64, size: Int64 = 1) -> SourceFingerprint {
+    SourceFingerprint(
+      database: SourceFingerprint.Stamp(
+        FileStatus(
+          identity: FileIdentity(device: 1, inode: inode), kind: .regular, size: size, links: 1, owner: 0, group: 0,
+          mode: 0o644, modified: 7, isMountPoint: false)), log: nil)
   }
 }
 

@@ -1,0 +1,51 @@
+import SystemPackage
+import Testing
+
+@testable import SQLite
+
+@Suite struct MemoryDatabaseTests {
+  private let statements = [
+    "CREATE TABLE m.T (A INTEGER PRIMARY KEY, B)", "INSERT INTO m.T VALUES (1, 'one'), (2, zeroblob(9000))",
+    "CREATE INDEX m.I ON T (B)", "DELETE FROM m.T WHERE A = 1",
+  ]
+
+  @Test func theImageIsTheFileThatTheSameStatementsMake() throws {
+    let directory = try TemporaryDirectory()
+    for autoVacuum in 0...2 {
+      let settings = "PRAGMA m.page_size = 2048; PRAGMA m.auto_vacuum = \(autoVacuum);"
+      let onDisk = try Connection(path: directory.path, access: .memory)
+      _ = try Connection(path: directory.path.appending("disk\(autoVacuum)"), access: .create)
+      try onDisk.attach(directory.path.appending("disk\(autoVacuum)"), as: "m")
+      let inMemory = try Connection(path: directory.path, access: .memory)
+      try inMemory.attachMemory(as: "m", for: .image)
+      #expect(try inMemory.isInMemory("m"))
+      #expect(try !onDisk.isInMemory("m"))
+      for connection in [onDisk, inMemory] {
+        try connection.execute(settings)
+        for statement in statements { try connection.run(statement) }
+      }
+      let image = try inMemory.image(of: "m")
+      // Page size, file format, encoding and the version of SQLite, as a file has them.
+      let wanted = try onDisk.image(of: "m")
+      #expect(image.count == wanted.count)
+      #expect(
+        image[16..<24] == wanted[16..<24] && image[44..<60] == wanted[44..<60] && image[96..<100] == wanted[96..<100])
+    }
+  }
+
+  @Test func growingBeyondTheBoundIsAFullDisk() throws {
+    let directory = try TemporaryDirectory()
+    let connection = try Connection(path: directory.path, access: .memory)
+    for purpose in [MemoryPurpose.scratch, .image] {
+      try connection.attachMemory(as: "m", for: purpose)
+      try connection.execute("CREATE TABLE m.T (A)")
+      try connection.limitSize(of: "m", toBytes: 1 << 20)
+      try connection.run("INSERT INTO m.T VALUES (zeroblob(500000))")
+      let error = #expect(throws: SQLiteError.self) {
+        try connection.run("INSERT INTO m.T VALUES (zeroblob(600000))")
+      }
+      #expect(error?.isFull == true)
+      try connection.detach("m")
+    }
+  }
+}
