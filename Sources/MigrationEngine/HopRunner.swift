@@ -332,6 +332,9 @@ struct HopRunner {
     done.isComplete = true
     try connection.transaction {
       try mapped?.scratch.keepResults(connection, schema: program.destination)
+      if !isFinal, options.invalidRows.isFail {
+        try SoundReferences(connection: connection, schema: program.destination).note(program, hop: hop)
+      }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache)
       try update.run(CheckpointTable.values(done))

@@ -20,8 +20,11 @@ struct IntermediateIndexes {
     let column: String
   }
 
-  /// Sees that the indexes are there; with `readsObjects` all that any look-up could use.
-  func make(for program: HopProgram, destination: StoreSchema, readsObjects: Bool) throws(SQLiteError) {
+  /// Sees that the indexes are there. Where objects are read besides, by statements that are no part of the program, those by
+  /// which `followed`, the layout of the source, follows relationships.
+  func make(
+    for program: HopProgram, destination: StoreSchema, readsObjects followed: StoreSchema?
+  ) throws(SQLiteError) {
     var base = source
     while let below = base.source { base = below }
     guard !base.isGone, base.schemaName.hasPrefix(MigrationManager.schemaPrefix) else { return }
@@ -30,9 +33,15 @@ struct IntermediateIndexes {
         + " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE 'HOPD\\_%' ESCAPE '\\' ORDER BY name"
     ) { row in (name: row.text(at: 0) ?? "", sql: row.text(at: 1) ?? "") }
     let candidates = try candidates(tables.map(\.name), in: base.schemaName)
-    var wanted = Set(candidates.map(\.name))
-    if !readsObjects {
-      wanted = try used(by: program, base: base.schemaName, tables: tables.map(\.sql), candidates, destination)
+    var wanted = try used(by: program, base: base.schemaName, tables: tables.map(\.sql), candidates, destination)
+    if let followed {
+      // What columns of views are in the tables below is not looked into: all then.
+      let columns = Set(
+        followed.indexes.filter { !$0.isUnique && $0.columns.allSatisfy(\.suffix.isEmpty) }.flatMap { index in
+          index.columns.map { [index.table, $0.name] }
+        })
+      wanted.formUnion(
+        candidates.filter { source.isViews || columns.contains([$0.table, $0.column]) }.map(\.name))
     }
     for candidate in candidates where wanted.contains(candidate.name) {
       try connection.execute(Self.statement(candidate, in: base.schemaName))

@@ -283,7 +283,7 @@ package struct MappedHopCompiler {
     ]
     columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
     columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value, isExact: true) }
-    let isWhole = lane.isArithmetic && lane.mapping.filter == nil
+    let isWhole = lane.isArithmetic && lane.mapping.filter == nil && lane.offset == 0
     return HopProgram.Action(
       Insertion(
         into: lane.destinationTable, columns: columns, from: rows.tables, sourceTable: lane.sourceTable,

@@ -179,7 +179,9 @@ package struct MigrationManager {
       let (program, mapped) = try compile()
       if hop.mapped != nil || source.isViews {
         try IntermediateIndexes(connection: connection, source: source)
-          .make(for: program, destination: hop.destinationSchema, readsObjects: mapped?.readsObjects ?? false)
+          .make(
+            for: program, destination: hop.destinationSchema,
+            readsObjects: mapped?.readsObjects == true ? hop.sourceSchema : nil)
       }
       if let mapped, !source.isGone {
         try ExpressionFunctions.register(on: connection)

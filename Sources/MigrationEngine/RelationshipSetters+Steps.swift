@@ -131,6 +131,10 @@ extension RelationshipSetters {
 
   private func setting(_ setter: RelationshipSetter, clears: Bool) throws(HopdError) -> HopProgram.ChunkStep {
     let rows = try associations.rows(setter.lane)
+    if !clears, let copy = plainPairs(setter) {
+      return HopProgram.ChunkStep(
+        subject: setter.end, nextKey: copy.driver.nextKey, actions: [Action(copy, schema: compiler.destinationSchema)])
+    }
     if !clears, let actions = try joining(setter, rows: rows) {
       return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
     }
@@ -210,6 +214,41 @@ extension RelationshipSetters {
               + " \(SQLiteIdentifier.quoted(join.targetColumn))) DO NOTHING"), schema: compiler.destinationSchema))
     }
     return actions
+  }
+
+  /// A join table of the source as it is, where each of its pairs leads from an object of the mapping to one of the other
+  /// mapping: no object is looked up.
+  private func plainPairs(_ setter: RelationshipSetter) -> Insertion? {
+    guard !compiler.evaluatesOnInstances, setter.sources.count == 1,
+      case .join(let join, let isOwner) = setter.storage,
+      (isOwner ? join.orderColumn : join.inverseOrderColumn) == nil,
+      (isOwner ? join.inverseOrderColumn : join.orderColumn) == nil,
+      case .lookup(let target, let node)? = setter.sources.first,
+      setter.lane.isArithmetic, target.isArithmetic, setter.lane.mapping.filter == nil, target.mapping.filter == nil,
+      hop.mapped?.policies.isEmpty == true,
+      let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
+      case .join(let pairs, let isSourceOwner)? = hop.sourceSchema.storage(
+        ofRelationship: relationship.name, in: setter.lane.sourceEntity)
+    else { return nil }
+    let near = isSourceOwner ? pairs.ownerColumn : pairs.targetColumn
+    let far = isSourceOwner ? pairs.targetColumn : pairs.ownerColumn
+    for (column, lane) in [(near, setter.lane), (far, target)] {
+      let reference = SourceReference(
+        table: pairs.name, column: column, targetTable: lane.sourceTable, targetNumber: lane.sourceNumber)
+      // Whatever is wrong with the source shows where its rows are read.
+      guard (try? compiler.isSound(reference)) == true else { return nil }
+    }
+    let keys = [near, far].map { "s.\(SQLiteIdentifier.quoted($0))" }
+    return Insertion(
+      into: join.name,
+      columns: [
+        Insertion.Column(
+          isOwner ? join.ownerColumn : join.targetColumn, associations.sum(keys[0], setter.lane.offset), isExact: true),
+        Insertion.Column(
+          isOwner ? join.targetColumn : join.ownerColumn, associations.sum(keys[1], target.offset), isExact: true),
+      ], from: ["\(expressions.qualified(pairs.name)) AS s"], sourceTable: pairs.name,
+      where: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.\(expressions.source.joinRangeColumn)",
+      driver: expressions.source.driver(ofJoin: pairs.name))
   }
 
   /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again, and

@@ -29,7 +29,11 @@ package struct SourceReference: Sendable, Hashable {
   /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view it
   /// often follows from what it shows.
   package func isSound(in space: TableSpace, of connection: Connection) throws(SQLiteError) -> Bool {
-    if try followsFromSource(of: space, connection) { return true }
+    if space.isViews {
+      if try followsFromSource(of: space, connection) { return true }
+    } else if try SoundReferences(connection: connection, schema: space.schemaName).contains(self) {
+      return true
+    }
     let key = SQLiteIdentifier.quoted(column)
     let broken = try connection.value(
       "SELECT 1 FROM (SELECT DISTINCT \(key) AS k FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL)"
@@ -40,7 +44,7 @@ package struct SourceReference: Sendable, Hashable {
 
   /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an entity
   /// lacks none of its objects: what is sound below is sound in the view.
-  private func followsFromSource(of space: TableSpace, _ connection: Connection) throws(SQLiteError) -> Bool {
+  func followsFromSource(of space: TableSpace, _ connection: Connection) throws(SQLiteError) -> Bool {
     guard let source = space.source, let origin = space.origin(of: table), let key = origin.carried[column],
       let target = space.origin(of: targetTable), let number = target.whole[targetNumber]
     else { return false }

@@ -26,6 +26,9 @@ package struct InvalidRowsRules: Sendable, Hashable {
     self.byEntity = byEntity
   }
 
+  /// Does every invalid object end the migration?
+  package var isFail: Bool { standard == .fail && byEntity.values.allSatisfy { $0 == .fail } }
+
   /// The rule of an entity.
   package func rule(for entity: String) -> InvalidRowsRule { byEntity[entity] ?? standard }
 }

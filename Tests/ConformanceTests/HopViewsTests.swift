@@ -116,9 +116,8 @@ private final class ViewedWorld {
 
   private static func plan(_ location: StoreLocation, _ catalog: ModelCatalog) throws -> MigrationPlan {
     try StoreReader.withUnchangedStore(at: location) { reader in
-      guard
-        case .known(let store, _) = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
-      else { throw HopdError(.internalError, "not identified") }
+      let found = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
+      let store = try #require(found.identified)
       return try MigrationPlanner.plan(store: store, catalog: catalog, rules: PlanningRules(), reader: reader)
     }
   }

@@ -1,0 +1,77 @@
+// What a staged store knows of its references. A staged store has no index by which to ask, and needs none: the hop that wrote
+// it carried columns that were sound in its source, or made both rows of one. Noted when the hop is complete, for the next.
+
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// The note of a staged store.
+struct SoundReferences {
+  let connection: Connection
+  /// Schema name of the staged store.
+  let schema: String
+
+  /// Gone when the store is sealed, as all of ours.
+  static let name = "HOPD_SOUND"
+
+  private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + Self.name }
+
+  /// Notes the references that a program has written and that are sound for certain. Only of hops that do nothing but insert
+  /// rows: whoever sets, mends or leaves out afterwards could break them.
+  func note(_ program: HopProgram, hop: Hop) throws(SQLiteError) {
+    var rows: [Insertion] = []
+    for step in program.steps {
+      switch step {
+      case .copy(let copy): rows.append(copy.rows)
+      case .chunks(let chunks):
+        let made = chunks.actions.compactMap(\.rows)
+        guard made.count == chunks.actions.count else { return }
+        rows += made
+      case .validate, .index, .trigger: break
+      case .update, .policy: return
+      }
+    }
+    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter { $0.obstacle == nil }
+    var origins: [String: TableSpace.Origin] = [:]
+    for table in tables { origins[table.table] = table.origin }
+    let written = TableSpace.views(ofHop: hop.index, over: program.source, origins: origins)
+    try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
+    for reference in Self.references(of: hop.destinationSchema)
+    where try reference.followsFromSource(of: written, connection) {
+      try connection.run(
+        "INSERT INTO \(qualified) VALUES (?, ?, ?, ?)",
+        [
+          .text(reference.table), .text(reference.column), .text(reference.targetTable),
+          .integer(reference.targetNumber),
+        ])
+    }
+  }
+
+  /// Is it noted that a reference is sound?
+  func contains(_ reference: SourceReference) throws(SQLiteError) -> Bool {
+    let isThere = try connection.integer(
+      "SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_schema WHERE name = ?", [.text(Self.name)])
+    guard isThere == 1 else { return false }
+    return try connection.value(
+      "SELECT 1 FROM \(qualified) WHERE \"table\" = ? AND \"column\" = ? AND target_table = ? AND target_number = ?",
+      [
+        .text(reference.table), .text(reference.column), .text(reference.targetTable), .integer(reference.targetNumber),
+      ]) != nil
+  }
+
+  /// Every to-one of a layout with each entity that it may point to.
+  private static func references(of layout: StoreSchema) -> [SourceReference] {
+    layout.tables.flatMap { table in
+      table.columns.flatMap { column -> [SourceReference] in
+        guard case .toOne(let entity, let name) = column.role,
+          let relationship = layout.model.entity(named: entity)?.relationships.first(where: { $0.name == name }),
+          let target = layout.table(of: relationship.destinationEntityName)
+        else { return [] }
+        return layout.numbersOfSubtree(of: relationship.destinationEntityName).map {
+          SourceReference(table: table.name, column: column.name, targetTable: target.name, targetNumber: $0)
+        }
+      }
+    }
+  }
+}
