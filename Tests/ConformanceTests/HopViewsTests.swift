@@ -18,15 +18,18 @@ import Testing
 
   @Test func viewsShowTheRowsOfTheStoreThatTheHopWouldWrite() throws {
     var (rows, stores) = (0, 0)
+    var boundaries: [String] = []
     for seed in UInt64(1)...UInt64(Self.count) {
       for isMapped in [false, true] {
         guard let world = try ViewedWorld(seed: seed, isMapped: isMapped) else { continue }
         let compared = try world.compare()
         rows += compared
+        boundaries += world.boundaries
         stores += compared > 0 ? 1 : 0
       }
     }
     print("\(Self.count) worlds, \(stores) hops looked at, \(rows) rows compared")
+    print(boundaries.joined(separator: "\n"))
     #expect(stores * 3 > Self.count)
   }
 
@@ -62,6 +65,7 @@ private final class ViewedWorld {
   let location: StoreLocation
   let plan: MigrationPlan
   let title: String
+  private(set) var boundaries: [String] = []
 
   private init(_ workshop: Workshop, _ location: StoreLocation, _ plan: MigrationPlan, _ title: String) {
     (self.workshop, self.location, self.plan, self.title) = (workshop, location, plan, title)
@@ -117,7 +121,7 @@ private final class ViewedWorld {
   private static func plan(_ location: StoreLocation, _ catalog: ModelCatalog) throws -> MigrationPlan {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
-      let store = try #require(found.identified)
+      guard let store = found.identified else { throw HopdError(.internalError, "no way: \(found.state) \(String(describing: found.explanation))") }
       return try MigrationPlanner.plan(store: store, catalog: catalog, rules: PlanningRules(), reader: reader)
     }
   }
@@ -168,7 +172,9 @@ private final class ViewedWorld {
 
   /// Rows compared: those of the first hop's views, and those that the last hop makes of them.
   func compare() throws -> Int {
-    guard plan.hops.count == 2, try HopFusion.groups(of: plan, options: EngineOptions()).count == 1 else { return 0 }
+    let groups = try HopFusion.groups(of: plan, options: EngineOptions())
+    if let boundary = groups.first?.boundary { boundaries.append("\(title): \(boundary)") }
+    guard plan.hops.count == 2, groups.count == 1 else { return 0 }
     let (first, last) = (plan.hops[0], plan.hops[1])
     let (apart, fused) = (try connection(), try connection())
     var failure: HopdError?
