@@ -260,7 +260,8 @@ let package = Package(
     .testTarget(
       name: "StoreVerificationTests",
       dependencies: [
-        "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification", systemPackage,
+        "Diagnostics", "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification",
+        systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

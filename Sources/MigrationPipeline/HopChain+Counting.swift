@@ -36,8 +36,9 @@ extension HopChain {
   /// Rows per entity.
   func rows(of reader: StoreReader, schema: StoreSchema) throws -> [String: Int64] {
     var rows: [String: Int64] = [:]
+    let census = StoreCensus(schema: schema, reader: reader)
     for table in schema.tables {
-      let counts = try reader.rowCounts(of: table.name)
+      let counts = try census.rowCounts(of: table)
       for entity in table.entities { rows[entity] = schema.number(of: entity).flatMap { counts[$0] } ?? 0 }
     }
     return rows

@@ -44,7 +44,7 @@ extension MigrationRun {
   {
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     let assessment = try StoreIdentifier.identify(
-      reader: reader, location: request.location, catalog: request.catalog, target: request.target)
+      reader: reader, location: request.location, catalog: request.catalog, target: request.target, countsRows: false)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
     guard let store = try identified(assessment) else {
       // The copy of a store that is current is the store itself, which no later check looks at.

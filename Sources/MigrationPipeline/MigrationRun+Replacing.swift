@@ -66,7 +66,7 @@ extension MigrationRun {
     _ intent: ReplacementIntent, _ outcome: RecoveryOutcome, _ workshop: ReplacementWorkshop
   ) throws -> MigrationReport {
     let assessment = try StoreIdentifier.identify(
-      request.location, catalog: request.catalog, target: request.target)
+      request.location, catalog: request.catalog, target: request.target, countsRows: false)
     // The target may have moved on since: then this is an ordinary store that is behind.
     if try identified(assessment) != nil {
       try workshop.intents.remove(request.location)

@@ -66,7 +66,8 @@ extension MigrationRun {
     try StoreReader.withUnchangedStore(at: request.location, attachedAs: "store") { reader in
       reader.connection.setProgressHandler(every: 200_000, self.heartbeat())
       let assessment = try StoreIdentifier.identify(
-        reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target)
+        reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target,
+        countsRows: false)
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
       let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }

@@ -81,7 +81,7 @@ struct DerivationDecision {
   // MARK: What counts replace
 
   /// Values of the store that the attribute kept by itself and that a count takes the place of; each is a warning.
-  func replacedValues(reader: StoreReader, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
+  func replacedValues(census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
     let source = journey.sourceSchema
     var warnings: [HopdError] = []
     for (hop, counts) in computed.enumerated() {
@@ -95,11 +95,8 @@ struct DerivationDecision {
               ofAttribute: count.attribute, in: member.name, at: hop + 1),
             !source.derivations.contains(where: { $0.table == table && $0.column == column })
           else { continue }
-          replaced &+=
-            try reader.connection.integer(
-              "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
-            )
-            ?? 0
+          let question = StoreCensus.ValueQuestion(column: column, entities: [number])
+          replaced &+= try census.values([question], in: table).first ?? 0
         }
         guard replaced > 0 else { continue }
         warnings.append(

@@ -10,7 +10,7 @@ import SQLite
 
 struct DropCounting {
   private let journey: Journey
-  private let reader: StoreReader
+  private let census: StoreCensus
   private let rows: [String: Int64]
   /// In the order of hops, entities and properties.
   private(set) var drops: [DroppedColumn] = []
@@ -27,10 +27,14 @@ struct DropCounting {
   }
   private var order: [Key] = []
   private var counts: [Key: Int64] = [:]
+  /// Columns whose values are still to be counted, by table: those of all hops in one pass.
+  private var open: [String: [(key: Key, question: StoreCensus.ValueQuestion)]] = [:]
 
-  init(journey: Journey, reader: StoreReader, rows: [String: Int64]) throws(SQLiteError) {
+  private var reader: StoreReader { census.reader }
+
+  init(journey: Journey, census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) {
     self.journey = journey
-    self.reader = reader
+    self.census = census
     self.rows = rows
     for (hop, mapping) in journey.mappings.enumerated() {
       for entity in mapping.entityMappings {
@@ -38,10 +42,14 @@ struct DropCounting {
         if entity.destinationEntity == nil {
           noteRemoval(of: name, stored: stored, hop: hop)
         } else {
-          try noteAttributes(entity.droppedAttributes, of: name, stored: stored, hop: hop)
+          noteAttributes(entity.droppedAttributes, of: name, stored: stored, hop: hop)
           try noteRelationships(entity.droppedRelationships, of: name, stored: stored, hop: hop)
         }
       }
+    }
+    for (table, asked) in open {
+      let values = try census.values(asked.map(\.question), in: table)
+      for (part, count) in zip(asked, values) { counts[part.key, default: 0] &+= count }
     }
     drops = order.map { key in
       DroppedColumn(
@@ -70,15 +78,13 @@ struct DropCounting {
         hint: hint(hop, "\(journey.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it")))
   }
 
-  private mutating func noteAttributes(
-    _ names: [String], of entity: String, stored: String, hop: Int
-  ) throws(SQLiteError) {
+  private mutating func noteAttributes(_ names: [String], of entity: String, stored: String, hop: Int) {
     // A derived value is no data of its own: nothing is lost with it.
     for name in names where journey.definition(of: name, in: entity, at: hop)?.isDerived != true {
       guard case .column(let table, let column, _) = journey.origin(ofAttribute: name, in: entity, at: hop) else {
         continue
       }
-      try note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
+      note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
     }
   }
 
@@ -94,7 +100,7 @@ struct DropCounting {
         // Both ends are dropped together; the pairs are told for the end whose rows hold the column.
         let isToOne = if case .toOne = storage { true } else { false }
         guard isToOne != origin.isInverted else { continue }
-        try note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
+        note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
       case .join(let join, _):
         // Both ends are dropped together; the pairs are told once.
         guard !order.contains(where: { $0.hop == hop && $0.table == join.name }) else { continue }
@@ -102,7 +108,7 @@ struct DropCounting {
           hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: join.name,
           column: join.targetColumn)
         order.append(key)
-        counts[key] = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(join.name))") ?? 0
+        counts[key] = try census.pairs(in: join.name)
       case .ownerColumn(let table, let column):
         // By owner: another entity may keep the relationship.
         let key = Key(
@@ -126,18 +132,14 @@ struct DropCounting {
   /// Adds the values of one entity's rows; an inherited property gathers those of all subentities that drop it.
   private mutating func note(
     _ property: String, of entity: String, hop: Int, table: String, column: String, stored: String
-  ) throws(SQLiteError) {
+  ) {
     let key = Key(
       hop: hop, entity: declarer(of: property, in: entity, hop: hop), property: property, table: table, column: column)
     if counts[key] == nil { order.append(key) }
-    var count: Int64 = 0
+    counts[key, default: 0] &+= 0
     if (rows[stored] ?? 0) > 0, let number = journey.sourceSchema.number(of: stored) {
-      count =
-        try reader.connection.integer(
-          "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)")
-        ?? 0
+      open[table, default: []].append((key, StoreCensus.ValueQuestion(column: column, entities: [number])))
     }
-    counts[key, default: 0] &+= count
   }
 
   private func declarer(of property: String, in entity: String, hop: Int) -> String {

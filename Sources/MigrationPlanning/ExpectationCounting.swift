@@ -8,7 +8,7 @@ import SQLite
 
 struct ExpectationCounting {
   let journey: Journey
-  let reader: StoreReader
+  let census: StoreCensus
   /// Rows per entity of the store.
   let rows: [String: Int64]
   /// Layout of the last version.
@@ -17,15 +17,16 @@ struct ExpectationCounting {
   let externalData: [String: [String: ExternalDataExpectation]]
 
   private var source: StoreSchema { journey.sourceSchema }
+  private var reader: StoreReader { census.reader }
 
   func expectation(droppedRows: [String: Int64], storeUUID: String) throws(SQLiteError) -> StoreExpectation {
     StoreExpectation(
       rowsByEntity: rowsByEntity(), droppedRowsByEntity: droppedRows, rowsByJoinTable: try rowsByJoinTable(),
       highWaterMarks: try highWaterMarks(), danglingReferences: dangling.reduce(0) { $0 &+ $1.count },
       valuesByColumn: try ValueExpectation(
-        journey: journey, reader: reader, rows: rows, finalSchema: finalSchema
+        journey: journey, census: census, rows: rows, finalSchema: finalSchema
       ).valuesByColumn(),
-      nullOrderKeys: try ValueCounts.missingOrderKeys(schema: source, reader: reader),
+      nullOrderKeys: try census.missingOrderKeys(),
       externalData: externalData, storeUUID: storeUUID)
   }
 
@@ -62,11 +63,11 @@ struct ExpectationCounting {
       else { continue }
       switch storage {
       case .join(let table, _):
-        counts[join.name] = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table.name))")
+        counts[join.name] = try census.pairs(in: table.name)
       case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _),
         .ownerColumn(let table, let column):
-        counts[join.name] = try reader.connection.integer(
-          "SELECT count(\(SQLiteIdentifier.quoted(column))) FROM \(reader.qualified(table))")
+        let question = StoreCensus.ValueQuestion(column: column, entities: nil)
+        counts[join.name] = try census.values([question], in: table).first
       }
     }
     return counts

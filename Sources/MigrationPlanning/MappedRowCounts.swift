@@ -23,7 +23,8 @@ struct MappedRowCounts {
       try ExpressionFunctions.register(on: reader.connection)
     }
     var conditions: [String: [String?]] = [:]
-    for mapping in mappings {
+    var asked: [String: [(mapping: Int, condition: String)]] = [:]
+    for (index, mapping) in mappings.enumerated() {
       guard let source = mapping.source else {
         taken.append(0)
         continue
@@ -34,21 +35,19 @@ struct MappedRowCounts {
         continue
       }
       let condition = reader.flatMap { MappedRowCounts.condition(filter.predicate, of: mapping, hop: hop, reader: $0) }
-      guard let reader, let condition else {
-        taken.append(nil)
-        conditions[source, default: []].append(nil)
-        continue
-      }
+      taken.append(nil)
       conditions[source, default: []].append(condition)
-      taken.append(try MappedRowCounts.count(source, condition, hop: hop, reader: reader))
+      if let condition { asked[source, default: []].append((index, condition)) }
     }
     guard let reader else { return }
-    for (source, all) in conditions.sorted(by: { $0.key < $1.key }) {
-      let known = all.compactMap(\.self)
-      guard known.count == all.count else { continue }
-      let none = known.map { "NOT \($0)" }.joined(separator: " AND ")
-      let left = try MappedRowCounts.count(source, none, hop: hop, reader: reader) ?? 0
-      guard left > 0 else { continue }
+    for (source, parts) in asked.sorted(by: { $0.key < $1.key }) {
+      // Where all filters of an entity are known, so are the rows that none lets through.
+      let isWhole = conditions[source]?.count == parts.count
+      let none = parts.map { "NOT \($0.condition)" }.joined(separator: " AND ")
+      let counts = try MappedRowCounts.count(
+        source, parts.map(\.condition) + (isWhole ? [none] : []), hop: hop, reader: reader)
+      for (part, count) in zip(parts, counts) { taken[part.mapping] = count }
+      guard isWhole, let left = counts.last, left > 0 else { continue }
       warnings.append(
         HopdError(
           .dataDropped,
@@ -69,15 +68,18 @@ struct MappedRowCounts {
     return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0))" }
   }
 
+  /// The rows of an entity that fulfil each condition, in one pass; nothing where it has no table.
   private static func count(
-    _ source: String, _ condition: String, hop: Hop, reader: StoreReader
-  ) throws -> Int64? {
+    _ source: String, _ conditions: [String], hop: Hop, reader: StoreReader
+  ) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
-      return nil
+      return []
     }
+    let terms = conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
     do {
-      return try reader.connection.integer(
-        "SELECT count(*) FROM \(reader.qualified(table.name)) AS s WHERE s.\"Z_ENT\" = \(number) AND \(condition)")
+      return try reader.connection.rows(
+        "SELECT \(terms) FROM \(reader.qualified(table.name)) AS s WHERE s.\"Z_ENT\" = \(number)"
+      ) { row in (0..<Int32(clamping: conditions.count)).map { row.integer(at: $0) } }.first ?? []
     } catch {
       // A row for which the filter has no value: what would stop the migration is told now.
       if let failure = reader.connection.takeFunctionFailure() as? HopdError {

@@ -102,7 +102,13 @@ package enum MigrationPlanner {
     let leading = edges.prefix { $0.mapped == nil }.count
     let isMixed = leading < edges.count
     let lead = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading)))
-    var rows = RowInspection(journey: lead, reader: reader)
+    let counted = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
+    let census = StoreCensus(schema: sourceSchema, reader: reader)
+    // All that can be asked before anything is known of the rows is asked in one pass.
+    try census.take(
+      edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
+      values: counted.questions(expectsValues: !isMixed))
+    var rows = RowInspection(journey: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {
       rows.checkAbstractEntities()
@@ -112,7 +118,7 @@ package enum MigrationPlanner {
       try rows.findings.throwIfAny(at: place)
     }
 
-    let dangling = try DanglingReferences.find(schema: sourceSchema, reader: reader)
+    let dangling = try census.danglingReferences()
     let finalSchema = schemas.last ?? sourceSchema
     let external = try ExternalDataInspection(
       journey: lead, reader: reader, location: store.location, rows: rows.rows,
@@ -129,13 +135,12 @@ package enum MigrationPlanner {
       warnings += counts.warnings
       hops[leading] = hops[leading].reading(counts.taken)
     }
-    let counted = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
-    let drops = try DropCounting(journey: counted, reader: reader, rows: rows.rows)
+    let drops = try DropCounting(journey: counted, census: census, rows: rows.rows)
     let expectation =
       isMixed
       ? StoreExpectation.unknown(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
       : try ExpectationCounting(
-        journey: journey, reader: reader, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
+        journey: journey, census: census, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
         externalData: external.expectations
       ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     for hop in hops where hop.isMapped {
@@ -143,7 +148,7 @@ package enum MigrationPlanner {
     }
     warnings += inspection.warnings + drops.warnings
     warnings += try ClearedReferences(journey: lead, reader: reader, rows: rows.rows).warnings()
-    if !isMixed { warnings += try layout?.derivations?.replacedValues(reader: reader, rows: rows.rows) ?? [] }
+    if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
     return MigrationPlan(

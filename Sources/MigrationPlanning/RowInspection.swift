@@ -9,17 +9,18 @@ import SQLite
 
 struct RowInspection {
   let journey: Journey
-  let reader: StoreReader
+  let census: StoreCensus
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
   private(set) var findings = Findings()
   private var asked: Set<String> = []
 
   private var schema: StoreSchema { journey.sourceSchema }
+  private var reader: StoreReader { census.reader }
 
-  init(journey: Journey, reader: StoreReader) {
+  init(journey: Journey, census: StoreCensus) {
     self.journey = journey
-    self.reader = reader
+    self.census = census
   }
 
   // MARK: Entities
@@ -27,7 +28,7 @@ struct RowInspection {
   /// Counts rows, and finds those that belong to no entity of their table.
   mutating func countRows() throws(SQLiteError) {
     for table in schema.tables {
-      let counts = try reader.rowCounts(of: table.name)
+      let counts = try census.rowCounts(of: table)
       var known: Set<Int64> = []
       for entity in table.entities {
         guard let number = schema.number(of: entity) else { continue }
@@ -94,11 +95,13 @@ struct RowInspection {
           missing(name, check.entity.name, check.version, verb, rows: check.count, first: nil)
         case .column(let table, let column, let fallback):
           guard fallback == nil, let number = schema.number(of: check.source.stored) else { continue }
-          let found = try reader.connection.rows(
-            "SELECT count(*), min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
-              + " AND \(SQLiteIdentifier.quoted(column)) IS NULL"
-          ) { ($0.integer(at: 0), $0.integer(at: 1)) }
-          guard let (count, first) = found.first, count > 0 else { continue }
+          let question = StoreCensus.ValueQuestion(column: column, entities: [number])
+          let values = try census.values([question], in: table).first ?? 0
+          let count = check.count &- values
+          guard count > 0 else { continue }
+          let first = try reader.connection.integer(
+            "SELECT min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
+              + " AND \(SQLiteIdentifier.quoted(column)) IS NULL")
           missing(name, check.entity.name, check.version, verb, rows: count, first: first)
         }
       }
@@ -200,7 +203,7 @@ struct RowInspection {
 
   /// To-ones that reach the last version and name another entity than their target has: what they mean is not certain.
   mutating func checkDiscriminators() throws(SQLiteError) {
-    let disagreeing = try DiscriminatorAgreement.all(schema: schema, reader: reader).filter { $0.wrong > 0 }
+    let disagreeing = try census.discriminators().filter { $0.wrong > 0 }
     guard !disagreeing.isEmpty, let last = journey.models.last else { return }
     var carried: Set<PairsOrigin> = []
     for entity in last.entities {

@@ -24,7 +24,10 @@ package struct SegmentInspection: Sendable {
     let place = Place(store: plan.store.location.database)
     let hops = MigrationPlanner.segment(of: plan, from: first)
     let journey = Journey(sourceSchema: hops.first?.sourceSchema ?? plan.hops[first].sourceSchema, hops: hops)
-    var rows = RowInspection(journey: journey.inferredPart, reader: input)
+    let census = StoreCensus(schema: journey.sourceSchema, reader: input)
+    let isMapped = hops.first?.isMapped == true
+    try census.take(isMapped ? .rows : [.rows, .discriminators], values: journey.questions(expectsValues: false))
+    var rows = RowInspection(journey: journey.inferredPart, census: census)
     try rows.countRows()
     var warnings: [HopdError] = []
     if let hop = hops.first, hop.isMapped {
@@ -38,7 +41,7 @@ package struct SegmentInspection: Sendable {
       try rows.checkDiscriminators()
     }
     try rows.findings.throwIfAny(at: place)
-    let counted = try DropCounting(journey: journey, reader: input, rows: rows.rows)
+    let counted = try DropCounting(journey: journey, census: census, rows: rows.rows)
     warnings += counted.warnings
     warnings += try ClearedReferences(journey: journey.inferredPart, reader: input, rows: rows.rows).warnings()
     let external = try ExternalDataInspection(
@@ -78,7 +81,7 @@ extension MigrationPlanner {
     of hop: Hop, rules: PlanningRules, input: StoreReader
   ) throws -> [String: Int64] {
     let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
-    var rows = RowInspection(journey: journey, reader: input)
+    var rows = RowInspection(journey: journey, census: StoreCensus(schema: hop.sourceSchema, reader: input))
     try rows.countRows()
     guard let mapped = hop.mapped else { return journey.rows(rows.rows, at: journey.end) }
     return mapped.exactRows(
@@ -90,15 +93,20 @@ extension MigrationPlanner {
     of hop: Hop, plan: MigrationPlan, rules: PlanningRules, input: StoreReader
   ) throws -> StoreExpectation {
     let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
-    var rows = RowInspection(journey: journey, reader: input)
+    let census = StoreCensus(schema: hop.sourceSchema, reader: input)
+    // Of the pairs and values behind a mapping model nothing is known: they are not counted.
+    if !hop.isMapped {
+      try census.take([.rows, .references, .orderKeys], values: journey.questions(expectsValues: true))
+    }
+    var rows = RowInspection(journey: journey, census: census)
     try rows.countRows()
-    let dangling = try DanglingReferences.find(schema: hop.sourceSchema, reader: input)
+    let dangling = hop.isMapped ? [] : try census.danglingReferences()
     let dropped = plan.expectation.droppedRowsByEntity
     let external = try ExternalDataInspection(
       journey: journey.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
       finalSchema: hop.destinationSchema, memoryLimit: rules.memoryLimit)
     let counting = ExpectationCounting(
-      journey: journey, reader: input, rows: rows.rows, finalSchema: hop.destinationSchema, dangling: dangling,
+      journey: journey, census: census, rows: rows.rows, finalSchema: hop.destinationSchema, dangling: dangling,
       externalData: external.expectations)
     guard let mapped = hop.mapped else {
       return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)

@@ -131,9 +131,10 @@ package enum StoreIdentifier {
     _ reader: StoreReader, _ tables: Set<String>, _ version: CatalogedVersion, _ metadata: StoreMetadata
   ) throws(SQLiteError) -> [StoreAssessment.EntityRows] {
     let schema = StoreSchema(model: version.model, frameworkVersion: metadata.frameworkVersion)
+    let census = StoreCensus(schema: schema, reader: reader)
     var result: [StoreAssessment.EntityRows] = []
     for table in schema.tables {
-      let counts = tables.contains(table.name) ? try reader.rowCounts(of: table.name) : [:]
+      let counts = tables.contains(table.name) ? try census.rowCounts(of: table) : [:]
       for entity in table.entities {
         guard let number = schema.number(of: entity) else { continue }
         result.append(StoreAssessment.EntityRows(name: entity, number: number, rows: counts[number] ?? 0))

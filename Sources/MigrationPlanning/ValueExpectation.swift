@@ -9,7 +9,7 @@ import SQLite
 
 struct ValueExpectation {
   let journey: Journey
-  let reader: StoreReader
+  let census: StoreCensus
   /// Rows per entity of the store.
   let rows: [String: Int64]
   /// Layout of the last version.
@@ -61,9 +61,9 @@ struct ValueExpectation {
     return values
   }
 
-  /// One SELECT per table of the source.
-  private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [ValueCounts.Question: Int64]] {
-    var questions: [String: [ValueCounts.Question]] = [:]
+  /// One pass over each table of the source.
+  private func counts(_ sums: [Sum]) throws(SQLiteError) -> [String: [StoreCensus.ValueQuestion: Int64]] {
+    var questions: [String: [StoreCensus.ValueQuestion]] = [:]
     for sum in sums {
       for (column, entities) in sum.columns {
         let question = question(column, entities: entities)
@@ -72,21 +72,21 @@ struct ValueExpectation {
         }
       }
     }
-    var counts: [String: [ValueCounts.Question: Int64]] = [:]
+    var counts: [String: [StoreCensus.ValueQuestion: Int64]] = [:]
     for (table, asked) in questions {
-      let answers = try ValueCounts.count(asked, in: table, reader: reader)
+      let answers = try census.values(asked, in: table)
       counts[table] = Dictionary(zip(asked, answers), uniquingKeysWith: { first, _ in first })
     }
     return counts
   }
 
-  private func question(_ column: Column, entities: Set<String>) -> ValueCounts.Question {
+  private func question(_ column: Column, entities: Set<String>) -> StoreCensus.ValueQuestion {
     let inTable = source.tables.first { $0.name == column.table }?.entities ?? []
     // Nobody else has rows in the table: no filter is needed, and none is paid for.
     if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
-      return ValueCounts.Question(column: column.name, entities: nil)
+      return StoreCensus.ValueQuestion(column: column.name, entities: nil)
     }
-    return ValueCounts.Question(
+    return StoreCensus.ValueQuestion(
       column: column.name, entities: entities.compactMap { source.number(of: $0) }.sorted())
   }
 

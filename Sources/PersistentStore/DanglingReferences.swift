@@ -1,5 +1,5 @@
-// References to rows that are not there. Stores in the field have some; a migration may not add any. Planner and
-// verifier count with this one reader, so that the two numbers mean the same.
+// References to rows that are not there. Stores in the field have some; a migration may not add any. Where they can be is
+// said here, with the statement that counts them; `StoreCensus` asks it only where there may be some.
 
 import ManagedObjectModel
 import SQLite
@@ -13,18 +13,30 @@ package struct DanglingReferences: Sendable, Hashable {
   /// Rows with such a reference.
   package let count: Int64
 
-  /// The sum over all relationships of a store.
-  package static func count(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) -> Int64 {
-    try find(schema: schema, reader: reader).reduce(0) { $0 &+ $1.count }
+  /// Where references are kept.
+  struct Place {
+    let entity: String
+    let relationship: String
+    let table: String
+    /// Columns with keys, and the tables whose keys they are.
+    let ends: [(column: String, target: String)]
+    /// Is it the table of a many-to-many? Its columns must have keys, others may be NULL.
+    let isJoin: Bool
+
+    /// Counts the rows whose references find no row.
+    func query(_ reader: StoreReader) -> String {
+      let conditions = ends.map { end in
+        let key = "t.\(SQLiteIdentifier.quoted(end.column))"
+        return (isJoin ? "" : "\(key) IS NOT NULL AND ")
+          + "NOT EXISTS (SELECT 1 FROM \(reader.qualified(end.target)) AS x WHERE x.Z_PK = \(key))"
+      }
+      return "SELECT count(*) FROM \(reader.qualified(table)) AS t WHERE \(conditions.joined(separator: " OR "))"
+    }
   }
 
-  /// Every relationship of a store with dangling references; the store must have the tables of `schema`.
-  package static func find(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) -> [DanglingReferences] {
-    var found: [DanglingReferences] = []
-    func note(_ entity: String, _ relationship: String, _ sql: String) throws(SQLiteError) {
-      guard let count = try reader.connection.integer(sql), count > 0 else { return }
-      found.append(DanglingReferences(entity: entity, relationship: relationship, count: count))
-    }
+  /// Every place of a layout.
+  static func places(in schema: StoreSchema) -> [Place] {
+    var places: [Place] = []
     for table in schema.tables {
       for column in table.columns {
         switch column.role {
@@ -34,16 +46,16 @@ package struct DanglingReferences: Sendable, Hashable {
               $0.name == relationship
             })?.destinationEntityName, let target = schema.table(of: destination)
           else { continue }
-          try note(
-            entity, relationship,
-            "SELECT count(*) FROM \(reader.qualified(table.name)) AS t WHERE \(key("t", column.name)) IS NOT NULL AND "
-              + isMissing("t", column.name, in: target.name, reader))
+          places.append(
+            Place(
+              entity: entity, relationship: relationship, table: table.name, ends: [(column.name, target.name)],
+              isJoin: false))
         case .owner(let entity, let relationship):
           guard let owners = schema.table(of: entity) else { continue }
-          try note(
-            entity, relationship,
-            "SELECT count(*) FROM \(reader.qualified(table.name)) AS t WHERE \(key("t", column.name)) IS NOT NULL AND "
-              + isMissing("t", column.name, in: owners.name, reader))
+          places.append(
+            Place(
+              entity: entity, relationship: relationship, table: table.name, ends: [(column.name, owners.name)],
+              isJoin: false))
         default: continue
         }
       }
@@ -52,22 +64,11 @@ package struct DanglingReferences: Sendable, Hashable {
       guard let owners = schema.table(of: join.entity), let targets = schema.table(of: join.inverseEntity) else {
         continue
       }
-      try note(
-        join.entity, join.relationship,
-        "SELECT count(*) FROM \(reader.qualified(join.name)) AS t WHERE "
-          + isMissing("t", join.ownerColumn, in: owners.name, reader) + " OR "
-          + isMissing("t", join.targetColumn, in: targets.name, reader))
+      places.append(
+        Place(
+          entity: join.entity, relationship: join.relationship, table: join.name,
+          ends: [(join.ownerColumn, owners.name), (join.targetColumn, targets.name)], isJoin: true))
     }
-    return found
-  }
-
-  private static func key(_ alias: String, _ column: String) -> String {
-    alias + "." + SQLiteIdentifier.quoted(column)
-  }
-
-  private static func isMissing(
-    _ alias: String, _ column: String, in table: String, _ reader: StoreReader
-  ) -> String {
-    "NOT EXISTS (SELECT 1 FROM \(reader.qualified(table)) AS x WHERE x.Z_PK = \(key(alias, column)))"
+    return places
   }
 }

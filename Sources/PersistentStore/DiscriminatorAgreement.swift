@@ -1,5 +1,5 @@
-// Discriminators, the columns with the entity number of a to-one's target, compared with the targets themselves. Planner
-// and verifier ask this one reader: what the one lets through, the other must not reject.
+// Discriminators, the columns with the entity number of a to-one's target, compared with the targets themselves. Where they
+// are is said here, with the statement that counts those that disagree; `StoreCensus` asks it only where one may.
 
 import ManagedObjectModel
 import SQLite
@@ -15,26 +15,37 @@ package struct DiscriminatorAgreement: Sendable, Hashable {
   /// Rows whose number is not that of their target; rows without a target do not count.
   package let wrong: Int64
 
-  /// Every discriminator column of a store; the store must have the tables of `schema`.
-  package static func all(schema: StoreSchema, reader: StoreReader) throws(SQLiteError) -> [DiscriminatorAgreement] {
-    var found: [DiscriminatorAgreement] = []
-    for table in schema.tables {
-      for column in table.columns {
+  /// Where discriminators are kept.
+  struct Place {
+    let entity: String
+    let relationship: String
+    let table: String
+    let column: String
+    /// The column with the target's key, and the target's table.
+    let key: String
+    let target: String
+
+    /// Counts the rows whose number is not their target's.
+    func query(_ reader: StoreReader) -> String {
+      "SELECT count(*) FROM \(reader.qualified(table)) AS s JOIN \(reader.qualified(target)) AS t"
+        + " ON t.Z_PK = s.\(SQLiteIdentifier.quoted(key)) WHERE s.\(SQLiteIdentifier.quoted(column)) IS NOT t.Z_ENT"
+    }
+  }
+
+  /// Every place of a layout.
+  static func places(in schema: StoreSchema) -> [Place] {
+    schema.tables.flatMap { table in
+      table.columns.compactMap { column in
         guard case .discriminator(let entity, let relationship) = column.role,
           case .toOne(_, let key, _, _) = schema.storage(ofRelationship: relationship, in: entity),
           let destination = schema.model.entity(named: entity).flatMap({
             schema.model.allRelationships(of: $0)[relationship]?.destinationEntityName
           }), let target = schema.table(of: destination)
-        else { continue }
-        let wrong =
-          try reader.connection.integer(
-            "SELECT count(*) FROM \(reader.qualified(table.name)) AS s JOIN \(reader.qualified(target.name)) AS t"
-              + " ON t.Z_PK = s.\(SQLiteIdentifier.quoted(key))"
-              + " WHERE s.\(SQLiteIdentifier.quoted(column.name)) IS NOT t.Z_ENT") ?? 0
-        found.append(
-          DiscriminatorAgreement(entity: entity, relationship: relationship, column: column.name, wrong: wrong))
+        else { return nil }
+        return Place(
+          entity: entity, relationship: relationship, table: table.name, column: column.name, key: key,
+          target: target.name)
       }
     }
-    return found
   }
 }

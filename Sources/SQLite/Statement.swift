@@ -77,6 +77,8 @@ package final class Statement {
   package func name(at index: Int32) -> String { sqlite3_column_name(handle, index).map { String(cString: $0) } ?? "" }
   /// Is the column NULL in this row?
   package func isNull(at index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_NULL }
+  /// Is an integer stored in the column of this row?
+  package func isInteger(at index: Int32) -> Bool { sqlite3_column_type(handle, index) == SQLITE_INTEGER }
   /// The column as an integer, converted as SQLite does.
   package func integer(at index: Int32) -> Int64 { sqlite3_column_int64(handle, index) }
   /// The column as a double, converted as SQLite does.

@@ -5,9 +5,18 @@ import SQLite
 
 /// Checks of what a store holds: keys, entities of rows, counts, values, references, order.
 struct ContentChecks {
-  let reader: StoreReader
-  let schema: StoreSchema
+  let census: StoreCensus
   let expectation: StoreExpectation?
+
+  private var reader: StoreReader { census.reader }
+  private var schema: StoreSchema { census.schema }
+
+  /// Asks the rows everything that the checks will want to know, in one pass over each table.
+  func askRows() throws(SQLiteError) {
+    var values: [String: [StoreCensus.ValueQuestion]] = [:]
+    for table in schema.tables { values[table.name] = questions(of: table).map(\.question) }
+    try census.take(.all, values: values)
+  }
 
   /// Z_MAX is at least the largest key, and at least the source's mark.
   func primaryKeys() throws(SQLiteError) -> VerificationCheck {
@@ -34,7 +43,7 @@ struct ContentChecks {
         table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }.compactMap {
           schema.number(of: $0)
         })
-      for (number, count) in try reader.rowCounts(of: table.name) {
+      for (number, count) in try census.rowCounts(of: table) {
         rows &+= count
         if !allowed.contains(number) {
           problems.append(
@@ -52,7 +61,7 @@ struct ContentChecks {
     var unknown: [String] = []
     var total: Int64 = 0
     for table in schema.tables {
-      let counts = try reader.rowCounts(of: table.name)
+      let counts = try census.rowCounts(of: table)
       for entity in table.entities {
         let found = schema.number(of: entity).flatMap { counts[$0] } ?? 0
         total &+= found
@@ -65,7 +74,7 @@ struct ContentChecks {
     }
     for (table, wanted) in expectation.rowsByJoinTable.sorted(by: { $0.key < $1.key }) {
       guard schema.joinTables.contains(where: { $0.name == table }) else { continue }
-      let found = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table))") ?? 0
+      let found = try census.pairs(in: table)
       if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted)") }
     }
     let exceptions =
@@ -75,28 +84,34 @@ struct ContentChecks {
 
   /// Values per column, in the rows of the entities that have the property, as counted in the source.
   func values() throws(SQLiteError) -> VerificationCheck {
-    guard let expectation else { return result("values", [], "nothing to compare with") }
+    guard expectation != nil else { return result("values", [], "nothing to compare with") }
     var problems: [String] = []
     var looked = 0
     var total: Int64 = 0
     for table in schema.tables {
-      guard let wanted = expectation.valuesByColumn[table.name] else { continue }
-      let columns = table.columns.filter { wanted[$0.name] != nil }
-      let questions = columns.map { column in
-        let having = Set(entitiesHaving(column).compactMap { schema.number(of: $0) })
-        let isWholeTable = table.entities.allSatisfy { schema.number(of: $0).map(having.contains) ?? false }
-        return ValueCounts.Question(column: column.name, entities: isWholeTable ? nil : having.sorted())
-      }
-      let counts = try ValueCounts.count(questions, in: table.name, reader: reader)
-      for (column, found) in zip(columns, counts) {
+      let questions = questions(of: table)
+      let counts = try census.values(questions.map(\.question), in: table.name)
+      for (part, found) in zip(questions, counts) {
         looked += 1
         total &+= found
-        if let wanted = wanted[column.name], found != wanted {
-          problems.append("\(table.name).\(column.name) has \(found) values in place of \(wanted)")
+        if found != part.wanted {
+          problems.append("\(table.name).\(part.question.column) has \(found) values in place of \(part.wanted)")
         }
       }
     }
     return result("values", problems, "\(total) values in \(looked) columns, as many as the source has for them")
+  }
+
+  /// The columns of a table whose values are expected, in the rows of the entities that have the property.
+  private func questions(of table: EntityTable) -> [(question: StoreCensus.ValueQuestion, wanted: Int64)] {
+    table.columns.compactMap { column in
+      guard let wanted = expectation?.valuesByColumn[table.name]?[column.name] else { return nil }
+      let having = Set(entitiesHaving(column).compactMap { schema.number(of: $0) })
+      let isWholeTable = table.entities.allSatisfy { schema.number(of: $0).map(having.contains) ?? false }
+      return (
+        StoreCensus.ValueQuestion(column: column.name, entities: isWholeTable ? nil : having.sorted()), wanted
+      )
+    }
   }
 
   /// The entities in whose rows a column of their table means something.
@@ -118,7 +133,7 @@ struct ContentChecks {
 
   /// No more references of ordered relationships without a place in the order than the source had.
   func orderKeys() throws(SQLiteError) -> VerificationCheck {
-    let missing = try ValueCounts.missingOrderKeys(schema: schema, reader: reader)
+    let missing = try census.missingOrderKeys()
     // Core Data numbers such objects when it touches them; a migration may not lose an order that was there.
     let isFine = expectation.map { missing <= $0.nullOrderKeys } ?? true
     return VerificationCheck(
@@ -131,7 +146,7 @@ struct ContentChecks {
 
   /// Every discriminator is the Z_ENT of the row it points to.
   func discriminators() throws(SQLiteError) -> VerificationCheck {
-    let found = try DiscriminatorAgreement.all(schema: schema, reader: reader)
+    let found = try census.discriminators()
     let problems = found.filter { $0.wrong > 0 }.map {
       "\($0.wrong) rows of \($0.entity).\($0.relationship) name the wrong entity of their target"
     }
@@ -140,7 +155,7 @@ struct ContentChecks {
 
   /// No more references to rows that are not there than the source had.
   func references() throws -> VerificationCheck {
-    let found = try DanglingReferences.count(schema: schema, reader: reader)
+    let found = try census.danglingReferences().reduce(Int64(0)) { $0 &+ $1.count }
     let allowed = expectation?.danglingReferences ?? 0
     let isFine = found <= allowed
     // A store on its own may have some: Core Data repairs them when they are touched; a migration may not add any.

@@ -64,15 +64,17 @@ package struct StoreVerifier {
   }
 
   /// Every check of a closed store file; none stops at the first failure.
-  private func check(
+  func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
     external: ExternalDataDirectory, tableTexts: [String: String]
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
+      let pages = PageCheck(database, pragma: pragma)
+      defer { pages?.cancel() }
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts)
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {
@@ -89,16 +91,27 @@ package struct StoreVerifier {
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation? = nil,
     sourceMetadata: StoreMetadata? = nil, external: ExternalDataDirectory? = nil, tableTexts: [String: String] = [:]
   ) throws -> [VerificationCheck] {
+    try checks(
+      of: reader, schema: schema, isExact: isExact, expectation: expectation, sourceMetadata: sourceMetadata,
+      external: external, tableTexts: tableTexts, pages: nil)
+  }
+
+  private func checks(
+    of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation?,
+    sourceMetadata: StoreMetadata?, external: ExternalDataDirectory?, tableTexts: [String: String], pages: PageCheck?
+  ) throws -> [VerificationCheck] {
     let keepAlive = self.keepAlive
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
     defer { reader.connection.setProgressHandler(nil) }
     let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact, tableTexts: tableTexts)
-    let content = ContentChecks(reader: reader, schema: schema, expectation: expectation)
+    let content = ContentChecks(
+      census: StoreCensus(schema: schema, reader: reader), expectation: expectation)
     var checks = [try structure.schemaText(), try structure.metadata(comparedWith: sourceMetadata)]
     checks.append(try structure.entityNumbers())
     checks.append(try structure.modelCache(isOurs: expectation != nil))
     // Content queries name the schema's tables and columns; without them there is nothing more to ask.
     guard checks.allSatisfy({ $0.name != "schema" || $0.passed }) else { return checks }
+    try content.askRows()
     checks.append(try content.primaryKeys())
     checks.append(try content.rowEntities())
     if expectation != nil {
@@ -115,15 +128,21 @@ package struct StoreVerifier {
     checks.append(try content.orderKeys())
     if schema.derivations.contains(where: \.isCount) { checks.append(try content.derivedCounts()) }
     if isExact, !schema.rTrees.isEmpty { checks.append(try content.rTrees()) }
-    checks.append(try integrity(reader))
+    checks.append(try integrity(reader, pages))
     return checks
   }
 
-  private func integrity(_ reader: StoreReader) throws(SQLiteError) -> VerificationCheck {
-    let pragma = depth == .full ? "integrity_check" : "quick_check"
-    let answers = try reader.connection.rows(
-      "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(pragma)(5)"
-    ) { $0.text(at: 0) ?? "" }
+  private var pragma: String { depth == .full ? "integrity_check" : "quick_check" }
+
+  private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {
+    let answers =
+      if let pages {
+        try pages.finish(keepAlive: keepAlive)
+      } else {
+        try reader.connection.rows(
+          "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(pragma)(5)"
+        ) { $0.text(at: 0) ?? "" }
+      }
     let isOK = answers == ["ok"]
     return VerificationCheck(
       name: "integrity", passed: isOK, detail: isOK ? "SQLite's \(pragma) is ok" : answers.joined(separator: "; "))

@@ -44,7 +44,7 @@ struct PlanCommand: HopctlCommand {
     let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
-        reader: reader, location: location, catalog: loaded.catalog, target: wanted)
+        reader: reader, location: location, catalog: loaded.catalog, target: wanted, countsRows: false)
       return (
         found,
         try PlanCommand.needsPlan(found).map {

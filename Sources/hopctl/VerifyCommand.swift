@@ -29,7 +29,7 @@ struct VerifyCommand: HopctlCommand {
     output.warn(loaded.warnings)
     let (version, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
-        reader: reader, location: location, catalog: loaded.catalog, target: .own)
+        reader: reader, location: location, catalog: loaded.catalog, target: .own, countsRows: false)
       guard let version = found.version, let metadata = found.metadata else {
         throw found.explanation ?? HopdError(.internalError, "the store has no version, without a reason")
       }

@@ -15,7 +15,7 @@ struct StoreFillerTests {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let schema = StoreSchema(model: model, frameworkVersion: 1344)
       #expect(try reader.connection.text("PRAGMA integrity_check") == "ok")
-      #expect(try DanglingReferences.count(schema: schema, reader: reader) == 0)
+      #expect(try StoreCensus(schema: schema, reader: reader).danglingReferences().isEmpty)
       var total: Int64 = 0
       let marks = Dictionary(
         try reader.primaryKeys().map { ($0.name, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })

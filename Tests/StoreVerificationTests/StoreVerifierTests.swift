@@ -1,5 +1,6 @@
 // A good store passes every check; each way of spoiling it fails the check that is there for it.
 
+import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPlanning
@@ -52,13 +53,20 @@ import Testing
   }()
 
   /// Makes a filled store, spoils it, and gives the checks that fail.
-  private func failures(isExact: Bool = true, spoiling sql: String = "") throws -> Set<String> {
+  private func failures(
+    isExact: Bool = true, rows: Int64 = 80, preparing first: String = "", spoiling sql: String = ""
+  ) throws -> Set<String> {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-verify-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
     let path = folder.appending("store.sqlite")
-    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: 80, seed: 3)
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: rows, seed: 3)
     let location = StoreLocation(database: path)
+    if !first.isEmpty {
+      let connection = try Connection(path: path, access: .readWrite)
+      try SchemaTrigger.registerFunctions(on: connection)
+      try connection.execute(first)
+    }
     let expectation = try StoreReader.withUnchangedStore(at: location) { try counted($0) }
     let metadata = try StoreReader.withUnchangedStore(at: location) { try $0.metadata() }
     do {
@@ -152,6 +160,92 @@ import Testing
   ])
   func eachWayOfSpoilingFailsItsCheck(_ sql: String, _ check: String) throws {
     #expect(try failures(spoiling: sql).contains(check))
+  }
+
+  /// Takes objects out of a sound store so that it stays sound, with gaps in its keys.
+  private static let gaps = """
+    DELETE FROM Z_1TAGS WHERE Z_4TAGS IN (2, 5) OR Z_1BOOKS IN (3, 8);
+    DELETE FROM ZTAG WHERE Z_PK IN (2, 5);
+    UPDATE ZPERSON SET ZFAVOURITE = NULL, Z1_FAVOURITE = NULL WHERE ZFAVOURITE IN (3, 8);
+    DELETE FROM ZBOOK WHERE Z_PK IN (3, 8);
+    UPDATE ZBOOK SET ZAUTHOR = NULL, Z_FOK_AUTHOR = NULL WHERE ZAUTHOR IN (4, 9);
+    DELETE FROM ZPERSON WHERE Z_PK IN (4, 9);
+    """
+
+  /// One row somewhere, of one table, changed in one place: `?` is the row. Each with the check that must fail.
+  private static let damages: [(table: String, rows: String, sql: String, check: String)] = [
+    ("ZBOOK", "1", "UPDATE ZBOOK SET Z_ENT = 5 WHERE Z_PK = ?", "row-entities"),
+    ("ZTAG", "1", "UPDATE ZTAG SET Z_ENT = NULL WHERE Z_PK = ?", "row-entities"),
+    ("ZBOOK", "Z_ENT = 1", "UPDATE ZBOOK SET Z_ENT = 2 WHERE Z_PK = ?", "counts"),
+    ("ZPERSON", "1", "DELETE FROM ZPERSON WHERE Z_PK = ?", "counts"),
+    ("ZTAG", "1", "INSERT INTO ZTAG SELECT Z_PK + 100000, Z_ENT, Z_OPT, ZWORD FROM ZTAG WHERE Z_PK = ?", "counts"),
+    ("ZPERSON", "ZNAME NOT NULL", "UPDATE ZPERSON SET ZNAME = NULL WHERE Z_PK = ?", "values"),
+    ("ZBOOK", "ZPAGES NOT NULL", "UPDATE ZBOOK SET ZPAGES = NULL WHERE Z_PK = ?", "values"),
+    ("ZBOOK", "ZURL IS NULL AND Z_ENT = 2", "UPDATE ZBOOK SET ZURL = 'u' WHERE Z_PK = ?", "values"),
+    ("ZBOOK", "ZURL NOT NULL AND Z_ENT = 2", "UPDATE ZBOOK SET ZURL = NULL WHERE Z_PK = ?", "values"),
+    ("ZBOOK", "1", "UPDATE ZBOOK SET ZAUTHOR = 99999 WHERE Z_PK = ?", "relationships"),
+    ("ZBOOK", "1", "UPDATE ZBOOK SET ZAUTHOR = 4 WHERE Z_PK = ?", "relationships"),
+    ("ZBOOK", "1", "UPDATE ZBOOK SET ZAUTHOR = 0 WHERE Z_PK = ?", "relationships"),
+    ("ZBOOK", "1", "UPDATE ZBOOK SET ZAUTHOR = 1.5 WHERE Z_PK = ?", "relationships"),
+    ("ZBOOK", "1", "UPDATE ZBOOK SET ZAUTHOR = 'x' WHERE Z_PK = ?", "relationships"),
+    ("ZPERSON", "1", "UPDATE ZPERSON SET ZFAVOURITE = 8, Z1_FAVOURITE = 1 WHERE Z_PK = ?", "relationships"),
+    ("Z_1TAGS", "1", "UPDATE Z_1TAGS SET Z_4TAGS = 5 WHERE rowid = ?", "relationships"),
+    ("Z_1TAGS", "1", "UPDATE Z_1TAGS SET Z_1BOOKS = 70000 WHERE rowid = ?", "relationships"),
+    ("Z_1TAGS", "1", "UPDATE Z_1TAGS SET Z_1BOOKS = NULL WHERE rowid = ?", "relationships"),
+    (
+      "ZPERSON", "ZFAVOURITE NOT NULL", "UPDATE ZPERSON SET Z1_FAVOURITE = 3 - Z1_FAVOURITE WHERE Z_PK = ?",
+      "discriminators"
+    ),
+    ("ZPERSON", "ZFAVOURITE NOT NULL", "UPDATE ZPERSON SET Z1_FAVOURITE = NULL WHERE Z_PK = ?", "discriminators"),
+    ("ZBOOK", "ZAUTHOR NOT NULL", "UPDATE ZBOOK SET Z_FOK_AUTHOR = NULL WHERE Z_PK = ?", "order-keys"),
+    ("Z_1TAGS", "1", "UPDATE Z_1TAGS SET Z_FOK_4TAGS = NULL WHERE rowid = ?", "order-keys"),
+  ]
+
+  /// Whichever row it is, in a store whose keys have gaps: a reference to one of the gaps is one to nothing.
+  @Test(arguments: [UInt64](1...3))
+  func damageAnywhereIsFound(_ seed: UInt64) throws {
+    #expect(try failures(rows: 300, preparing: Self.gaps) == [])
+    for (index, damage) in Self.damages.enumerated() {
+      // A number from 0 that looks random, and another for each damage.
+      let chosen = (seed &* 2_654_435_761 &+ UInt64(index) &* 40_503) % 1_000
+      let key = damage.table == "Z_1TAGS" ? "rowid" : "Z_PK"
+      let row =
+        "(SELECT \(key) FROM (SELECT \(key), row_number() OVER (ORDER BY \(key)) - 1 AS n, count(*) OVER () AS c FROM"
+        + " \(damage.table) WHERE \(damage.rows)) WHERE n = \(chosen) % c)"
+      let sql = damage.sql.replacing("?", with: row)
+      #expect(
+        try failures(rows: 300, preparing: Self.gaps, spoiling: sql).contains(damage.check),
+        "seed \(seed), \(damage.check): \(sql)")
+    }
+  }
+
+  /// A file so large that its pages are checked in a thread of their own; the last check is theirs.
+  @Test func aLargeStoreIsVerifiedByTwo() throws {
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-verify-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    let path = folder.appending("store.sqlite")
+    try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: 60_000, seed: 3)
+    let location = StoreLocation(database: path)
+    let (expectation, metadata) = try StoreReader.withUnchangedStore(at: location) {
+      (try counted($0), try $0.metadata())
+    }
+    #expect(PageCheck(path, pragma: "quick_check") != nil)
+    var calls = 0
+    func verify(_ keepAlive: @escaping () -> Bool) throws -> [VerificationCheck] {
+      try StoreVerifier(depth: .quick, keepAlive: keepAlive).check(
+        database: path, schema: schema, expectation: expectation, sourceMetadata: metadata,
+        external: ExternalDataDirectory(of: location), tableTexts: [:])
+    }
+    let checks = try verify {
+      calls += 1
+      return true
+    }
+    #expect(checks.allSatisfy { $0.passed || $0.name == "hashes" })
+    #expect(checks.last == VerificationCheck(name: "integrity", passed: true, detail: "SQLite's quick_check is ok"))
+    #expect(calls > 0)
+    let error = #expect(throws: HopdError.self) { try verify { false } }
+    #expect(error?.code == .interrupted)
   }
 
   /// What stands in a sibling's row belongs to nobody: an added default is written there by Core Data too.

@@ -1,0 +1,58 @@
+// What a journey will ask of the rows, as far as it is known before any of them is counted: brought along to the one pass that
+// counts them. What is missing here is asked later, in a pass of its own; nothing depends on it but time.
+
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+
+extension Journey {
+  /// Columns whose values will be counted, of the store's tables with rows of one entity only: those that some hop drops, and
+  /// with `expectsValues` all, as the result will be held to them.
+  ///
+  /// Which rows of the other tables are asked about depends on the entities that have any.
+  func questions(expectsValues: Bool) -> [String: [StoreCensus.ValueQuestion]] {
+    let single = Set(
+      sourceSchema.tables.filter { table in
+        table.entities.filter { sourceSchema.model.entity(named: $0)?.isAbstract == false }.count == 1
+      }.map(\.name))
+    var columns: [String: Set<String>] = [:]
+    if expectsValues, end > 0 {
+      for table in sourceSchema.tables {
+        for column in table.columns {
+          switch column.role {
+          case .attribute, .toOne, .owner: columns[table.name, default: []].insert(column.name)
+          case .primaryKey, .entityNumber, .saveCount, .discriminator, .orderKey: continue
+          }
+        }
+      }
+    } else {
+      for (table, column) in droppedColumns() { columns[table, default: []].insert(column) }
+    }
+    return columns.filter { single.contains($0.key) }.mapValues { names in
+      names.sorted().map { StoreCensus.ValueQuestion(column: $0, entities: nil) }
+    }
+  }
+
+  private func droppedColumns() -> [(table: String, column: String)] {
+    var columns: [(table: String, column: String)] = []
+    for (hop, mapping) in mappings.enumerated() {
+      for part in mapping.entityMappings where part.destinationEntity != nil {
+        guard let entity = part.sourceEntity else { continue }
+        for name in part.droppedAttributes {
+          guard case .column(let table, let column, _) = origin(ofAttribute: name, in: entity, at: hop) else {
+            continue
+          }
+          columns.append((table, column))
+        }
+        for name in part.droppedRelationships {
+          guard let origin = origin(ofRelationship: name, in: entity, at: hop),
+            case .toOne(let table, let column, _, _)? = sourceSchema.storage(
+              ofRelationship: origin.relationship, in: origin.entity)
+          else { continue }
+          columns.append((table, column))
+        }
+      }
+    }
+    return columns
+  }
+}

@@ -1,0 +1,115 @@
+// References and discriminators, in two steps. First every row is asked, in the one pass over its table, whether its reference
+// may be missing or its discriminator wrong; a store where no row says so has none. Only where one does, SQLite looks every key
+// up and says how many there are. The first step may be wrong in one direction only, so the numbers are those of the second.
+
+import ManagedObjectModel
+import SQLite
+
+/// The references of a store while they are counted.
+struct ReferenceCount {
+  let asksForMissing: Bool
+  let asksForEntities: Bool
+  /// Rows by Z_ENT of the tables that were read for their keys.
+  private(set) var rows: [String: [Int64: Int64]] = [:]
+  private let reader: StoreReader
+  private let counter: RowCounter
+  private var missingPlaces: [DanglingReferences.Place] = []
+  private var entityPlaces: [DiscriminatorAgreement.Place] = []
+  private var keys: [String: RowKeys] = [:]
+
+  /// Reads the keys of every table that something refers to.
+  init(
+    schema: StoreSchema, reader: StoreReader, counter: RowCounter, asksForMissing: Bool, asksForEntities: Bool
+  ) throws(SQLiteError) {
+    self.asksForMissing = asksForMissing
+    self.asksForEntities = asksForEntities
+    self.reader = reader
+    self.counter = counter
+    if asksForMissing { missingPlaces = DanglingReferences.places(in: schema) }
+    if asksForEntities { entityPlaces = DiscriminatorAgreement.places(in: schema) }
+    let named = Set(entityPlaces.map(\.target))
+    let referred = named.union(missingPlaces.flatMap { $0.ends.map(\.target) })
+    var budget = RowKeys.budget
+    for (index, table) in referred.sorted().enumerated() where try ReferenceCount.isKeyed(table, reader) {
+      var counts: [Int64: Int64]?
+      keys[table] = try RowKeys(
+        of: table, index: index, byEntity: named.contains(table), reader: reader, counter: counter, budget: &budget,
+        counts: &counts)
+      rows[table] = counts
+    }
+    for known in keys.values { try known.register(on: reader.connection) }
+  }
+
+  /// Is Z_PK the number of the row? A table that somebody else made may have keys twice, or none. Views show keys of such a
+  /// table.
+  private static func isKeyed(_ table: String, _ reader: StoreReader) throws(SQLiteError) -> Bool {
+    if reader.space.isViews { return true }
+    let (name, schema) = (SQLiteValue.text(reader.space.name(of: table)), SQLiteValue.text(reader.space.schemaName))
+    let keys = try reader.connection.rows(
+      "SELECT name, upper(type) FROM pragma_table_info(?, ?) WHERE pk > 0", [name, schema]
+    ) { $0.text(at: 0) == "Z_PK" && $0.text(at: 1) == "INTEGER" }
+    let indexes = try reader.connection.integer(
+      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [name, schema])
+    return keys == [true] && indexes == 0
+  }
+
+  /// Ends the use of the keys.
+  func unregister() {
+    for known in keys.values { known.unregister(from: reader.connection) }
+  }
+
+  /// What is to be asked of the rows of each table.
+  func addConditions(to conditions: inout [String: [String]]) {
+    for place in missingPlaces {
+      if let condition = condition(of: place) { conditions[place.table, default: []].append(condition) }
+    }
+    for place in entityPlaces {
+      if let condition = condition(of: place) { conditions[place.table, default: []].append(condition) }
+    }
+  }
+
+  private func condition(of place: DanglingReferences.Place) -> String? {
+    var terms: [String] = []
+    for end in place.ends {
+      let column = RowCounter.column(end.column)
+      guard let term = keys[end.target]?.mayBeMissing(column) else { return nil }
+      // No term is true of NULL.
+      terms.append(place.isJoin ? "\(column) IS NULL OR \(term)" : term)
+    }
+    return terms.joined(separator: " OR ")
+  }
+
+  private func condition(of place: DiscriminatorAgreement.Place) -> String? {
+    keys[place.target]?.mayBeWrong(RowCounter.column(place.key), entity: RowCounter.column(place.column))
+  }
+
+  /// The relationships with missing targets.
+  func missing() throws(SQLiteError) -> [DanglingReferences] {
+    var found: [DanglingReferences] = []
+    for place in missingPlaces {
+      if try isRefuted(condition(of: place), in: place.table) { continue }
+      guard let count = try reader.connection.integer(place.query(reader)), count > 0 else { continue }
+      found.append(DanglingReferences(entity: place.entity, relationship: place.relationship, count: count))
+    }
+    return found
+  }
+
+  /// All discriminators.
+  func agreements() throws(SQLiteError) -> [DiscriminatorAgreement] {
+    var found: [DiscriminatorAgreement] = []
+    for place in entityPlaces {
+      let isRight = try isRefuted(condition(of: place), in: place.table)
+      let wrong = isRight ? 0 : try reader.connection.integer(place.query(reader)) ?? 0
+      found.append(
+        DiscriminatorAgreement(
+          entity: place.entity, relationship: place.relationship, column: place.column, wrong: wrong))
+    }
+    return found
+  }
+
+  /// Is there no row that a condition is true of?
+  private func isRefuted(_ condition: String?, in table: String) throws(SQLiteError) -> Bool {
+    guard let condition else { return false }
+    return try counter.counts([condition], in: table) == [0]
+  }
+}

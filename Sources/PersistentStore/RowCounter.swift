@@ -1,0 +1,51 @@
+// Rows counted by conditions, as many conditions as there are in one pass over a table and each of them once. Reading a row
+// costs more than asking it one more question, so whoever has many questions brings them together.
+
+import SQLite
+
+/// Counts rows of a store that nobody changes meanwhile, and remembers every answer.
+final class RowCounter {
+  private let reader: StoreReader
+  /// Answers by table and condition.
+  private var known: [String: [String: Int64]] = [:]
+  private var totals: [String: Int64] = [:]
+
+  /// The name of a row's table within conditions.
+  static let row = "s"
+
+  init(reader: StoreReader) { self.reader = reader }
+
+  /// All rows of a table.
+  func total(of table: String) throws(SQLiteError) -> Int64 {
+    if let total = totals[table] { return total }
+    let total = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table))") ?? 0
+    totals[table] = total
+    return total
+  }
+
+  /// Was the condition asked already?
+  func knows(_ condition: String, in table: String) -> Bool { known[table]?[condition] != nil }
+
+  /// The rows that fulfil each condition; those not asked before are counted together.
+  func counts(_ conditions: [String], in table: String) throws(SQLiteError) -> [Int64] {
+    var asked: Set<String> = []
+    let new = conditions.filter { known[table]?[$0] == nil && asked.insert($0).inserted }
+    var rest = new[...]
+    while !rest.isEmpty {
+      let part = Array(rest.prefix(400))
+      rest = rest.dropFirst(400)
+      let terms = part.map { "count(*) FILTER (WHERE \($0))" }
+      let width = Int32(clamping: part.count)
+      let answers =
+        try reader.connection.rows(
+          "SELECT count(*), \(terms.joined(separator: ", ")) FROM \(reader.qualified(table)) AS \(RowCounter.row)"
+        ) { row in (0...width).map { row.integer(at: $0) } }.first ?? []
+      totals[table] = answers.first ?? 0
+      for (condition, count) in zip(part, answers.dropFirst()) { known[table, default: [:]][condition] = count }
+    }
+    return conditions.map { known[table]?[$0] ?? 0 }
+  }
+
+  /// A column of a row within a condition.
+  static func column(_ name: String) -> String { "\(row).\(SQLiteIdentifier.quoted(name))" }
+}

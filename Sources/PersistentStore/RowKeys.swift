@@ -1,0 +1,126 @@
+// Which keys the rows of a table have, told in little memory: by their ends where there is no gap, else by one bit for each
+// key. It spares a look-up by key for every reference. Where that is not possible the look-ups remain.
+
+import SQLite
+
+/// The keys of one table, and where somebody asks, of the rows of each entity in it.
+struct RowKeys {
+  private enum Form {
+    /// Every key from the first to the last.
+    case range(ClosedRange<Int64>)
+    case bits([Int64: KeyBits])
+  }
+  private let form: Form?
+  /// The only entity that has rows; nil where several have.
+  private let onlyEntity: Int64?
+
+  /// Names of the functions that ask the bits.
+  private let test: String
+
+  /// Bits of all tables of a store together: 4 MiB of them.
+  static let budget: Int64 = 32 << 20
+
+  /// Looks at a table. With `byEntity` discriminators can be asked about; then `counts` gets its rows by Z_ENT.
+  ///
+  /// `budget` is what is left for bits; what is used is taken off.
+  init(
+    of table: String, index: Int, byEntity: Bool, reader: StoreReader, counter: RowCounter, budget: inout Int64,
+    counts: inout [Int64: Int64]?
+  ) throws(SQLiteError) {
+    test = "hopd_unknown_key_\(index)"
+    let name = reader.qualified(table)
+    let total = try counter.total(of: table)
+    let first = try reader.connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 0
+    let last = try reader.connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
+    let (distance, isFar) = last.subtractingReportingOverflow(first)
+    let isSmall = !isFar && distance < budget && first > .min / 2 && last < .max / 2
+    let isDense = isSmall && total == distance + 1
+    guard total > 0, isSmall, byEntity || !isDense else {
+      form = isDense ? .range(first...last) : nil
+      onlyEntity = nil
+      return
+    }
+    // Of rows by entity it is not known before how many entities have any.
+    var bits: [Int64: KeyBits] = [:]
+    var rows: [Int64: Int64] = [:]
+    var fits = true
+    let statement = try reader.connection.prepare("SELECT Z_PK\(byEntity ? ", Z_ENT" : "") FROM \(name)")
+    while try statement.step() {
+      let number = byEntity ? statement.integer(at: 1) : 0
+      rows[number, default: 0] &+= 1
+      guard fits else { continue }
+      if byEntity, !statement.isInteger(at: 1) {
+        fits = false
+      } else if let known = bits[number] {
+        known.insert(statement.integer(at: 0))
+      } else if distance < budget {
+        budget -= distance + 1
+        let made = KeyBits(first: first, count: distance + 1)
+        made.insert(statement.integer(at: 0))
+        bits[number] = made
+      } else {
+        fits = false
+      }
+    }
+    if byEntity { counts = rows }
+    onlyEntity = byEntity && fits && bits.count == 1 ? bits.keys.first : nil
+    form = isDense && (!fits || onlyEntity != nil) ? .range(first...last) : fits ? .bits(bits) : nil
+  }
+
+  /// Registers what the conditions call.
+  func register(on connection: Connection) throws(SQLiteError) {
+    guard case .bits(let bits)? = form else { return }
+    let all = Array(bits.values)
+    try connection.registerKeyTest(test, argumentCount: 1) { key, _ in all.contains { $0.contains(key) } }
+    try connection.registerKeyTest(test, argumentCount: 2) { key, number in bits[number]?.contains(key) ?? false }
+  }
+
+  /// Takes it away again.
+  func unregister(from connection: Connection) {
+    guard case .bits? = form else { return }
+    for count: Int32 in 1...2 { connection.removeKeyTest(test, argumentCount: count) }
+  }
+
+  /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil where
+  /// there is none. Where it is never true no reference is missing. A value of another type may fulfil it and still be a
+  /// key, so a row that does is looked at again.
+  func mayBeMissing(_ column: String) -> String? {
+    switch form {
+    // The plus takes the column's affinity off: a text is never compared as one.
+    case .range(let keys)?:
+      "(+\(column) NOT BETWEEN \(keys.lowerBound) AND \(keys.upperBound) OR (+\(column) | 0) IS NOT +\(column))"
+    case .bits?: "\(test)(\(column))"
+    case nil: nil
+    }
+  }
+
+  /// A condition that is true at least for every pair of a key that a row has and a number that is not that row's Z_ENT;
+  /// nil where there is none.
+  func mayBeWrong(_ column: String, entity: String) -> String? {
+    if let onlyEntity { return "(\(column) IS NOT NULL AND +\(entity) IS NOT \(onlyEntity))" }
+    return if case .bits? = form { "\(test)(\(column), \(entity))" } else { nil }
+  }
+}
+
+/// A bit for each key of a range.
+private final class KeyBits {
+  private let first: Int64
+  private var words: [UInt64]
+
+  init(first: Int64, count: Int64) {
+    self.first = first
+    words = Array(repeating: 0, count: Int(clamping: count / 64 + 1))
+  }
+
+  func insert(_ key: Int64) {
+    let place = Int(clamping: key &- first)
+    guard words.indices.contains(place >> 6) else { return }
+    words[place >> 6] |= 1 << UInt64(place & 63)
+  }
+
+  func contains(_ key: Int64) -> Bool {
+    let place = Int(clamping: key &- first)
+    guard words.indices.contains(place >> 6) else { return false }
+    return words[place >> 6] & (1 << UInt64(place & 63)) != 0
+  }
+}

@@ -1,0 +1,227 @@
+// What the rows of a store say of themselves, counted: rows by entity, values by column, references that lead nowhere or name
+// the wrong entity, places in an order. Planner and verifier count with this one reader, the one in the source and the other in
+// the result, so that the two numbers mean the same. Every table is read as few times as can be: questions that are brought
+// along are answered in one pass, and each is answered once.
+
+import ManagedObjectModel
+import SQLite
+
+/// Counts of one store, which must have the tables of its schema and must not change while they are taken.
+package final class StoreCensus {
+  /// The layout of the store.
+  package let schema: StoreSchema
+  /// Reads it.
+  package let reader: StoreReader
+  private let counter: RowCounter
+  private var rows: [String: [Int64: Int64]] = [:]
+  private var dangling: [DanglingReferences]?
+  private var agreements: [DiscriminatorAgreement]?
+
+  /// A column, and the entity numbers of the rows in which its values are counted; nil for all rows of the table.
+  package struct ValueQuestion: Sendable, Hashable {
+    /// Column name.
+    package let column: String
+    /// Z_ENT of the rows, in order.
+    package let entities: [Int64]?
+
+    /// Asks for a column.
+    package init(column: String, entities: [Int64]?) {
+      self.column = column
+      self.entities = entities
+    }
+  }
+
+  /// What else a pass over the tables answers.
+  package struct Subjects: OptionSet, Sendable {
+    package let rawValue: Int
+
+    /// Makes a set.
+    package init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Rows by entity.
+    package static let rows = Subjects(rawValue: 1)
+    /// References to rows that are not there.
+    package static let references = Subjects(rawValue: 2)
+    /// Discriminators.
+    package static let discriminators = Subjects(rawValue: 4)
+    /// Order keys.
+    package static let orderKeys = Subjects(rawValue: 8)
+    /// All of them.
+    package static let all: Subjects = [.rows, .references, .discriminators, .orderKeys]
+  }
+
+  /// Nothing is counted before somebody asks.
+  package init(schema: StoreSchema, reader: StoreReader) {
+    self.schema = schema
+    self.reader = reader
+    counter = RowCounter(reader: reader)
+  }
+
+  // MARK: Together
+
+  /// Answers several questions in one pass over each table; they cost nothing when they are asked afterwards.
+  package func take(_ subjects: Subjects, values: [String: [ValueQuestion]] = [:]) throws(SQLiteError) {
+    var conditions: [String: [String]] = [:]
+    // They come first: the look at the keys of a table counts its rows by entity on the way.
+    let references = try referencesToTake(subjects)
+    defer { references?.unregister() }
+    references?.addConditions(to: &conditions)
+    for table in schema.tables {
+      if subjects.contains(.rows), rows[table.name] == nil {
+        conditions[table.name, default: []] += rowConditions(of: table) ?? []
+      }
+      for question in values[table.name] ?? [] {
+        conditions[table.name, default: []] += [nullCondition(question)] + (question.entities.map { [isOf($0)] } ?? [])
+      }
+    }
+    if subjects.contains(.orderKeys) {
+      for (table, condition) in orderKeyConditions() { conditions[table, default: []].append(condition) }
+    }
+    for (table, list) in conditions.sorted(by: { $0.key < $1.key }) { _ = try counter.counts(list, in: table) }
+    if subjects.contains(.rows) { for table in schema.tables { _ = try rowCounts(of: table) } }
+    guard let references else { return }
+    if references.asksForMissing { dangling = try references.missing() }
+    if references.asksForEntities { agreements = try references.agreements() }
+  }
+
+  private func referencesToTake(_ subjects: Subjects) throws(SQLiteError) -> ReferenceCount? {
+    let missing = subjects.contains(.references) && dangling == nil
+    let entities = subjects.contains(.discriminators) && agreements == nil
+    guard missing || entities else { return nil }
+    let count = try ReferenceCount(
+      schema: schema, reader: reader, counter: counter, asksForMissing: missing, asksForEntities: entities)
+    rows.merge(count.rows) { _, new in new }
+    return count
+  }
+
+  // MARK: Rows
+
+  /// Rows of a table by Z_ENT; NULL is 0.
+  package func rowCounts(of table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
+    if let counts = rows[table.name] { return counts }
+    let counts = try count(table)
+    rows[table.name] = counts
+    return counts
+  }
+
+  private func count(_ table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
+    if let conditions = rowConditions(of: table) {
+      let numbers = concreteNumbers(of: table)
+      var counts = try counter.counts(conditions, in: table.name)
+      let total = try counter.total(of: table.name)
+      if numbers.count == 1 { counts = [total &- (counts.first ?? 0)] }
+      // Whatever else stands in Z_ENT is told by name.
+      if counts.reduce(0, &+) == total {
+        return Dictionary(zip(numbers, counts).filter { $0.1 > 0 }) { first, _ in first }
+      }
+    }
+    return try reader.rowCounts(of: table.name)
+  }
+
+  /// One condition for each entity that may have rows, or for a table with one such entity that a row is of no entity; nil
+  /// where sorting is cheaper than asking each row so often.
+  private func rowConditions(of table: EntityTable) -> [String]? {
+    let numbers = concreteNumbers(of: table)
+    guard (1...12).contains(numbers.count) else { return nil }
+    let entity = RowCounter.column("Z_ENT")
+    if numbers.count == 1, let number = numbers.first { return ["\(entity) IS NOT \(number)"] }
+    return numbers.map { "\(entity) = \($0)" }
+  }
+
+  private func concreteNumbers(of table: EntityTable) -> [Int64] {
+    table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }.compactMap { schema.number(of: $0) }
+  }
+
+  /// All rows of a join table.
+  package func pairs(in join: String) throws(SQLiteError) -> Int64 { try counter.total(of: join) }
+
+  // MARK: Values
+
+  /// Values that are not NULL, in the order of the questions.
+  package func values(_ questions: [ValueQuestion], in table: String) throws(SQLiteError) -> [Int64] {
+    // NULLs are what is counted: SQLite does not load a long value to see that it is one, and most values are there.
+    let questions = questions.map { simplified($0, in: table) }
+    let filters = questions.compactMap { $0.entities.map(isOf) }
+    _ = try counter.counts(questions.map(nullCondition) + filters, in: table)
+    var counts: [Int64] = []
+    for question in questions {
+      let nulls = try counter.counts([nullCondition(question)], in: table).first ?? 0
+      let all =
+        if let entities = question.entities {
+          try counter.counts([isOf(entities)], in: table).first ?? 0
+        } else {
+          try counter.total(of: table)
+        }
+      counts.append(all &- nulls)
+    }
+    return counts
+  }
+
+  /// The question without its entities where nobody else has rows: no filter is needed, and none is paid for.
+  private func simplified(_ question: ValueQuestion, in table: String) -> ValueQuestion {
+    guard let entities = question.entities, let counts = rows[table], counts.keys.allSatisfy(entities.contains),
+      !counter.knows(nullCondition(question), in: table)
+    else { return question }
+    return ValueQuestion(column: question.column, entities: nil)
+  }
+
+  private func nullCondition(_ question: ValueQuestion) -> String {
+    let isNull = "\(RowCounter.column(question.column)) IS NULL"
+    return question.entities.map { "\(isNull) AND \(isOf($0))" } ?? isNull
+  }
+
+  private func isOf(_ entities: [Int64]) -> String {
+    let column = RowCounter.column("Z_ENT")
+    if entities.count == 1, let number = entities.first { return "\(column) = \(number)" }
+    // Of a short list SQLite is quicker through comparisons than through a set.
+    if (2...6).contains(entities.count) {
+      return "(" + entities.map { "\(column) = \($0)" }.joined(separator: " OR ") + ")"
+    }
+    return "\(column) IN (\(entities.map(String.init).joined(separator: ", ")))"
+  }
+
+  // MARK: Order
+
+  /// References and pairs of ordered relationships that have no place in the order: the key is there, the order key is
+  /// NULL.
+  package func missingOrderKeys() throws(SQLiteError) -> Int64 {
+    var total: Int64 = 0
+    for (table, conditions) in Dictionary(grouping: orderKeyConditions(), by: \.table) {
+      total &+= try counter.counts(conditions.map(\.condition), in: table).reduce(0, &+)
+    }
+    return total
+  }
+
+  private func orderKeyConditions() -> [(table: String, condition: String)] {
+    let entities = schema.tables.flatMap { table in
+      table.columns.compactMap { column -> (String, String)? in
+        guard case .orderKey(let entity, let relationship) = column.role,
+          case .toOne(_, let key, _, _) = schema.storage(ofRelationship: relationship, in: entity)
+        else { return nil }
+        return (
+          table.name, "\(RowCounter.column(key)) IS NOT NULL AND \(RowCounter.column(column.name)) IS NULL"
+        )
+      }
+    }
+    let joins = schema.joinTables.flatMap { join in
+      [join.orderColumn, join.inverseOrderColumn].compactMap { column in
+        column.map { (join.name, "\(RowCounter.column($0)) IS NULL") }
+      }
+    }
+    return (entities + joins).map { (table: $0.0, condition: $0.1) }
+  }
+
+  // MARK: References
+
+  /// Every relationship with references to rows that are not there.
+  package func danglingReferences() throws(SQLiteError) -> [DanglingReferences] {
+    try take(.references)
+    return dangling ?? []
+  }
+
+  /// Every discriminator column, and how it agrees with its targets.
+  package func discriminators() throws(SQLiteError) -> [DiscriminatorAgreement] {
+    try take(.discriminators)
+    return agreements ?? []
+  }
+}

@@ -1,0 +1,130 @@
+// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of the other checks
+// and takes about as long as they do together (docs/decisions/0022). Only for a staged store: of the user's no file is opened a
+// second time.
+
+import Glibc
+import SQLite
+import Synchronization
+import SystemPackage
+
+/// A check of a file's pages that goes on beside its caller, who must `finish` or `cancel` it.
+final class PageCheck {
+  private let work: Work
+  private var thread: pthread_t?
+
+  /// Smaller files are checked sooner than a thread has begun.
+  static let smallestFile: Int64 = 4 << 20
+
+  /// Begins to check; nil where the file is small, or no thread can be had: then the caller checks by himself.
+  init?(_ path: FilePath, pragma: String) {
+    var status = stat()
+    guard path.withPlatformString({ lstat($0, &status) }) == 0, Int64(status.st_size) >= PageCheck.smallestFile else {
+      return nil
+    }
+    work = Work(path: path, pragma: pragma)
+    var made = pthread_t()
+    let context = Unmanaged.passRetained(work)
+    let code = pthread_create(
+      &made, nil,
+      { context in
+        if let context { Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run() }
+        return nil
+      }, context.toOpaque())
+    guard code == 0 else {
+      context.release()
+      return nil
+    }
+    thread = made
+  }
+
+  deinit { cancel() }
+
+  /// What SQLite answers. `keepAlive` is called while it is waited for, and stops the check by an answer of false.
+  func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
+    while !work.wait(milliseconds: 100) {
+      if !keepAlive() { work.stop() }
+    }
+    join()
+    return try work.answers()
+  }
+
+  /// Stops the check and waits for its end, wherever it is.
+  func cancel() {
+    work.stop()
+    join()
+  }
+
+  private func join() {
+    if let thread { pthread_join(thread, nil) }
+    thread = nil
+  }
+}
+
+/// What both threads see.
+private final class Work: Sendable {
+  private let path: FilePath
+  private let pragma: String
+  private let isStopping = Atomic<Bool>(false)
+  /// 2 is SQLITE_INTERNAL: nobody asks before there is an answer.
+  private let outcome = Mutex<Result<[String], SQLiteError>>(
+    .failure(SQLiteError(extendedCode: 2, message: "the check of the pages has no answer")))
+  private let semaphore: Semaphore
+
+  init(path: FilePath, pragma: String) {
+    self.path = path
+    self.pragma = pragma
+    semaphore = Semaphore()
+  }
+
+  func run() {
+    let result: Result<[String], SQLiteError>
+    do throws(SQLiteError) {
+      let connection = try Connection(path: path, access: .readOnly)
+      connection.setProgressHandler(every: 20_000) { [unowned self] in !isStopping.load(ordering: .relaxed) }
+      result = .success(try connection.rows("PRAGMA \(pragma)(5)") { $0.text(at: 0) ?? "" })
+    } catch {
+      result = .failure(error)
+    }
+    outcome.withLock { $0 = result }
+    semaphore.post()
+  }
+
+  func stop() { isStopping.store(true, ordering: .relaxed) }
+
+  /// Did the work end within that time?
+  func wait(milliseconds: Int) -> Bool { semaphore.wait(milliseconds: milliseconds) }
+
+  /// What came of it, once it has ended.
+  func answers() throws(SQLiteError) -> [String] {
+    try outcome.withLock { $0 }.get()
+  }
+}
+
+/// A semaphore of the C library, which waits no longer than it is told to.
+///
+/// `@unchecked Sendable`: the memory is its own from beginning to end, and `sem_post` and `sem_timedwait` may be called by any
+/// thread.
+private final class Semaphore: @unchecked Sendable {
+  private let value: UnsafeMutablePointer<sem_t>
+
+  init() {
+    value = .allocate(capacity: 1)
+    sem_init(value, 0, 0)
+  }
+
+  deinit {
+    sem_destroy(value)
+    value.deallocate()
+  }
+
+  func post() { sem_post(value) }
+
+  func wait(milliseconds: Int) -> Bool {
+    var end = timespec()
+    clock_gettime(CLOCK_REALTIME, &end)
+    let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
+    end.tv_sec += nanoseconds / 1_000_000_000
+    end.tv_nsec = nanoseconds % 1_000_000_000
+    return sem_timedwait(value, &end) == 0
+  }
+}

@@ -1,0 +1,75 @@
+// The check of the pages in its own thread: the same answers, also for a damaged file, and it ends when it is told to.
+
+import FoundationEssentials
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import StoreVerification
+
+@Suite struct PageCheckTests {
+  private func withFile(_ body: (FilePath) throws -> Void) throws {
+    let path = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-pages-\(UUID().uuidString).sqlite")
+    defer { try? FileManager.default.removeItem(atPath: path.string) }
+    do {
+      let connection = try Connection(path: path, access: .create)
+      try connection.execute(
+        "PRAGMA page_size = 4096; CREATE TABLE t (k INTEGER PRIMARY KEY, b BLOB); CREATE INDEX i ON t (b);"
+          + "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 6000)"
+          + " INSERT INTO t SELECT n, randomblob(700) FROM c")
+    }
+    try body(path)
+  }
+
+  @Test(arguments: ["quick_check", "integrity_check"])
+  func aSoundFileIsOK(_ pragma: String) throws {
+    try withFile { path in
+      let check = try #require(PageCheck(path, pragma: pragma))
+      #expect(try check.finish { true } == ["ok"])
+      // Nobody minds a second end.
+      check.cancel()
+    }
+  }
+
+  /// One page is spoilt; what is answered is what the same statement answers here.
+  @Test func damageIsFound() throws {
+    try withFile { path in
+      let handle = try #require(FileHandle(path: path))
+      try handle.spoil(page: 700)
+      let here = try Connection(path: path, access: .readOnly).rows("PRAGMA quick_check(5)") { $0.text(at: 0) ?? "" }
+      let check = try #require(PageCheck(path, pragma: "quick_check"))
+      #expect(try check.finish { true } == here)
+      #expect(here != ["ok"])
+    }
+  }
+
+  @Test func itEndsWhenItIsTold() throws {
+    try withFile { path in
+      try #require(PageCheck(path, pragma: "integrity_check")).cancel()
+      // One that nobody ends ends with its owner.
+      _ = PageCheck(path, pragma: "integrity_check")
+    }
+  }
+
+  @Test func smallAndMissingFilesAreLeftToTheCaller() {
+    #expect(PageCheck("/no/such/file", pragma: "quick_check") == nil)
+    #expect(PageCheck("/", pragma: "quick_check") == nil)
+  }
+}
+
+/// A file that is written behind SQLite's back.
+private struct FileHandle {
+  private let descriptor: FileDescriptor
+
+  init?(path: FilePath) {
+    guard let descriptor = try? FileDescriptor.open(path, .readWrite) else { return nil }
+    self.descriptor = descriptor
+  }
+
+  func spoil(page: Int64) throws {
+    defer { try? descriptor.close() }
+    _ = try [UInt8](repeating: 0xa5, count: 4096).withUnsafeBytes {
+      try descriptor.writeAll(toAbsoluteOffset: (page - 1) * 4096, $0)
+    }
+  }
+}
