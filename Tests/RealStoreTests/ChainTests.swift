@@ -246,12 +246,37 @@ struct ChainTests {
     #expect(again.result == .current)
   }
 
+  /// Hops as one pass, and one by one: the same store, in every row and value.
+  @Test(arguments: [nil, "fw1251-bookmarks-3", "fw1333-bookmarks-4", "fw1251-bookmarks-5"])
+  func onePassGivesWhatHopsGiveOneByOne(_ store: String?) throws {
+    var results: [[String]] = []
+    for fuses in [false, true] {
+      let chain = try Chain("bookmarks", store: store)
+      var request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 3)
+      request.engine.fusesHops = fuses
+      let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+      #expect(report.result == .migrated)
+      #expect(!report.hops.contains(where: \.isFused) || fuses)
+      var content = try lines(chain.location, "SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2")
+      let tables = try lines(
+        chain.location, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY 1")
+      for table in tables {
+        let columns = try StoreReader.withUnchangedStore(at: chain.location) { try $0.columns(of: table).map(\.name) }
+        let values = columns.map { "typeof(\"\($0)\"), quote(\"\($0)\")" }.joined(separator: ", ")
+        content += try lines(chain.location, "SELECT '\(table)', \(values) FROM \"\(table)\" ORDER BY 3, 5")
+      }
+      results.append(content)
+    }
+    #expect(results[0] == results[1])
+    #expect(results[0].count > 20)
+  }
+
   /// Stopped after any chunk, continued, stopped again …: the same store comes out.
   @Test func interruptedAfterEveryChunkTheResultIsTheSame() throws {
     let whole = try Chain("bookmarks")
     try whole.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
     let chain = try Chain("bookmarks")
-    let request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 4)
+    let request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 1)
     var runs = 0
     var resumed = 0
     while true {
@@ -289,8 +314,8 @@ struct ChainTests {
     let stop = StopSignal()
     #expect(throws: MigrationFailure.self) {
       try MigrationPipeline().run(request, stop: stop) { event in
-        // In the middle of the third hop.
-        if case .progress(let progress) = event, progress.hop == 2 { stop.stop() }
+        // In the middle of the third hop, or of the pass that it is part of.
+        if case .progress(let progress) = event, progress.hop >= 2 { stop.stop() }
       }
     }
     let staged = Fixtures.names(in: chain.folder).filter { $0.contains(".hop-") && $0.hasSuffix(".tmp") }
