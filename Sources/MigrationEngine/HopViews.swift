@@ -18,6 +18,8 @@ package enum HopViews {
     _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions
   ) throws -> TableSpace {
     do {
+      // As the engine wants it later: a change of this setting takes every temporary view with it.
+      try connection.execute("PRAGMA temp_store = FILE")
       try drop(hop: hop.index, connection: connection)
       try registerFunctions(on: connection)
       let reader = StoreReader(connection: connection, space: source)

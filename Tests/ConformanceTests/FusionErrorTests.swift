@@ -85,6 +85,8 @@ private struct BookChain {
       job: "01")
     request.engine.fusesHops = fuses
     request.engine.chunkRowsMax = 7
+    // What is stopped is continued only where it is on disk.
+    request.engine.inMemoryMax = 0
     return request
   }
 }
