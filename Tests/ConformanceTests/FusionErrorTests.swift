@@ -87,6 +87,8 @@ private struct BookChain {
     request.engine.chunkRowsMax = 7
     // What is stopped is continued only where it is on disk.
     request.engine.inMemoryMax = 0
+    // Altered copies have a layout of their own.
+    request.engine.altersCopies = false
     return request
   }
 }

@@ -140,7 +140,12 @@ enum StoreContent {
       stateDirectory: workshop.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
     request.engine.evaluatesOnInstances = way == .instances
-    if way == .inChunks || way == .interrupted { request.engine.chunkRowsMax = 17 }
+    // Altered copies have a layout of their own; what is stopped is continued only where it is on disk.
+    request.engine.altersCopies = false
+    if way == .inChunks || way == .interrupted {
+      request.engine.chunkRowsMax = 17
+      request.engine.inMemoryMax = 0
+    }
     return request
   }
 
@@ -165,9 +170,12 @@ enum StoreContent {
       let stop = StopSignal()
       let report: MigrationReport
       var events = 0
+      var beginsAgain = false
       do {
         report = try MigrationPipeline().run(request, stop: stop) { event in
-          guard interrupts, case .progress = event else { return }
+          // An error of the rows in a run that went on makes hopd begin again once: left alone, it ends in that error.
+          if case .recovered = event { beginsAgain = true }
+          guard interrupts, !beginsAgain, case .progress = event else { return }
           events += 1
           if events == Self.patience { stop.stop() }
         }
