@@ -60,12 +60,14 @@ private final class MappedChain {
   /// Are hops that follow each other one pass?
   var fuses = true
 
-  func request() -> MigrationRequest {
+  /// `isStopped`: on disk, where what is stopped is continued, as larger stores are.
+  func request(isStopped: Bool = false) -> MigrationRequest {
     var request = MigrationRequest(
       location: location, catalog: catalog, target: .named(facts.to), verification: .full,
       stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     request.engine.fusesHops = fuses
+    if isStopped { request.engine.inMemoryMax = 0 }
     return request
   }
 
@@ -76,7 +78,7 @@ private final class MappedChain {
     var events = 0
     do {
       _ = try withoutActuallyEscaping(isWanted) { isWanted in
-        try MigrationPipeline().run(request(), stop: stop) { event in
+        try MigrationPipeline().run(request(isStopped: last != nil), stop: stop) { event in
           guard isWanted(event) else { return }
           if events == last { stop.stop() }
           events += 1
