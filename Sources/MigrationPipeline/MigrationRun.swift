@@ -17,6 +17,11 @@ import SystemPackage
   import Glibc
 #endif
 
+/// Names hops that were compiled once.
+private struct CompilableJourney: Hashable {
+  let name: String
+}
+
 /// The journey of one store. It stays on the thread that made it.
 final class MigrationRun {
   let request: MigrationRequest
@@ -141,16 +146,19 @@ final class MigrationRun {
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
-    // What no statement can do is refused here, before anything is written.
-    for hop in plan.hops {
-      guard !hop.isMapped else {
-        _ = try MappedHopCompiler.executions(hop: hop)
-        continue
+    // What no statement can do is refused here, before anything is written; once for all stores that go the same way.
+    _ = try request.catalog.memo.fact(CompilableJourney(name: plan.journey)) { () throws(HopdError) -> Bool in
+      for hop in plan.hops {
+        guard !hop.isMapped else {
+          _ = try MappedHopCompiler.executions(hop: hop)
+          continue
+        }
+        _ = try HopCompiler.compile(
+          hop: hop, source: reader.space, destinationSchema: "staged", withIndexes: false)
       }
-      _ = try HopCompiler.compile(
-        hop: hop, source: reader.space, destinationSchema: "staged", withIndexes: false)
+      return true
     }
-    let passes = try Passes(of: plan, options: request.engine)
+    let passes = try Passes(of: plan, options: request.engine, memo: request.catalog.memo)
     if request.takesNotes {
       for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
     }

@@ -2,6 +2,7 @@
 // which a run knows staged stores that another way of doing it has left.
 
 import Diagnostics
+import ManagedObjectModel
 import MappingModel
 import MigrationEngine
 import MigrationPlanning
@@ -19,8 +20,14 @@ package struct Passes: Sendable {
   /// What is done to the copy, or why there is none, in a few words.
   package let reason: String
 
-  /// Decides by the plan alone.
-  package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
+  /// What decides about groups.
+  private struct GroupsKey: Hashable {
+    let journey: String
+    let options: EngineOptions
+  }
+
+  /// Decides by the plan alone; `memo` knows what was decided for other stores that go the same way, and is told.
+  package init(of plan: MigrationPlan, options: EngineOptions, memo: Memo? = nil) throws(HopdError) {
     switch AlterCompiler.decide(plan, options: options) {
     case .copyAndAlter(let program):
       alterProgram = program
@@ -29,7 +36,13 @@ package struct Passes: Sendable {
     case .chunks(let why):
       alterProgram = nil
       reason = why
-      groups = try HopFusion.groups(of: plan, options: options)
+      if let memo {
+        groups = try memo.fact(GroupsKey(journey: plan.journey, options: options)) { () throws(HopdError) in
+          try HopFusion.groups(of: plan, options: options)
+        }
+      } else {
+        groups = try HopFusion.groups(of: plan, options: options)
+      }
     }
     estimate = Passes.estimate(groups, of: plan)
     let marks = groups.map { group in

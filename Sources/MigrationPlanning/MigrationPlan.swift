@@ -24,6 +24,8 @@ package struct MigrationPlan: Sendable {
   package let estimate: MigrationEstimate
   /// What the finished store must hold, counted in the source.
   package let expectation: StoreExpectation
+  /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case hex.
+  package let journey: String
   /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
   package let fingerprint: String
   /// The store's file as it was when the plan was made.
@@ -39,8 +41,10 @@ package struct MigrationPlan: Sendable {
   package init(
     store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
     clearedHistory: [ClearedTable] = [], warnings: [HopdError],
-    estimate: MigrationEstimate, expectation: StoreExpectation, fingerprint: String, found: FoundFile
+    estimate: MigrationEstimate, expectation: StoreExpectation, journey: String, fingerprint: String,
+    found: FoundFile
   ) {
+    self.journey = journey
     self.found = found
     self.store = store
     self.target = target

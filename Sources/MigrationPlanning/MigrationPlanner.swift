@@ -151,12 +151,12 @@ package enum MigrationPlanner {
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
+    let name = PlanFingerprint.journey(hops: hops, source: store.version, target: target, rules: rules)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
-      fingerprint: PlanFingerprint.of(
-        hops: hops, source: store.version, target: target, storeUUID: store.metadata.uuid, rules: rules),
+      journey: name, fingerprint: PlanFingerprint.of(journey: name, storeUUID: store.metadata.uuid),
       found: try FoundFile(reader: reader, objects: inspection.objects))
   }
 

@@ -30,7 +30,7 @@ package struct ModelCatalog: Sendable {
   }
   /// What was worked out of these models and mappings before: matches and routes, which are the same for every store of
   /// one version.
-  private(set) var memo = Memo()
+  package private(set) var memo = Memo()
 
   /// A catalog of models that were read already.
   package init(bundles: [ModelBundle], warnings: [HopdError] = []) {

@@ -9,10 +9,14 @@ import SQLite
 
 /// Names a chain of hops.
 enum PlanFingerprint {
-  static func of(
-    hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, storeUUID: String, rules: PlanningRules
+  /// The name of what is done to one store.
+  static func of(journey: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, journey]) }
+
+  /// The name of the hops, the same for every store that goes them.
+  static func journey(
+    hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, rules: PlanningRules
   ) -> String {
-    var lines = ["plan 2", storeUUID, source.model.name, target.model.name]
+    var lines = [source.model.name, target.model.name]
     lines.append("invalid rows \(rules.invalidRows.text), unmapped entities \(rules.unmappedEntities.rawValue)")
     lines += hashLines(source)
     lines += hashLines(target)
@@ -37,6 +41,10 @@ enum PlanFingerprint {
         }
       }
     }
+    return name(of: lines)
+  }
+
+  private static func name(of lines: [String]) -> String {
     let bytes = Array(lines.joined(separator: "\n").utf8)
     return hex(fnv1a(bytes, basis: 0xcbf2_9ce4_8422_2325)) + hex(fnv1a(bytes.reversed(), basis: 0x6c62_272e_07bb_0142))
   }

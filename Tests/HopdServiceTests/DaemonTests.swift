@@ -149,7 +149,7 @@ import Testing
   @Test func theLastWordOfABusyMomentIsTold() async throws {
     // No watchdog, so nothing wakes the daemon but what it has set itself.
     let place = try Place()
-;        for number in 0..<6 { try place.write("stores/\(number).sqlite", "x") }
+    for number in 0..<6 { try place.write("stores/\(number).sqlite", "x") }
     try await running(place, try place.coordinator(FakeWork())) {
       try await eventually("all looked at") {
         place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=watching 6 stores"
