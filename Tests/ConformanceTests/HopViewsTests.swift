@@ -121,7 +121,9 @@ private final class ViewedWorld {
   private static func plan(_ location: StoreLocation, _ catalog: ModelCatalog) throws -> MigrationPlan {
     try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
-      guard let store = found.identified else { throw HopdError(.internalError, "no way: \(found.state) \(String(describing: found.explanation))") }
+      guard let store = found.identified else {
+        throw HopdError(.internalError, "no way: \(found.state) \(String(describing: found.explanation))")
+      }
       return try MigrationPlanner.plan(store: store, catalog: catalog, rules: PlanningRules(), reader: reader)
     }
   }
