@@ -84,8 +84,8 @@ extension DaemonCoordinator {
     let now = ContinuousClock.now
     switch result {
     case .success(let report):
-      _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
+      _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
     case .failure(let failure):
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)

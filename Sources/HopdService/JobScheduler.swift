@@ -182,12 +182,20 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// A job put this file in place: the event of its own rename is no news. A change that was noticed meanwhile still is.
+  /// A job, which is about to end or just has, put this file in place: the event of its own rename is no news, nor was it
+  /// while the job still ran. A change that was noticed meanwhile still is.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
+    let mark = StoreMark(fingerprint)
     if resting[key] != nil {
-      resting[key]?.mark = StoreMark(fingerprint)
-    } else if case .done = entries[key]?.state {
-      entries[key]?.store.mark = StoreMark(fingerprint)
+      resting[key]?.mark = mark
+      return
+    }
+    switch entries[key]?.state {
+    case .running:
+      entries[key]?.store.mark = mark
+      if entries[key]?.foundAgain?.mark == mark { entries[key]?.foundAgain = nil }
+    case .done: entries[key]?.store.mark = mark
+    default: break
     }
   }
 

@@ -46,7 +46,7 @@ struct RowKeys {
     var fits = true
     let statement = try reader.connection.prepare("SELECT Z_PK\(byEntity ? ", Z_ENT" : "") FROM \(name)")
     while try statement.step() {
-      let number = byEntity ? statement.integer(at: 1) : 0
+      let number = byEntity && statement.isInteger(at: 1) ? statement.integer(at: 1) : 0
       rows[number, default: 0] &+= 1
       guard fits else { continue }
       if byEntity, !statement.isInteger(at: 1) {

@@ -96,7 +96,7 @@ package final class StoreCensus {
 
   // MARK: Rows
 
-  /// Rows of a table by Z_ENT; NULL is 0.
+  /// Rows of a table by Z_ENT; what is no integer is 0, the number of no entity.
   package func rowCounts(of table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let counts = rows[table.name] { return counts }
     let counts = try count(table)

@@ -142,10 +142,10 @@ package struct StoreReader {
     }
   }
 
-  /// Rows of a table per entity number.
+  /// Rows of a table per entity number; what is no integer is 0, the number of no entity: statements do not take 2.5 for 2.
   package func rowCounts(of table: String) throws(SQLiteError) -> [Int64: Int64] {
     let pairs = try connection.rows("SELECT Z_ENT, count(*) FROM \(qualified(table)) GROUP BY Z_ENT") { row in
-      (row.integer(at: 0), row.integer(at: 1))
+      (row.isInteger(at: 0) ? row.integer(at: 0) : 0, row.integer(at: 1))
     }
     return Dictionary(pairs, uniquingKeysWith: { first, second in first &+ second })
   }

@@ -18,7 +18,10 @@ struct VerifyCommand: HopctlCommand {
   @Option(name: .customLong("verify"), help: "How thoroughly; full compares every index with its table.")
   var depth: VerificationDepth = .quick
 
-  @Flag(help: "Ask for the very schema that Core Data makes from nothing, without traces of older versions.")
+  @Flag(
+    help: ArgumentHelp(
+      "Ask for the very schema that Core Data makes from nothing, without traces of older versions.",
+      discussion: "A store that was migrated by altering a copy has such traces: columns that came later are last."))
   var exact = false
 
   @OptionGroup var output: OutputOptions

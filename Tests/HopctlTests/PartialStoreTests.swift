@@ -60,7 +60,10 @@ struct PartialStoreTests {
     let before = try room.run("dump", store, "--models", model).lines()
     let migrated = try room.run("migrate", store, "--models", model, "--verify", "full", "--json")
     #expect(migrated.status == 0, "\(migrated.errors)")
-    #expect(try room.run("verify", store, "--models", model, "--exact").status == 0)
+    #expect(try room.run("verify", store, "--models", model).status == 0)
+    // A copy was altered: the new column comes last, as after Core Data's own migration in place, not as made from nothing.
+    let exact = try room.run("verify", store, "--models", model, "--exact")
+    #expect(exact.status == 65 && exact.output.contains("the text of the table ZBOOK is different"), "\(exact.output)")
     let after = try room.run("dump", store, "--models", model).lines()
     #expect(!before.isEmpty && after.count == before.count)
     #expect(zip(before, after).allSatisfy { $0.id == $1.id && $0.relationships == $1.relationships })
@@ -69,6 +72,22 @@ struct PartialStoreTests {
     #expect(again.state?.text == "current" && again.configuration?.text == "Books")
     let whole = try create(room, "whole.sqlite", model: model, "--model-version", "Shelves 2")
     #expect(try room.run("identify", whole, "--models", model, "--json").json().configuration == .null)
+  }
+
+  /// Stores of older frameworks get their rows carried, and with them the tables that Core Data makes from nothing.
+  @Test func aStoreWhoseRowsAreCarriedIsAsMadeFromNothing() throws {
+    let room = try Room()
+    let model = try shelves(room)
+    let store = try create(
+      room, "old.sqlite", model: model, "--model-version", "Shelves", "--configuration", "Books", "--framework-version",
+      "641")
+    let before = try room.run("dump", store, "--models", model).lines()
+    let migrated = try room.run("migrate", store, "--models", model, "--verify", "full", "--json")
+    #expect(migrated.status == 0, "\(migrated.errors)")
+    let exact = try room.run("verify", store, "--models", model, "--exact")
+    #expect(exact.status == 0, "\(exact.output)")
+    let after = try room.run("dump", store, "--models", model).lines()
+    #expect(before.count == 40 && after.map(\.id) == before.map(\.id))
   }
 
   @Test func whatIsWrongWithAConfigurationIsSaid() throws {

@@ -24,7 +24,7 @@ import Testing
     let log = RecordedLog()
     let manager: ManagerSocket
 
-    init(watch: String = "", jobs: Int = 1) throws {
+    init(watch: String = "", jobs: Int = 1, rescan: String = "1s") throws {
       manager = try ManagerSocket()
       var template = Array("/tmp/hopd-daemon-XXXXXX".utf8CString)
       try #require(mkdtemp(&template) != nil)
@@ -38,14 +38,14 @@ import Testing
           <entity name="Person"><attribute name="name" optional="YES" attributeType="String"/></entity>
         </model>
         """)
-      try configure(watch, jobs: jobs)
+      try configure(watch, jobs: jobs, rescan: rescan)
     }
 
     deinit { removeTree(root) }
 
     var configuration: FilePath { root.appending("hopd.toml") }
 
-    func configure(_ more: String = "", jobs: Int = 1) throws {
+    func configure(_ more: String = "", jobs: Int = 1, rescan: String = "1s") throws {
       try write(
         "hopd.toml",
         """
@@ -56,7 +56,7 @@ import Testing
         directory = "\(root.appending("stores"))"
         models = ["\(root.appending("A.xcdatamodel"))"]
         settle = "50ms"
-        rescan = "1s"
+        rescan = "\(rescan)"
         \(more)
         [watch.migration]
         retry = { attempts = 2, backoff = "100ms", max = "200ms" }
@@ -147,13 +147,25 @@ import Testing
   }
 
   @Test func theLastWordOfABusyMomentIsTold() async throws {
-    // No watchdog, so nothing wakes the daemon but what it has set itself.
-    let place = try Place()
-    for number in 0..<6 { try place.write("stores/\(number).sqlite", "x") }
-    try await running(place, try place.coordinator(FakeWork())) {
-      try await eventually("all looked at") {
-        place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=watching 6 stores"
-      }
+    // Neither a watchdog nor a rescan, so nothing wakes the daemon but what it has set itself.
+    let place = try Place(rescan: "1h")
+    let mayEnd = Mutex(false)
+    let work = FakeWork(onLook: { _ in
+      while !mayEnd.withLock({ $0 }) { usleep(1000) }
+      return .success(.current(nil))
+    })
+    func told(_ text: String) -> Bool { place.manager.messages.last { $0.contains("STATUS=") } == "STATUS=\(text)" }
+    try await running(place, try place.coordinator(work)) {
+      try await eventually("READY") { place.manager.messages.contains { $0.hasPrefix("READY=1") } }
+      try place.write("stores/a.sqlite", "x")
+      try await eventually("the first") { told("watching 1 store, 1 to look at") }
+      // Between two of the ticks that jobs cause, so that the last of them comes too early for the last word.
+      try await Task.sleep(for: .milliseconds(1400))
+      try place.write("stores/b.sqlite", "x")
+      try await eventually("the second") { told("watching 2 stores, 2 to look at") }
+      mayEnd.withLock { $0 = true }
+      // Before the daemon wakes to rest.
+      try await eventually("the last word", within: 4) { told("watching 2 stores") }
     }
   }
 

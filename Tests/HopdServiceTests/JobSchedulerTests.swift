@@ -104,6 +104,18 @@ private final class Queue {
     }
   }
 
+  /// The event of the rename may be there before the end of its job is.
+  @Test func theFileThatAJobPutInPlaceIsNoNewsWhileItRuns() throws {
+    for (seen, isNews) in [(UInt64(7), false), (8, true)] {
+      let queue = try migrating()
+      queue.found(FoundStore.sample("a.sqlite", inode: seen), now: start)
+      queue.replaced(a.key, by: FoundStore.fingerprint(inode: 7))
+      queue.finished(a.key, .migrated, now: start)
+      #expect((queue.start()?.store.mark.inode == seen) == isNews)
+      #expect(queue.found(FoundStore.sample("a.sqlite", inode: 7), now: at(1)) == false)
+    }
+  }
+
   @Test func storesAreServedInTheOrderTheyCame() throws {
     let queue = scheduler()
     let stores = (1...20).map { FoundStore.sample("\($0).sqlite", inode: UInt64($0)) }

@@ -176,6 +176,23 @@ import Testing
         == [DanglingReferences(entity: "Book", relationship: "author", count: 1)])
   }
 
+  /// Whatever stands in Z_ENT and is no integer is the number of no entity, also where SQLite would convert it to one.
+  @Test(arguments: ["NULL", "1.5", "'1x'", "x'31'", "0"])
+  func rowsOfNoEntityAreNobodys(_ value: String) throws {
+    let connection = try Self.store(rows: 6, gaps: false, texts: false)
+    try connection.execute("UPDATE ZBOOK SET Z_ENT = 1; UPDATE ZBOOK SET Z_ENT = \(value) WHERE Z_PK = 2")
+    let books = try #require(Self.schema.tables.first { $0.name == "ZBOOK" })
+    let (book, ebook) = (try #require(Self.schema.number(of: "Book")), try #require(Self.schema.number(of: "EBook")))
+    try #require(book == 1)
+    for subjects: StoreCensus.Subjects in [[], .rows, .all] {
+      let census = StoreCensus(schema: Self.schema, reader: StoreReader(connection: connection))
+      try census.take(subjects)
+      #expect(try census.rowCounts(of: books) == [1: 5, 0: 1], "\(subjects)")
+      let question = StoreCensus.ValueQuestion(column: "Z_OPT", entities: [book, ebook])
+      #expect(try census.values([question], in: "ZBOOK") == [5], "\(subjects)")
+    }
+  }
+
   /// One pass: no table is read a second time for what was brought along.
   @Test func whatIsTakenTogetherIsReadOnce() throws {
     let connection = try Self.store(rows: 20, gaps: false, texts: false)
