@@ -1,5 +1,6 @@
 import Expressions
 import SQLite
+import SystemPackage
 import Testing
 
 /// Functions that SQL calls and that have a quick way of their own.
