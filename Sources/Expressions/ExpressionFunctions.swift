@@ -10,7 +10,9 @@ package enum ExpressionFunctions {
   static let real = "hopd_real"
   static let fold = "hopd_fold"
   static let string = "hopd_string"
-  static let text = "hopd_text"
+  static let uppercase = "hopd_uppercase"
+  static let lowercase = "hopd_lowercase"
+  static let length = "hopd_length"
   private static let failing = "hopd_checked_"
   static let arithmetic = failing + "arithmetic"
   static let number = failing + "number"
@@ -48,9 +50,14 @@ package enum ExpressionFunctions {
       else { return .null }
       return .integer(TextComparison.holds(operation, text, pattern) ? 1 : 0)
     }
-    try connection.registerFailingFunction(text, argumentCount: 2, isDeterministic: true) { values in
-      guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
-      return try StorageForm.plain(TextFunction.apply(function, value(values[1])))
+    let functions: [(String, ExpressionFunction, CaseMapping?)] = [
+      (uppercase, .uppercase, .uppercase), (lowercase, .lowercase, .lowercase), (length, .length, nil),
+    ]
+    for (name, function, mapping) in functions {
+      try connection.registerFailingFunction(name, argumentCount: 1, isDeterministic: true, mapping: mapping) {
+        values in
+        try StorageForm.plain(TextFunction.apply(function, value(values[0])))
+      }
     }
     let patterns = PatternCache()
     try connection.registerFailingFunction(matches, argumentCount: 5, isDeterministic: true) { values in

@@ -192,9 +192,14 @@ extension SQLExpressionCompiler {
       guard operand.kind == .string else {
         throw NotCompilable("\(function.rawValue) is used on a value that is no text")
       }
-      let name = SQLiteIdentifier.literal(function.rawValue)
+      let name =
+        switch function {
+        case .uppercase: ExpressionFunctions.uppercase
+        case .lowercase: ExpressionFunctions.lowercase
+        default: ExpressionFunctions.length
+        }
       return SQLFragment(
-        sql: "\(ExpressionFunctions.text)(\(name), \(operand.sql))",
+        sql: "\(name)(\(operand.sql))",
         kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
     case .concatenate: return try concatenated(arguments, frame)
     }

@@ -112,7 +112,6 @@ struct HopRunner {
       wasResumed: found != nil)
     if let mapped {
       result.tallies = try mapped.scratch.tallies(connection, schema: program.destination)
-      result.rowsByEntity = try mapped.scratch.rowsByEntity(connection, schema: program.destination)
     }
     return result
   }

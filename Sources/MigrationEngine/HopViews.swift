@@ -15,7 +15,8 @@ package enum HopViews {
   /// Checks the hop's preconditions and the destination's rules over the rows: errors speak of that hop. Throws an internal
   /// error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
-    _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions
+    _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions,
+    references: ReferenceMemory = ReferenceMemory()
   ) throws -> TableSpace {
     do {
       // As the engine wants it later: a change of this setting takes every temporary view with it.
@@ -26,7 +27,7 @@ package enum HopViews {
       let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
       let program = try InnerProgram(
         hop: hop, source: source, layout: layout, options: options,
-        isSound: SourceReference.asking(source, of: connection))
+        isSound: SourceReference.asking(source, of: connection, memory: references))
       if let obstacle = program.obstacle {
         throw HopdError(
           .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),

@@ -100,9 +100,7 @@ package struct MappedHopCompiler {
     MappedScratch(
       deduplicated: layout.lanes.filter { $0.kind == .deduplicated }.map {
         MappedScratch.Named(index: $0.index, name: $0.mapping.name)
-      },
-      tables: hop.destinationSchema.tables.map(\.name),
-      entityByNumber: Dictionary(hop.destinationSchema.numbers.map { ($0.value, $0.key) }) { first, _ in first })
+      })
   }
 
   /// The hop's program.

@@ -10,9 +10,6 @@ import SQLite
 struct MappedScratch: Sendable, Hashable {
   /// Mappings that drop duplicates: index and name.
   let deduplicated: [Named]
-  /// Tables and names of the destination by number, to count its rows.
-  let tables: [String]
-  let entityByNumber: [Int64: String]
 
   /// A mapping by index.
   struct Named: Sendable, Hashable {
@@ -110,19 +107,5 @@ struct MappedScratch: Sendable, Hashable {
         keys: (row.text(at: 5) ?? "").split(separator: " ").compactMap { Int64($0) })
     }
     return tallies
-  }
-
-  /// Rows of the staged store by entity.
-  func rowsByEntity(_ connection: Connection, schema: String) throws(SQLiteError) -> [String: Int64] {
-    var rows: [String: Int64] = [:]
-    for table in tables {
-      let counts = try connection.rows(
-        "SELECT \"Z_ENT\", count(*) FROM \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) GROUP BY 1"
-      ) { row in (row.integer(at: 0), row.integer(at: 1)) }
-      for (number, count) in counts {
-        if let entity = entityByNumber[number] { rows[entity, default: 0] &+= count }
-      }
-    }
-    return rows
   }
 }

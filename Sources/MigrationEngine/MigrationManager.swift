@@ -92,8 +92,6 @@ package struct StagedStore: Sendable, Hashable {
   package var tallies = HopTallies()
   /// Source objects that a mapping took together; hops with mapping models only.
   package var merged: [MergedRows] = []
-  /// Rows per destination entity; hops with mapping models only, as for others the plan knows them.
-  package var rowsByEntity: [String: Int64] = [:]
 }
 
 /// What a mapping that drops duplicates did.
@@ -135,6 +133,7 @@ package struct MigrationManager {
   private let policies: (any PolicyProvider)?
   let note: HopNote.Taker?
   private let medium: StagedMedium
+  private let references: ReferenceMemory
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
@@ -146,9 +145,11 @@ package struct MigrationManager {
   package init(
     connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
-    note: HopNote.Taker? = nil, medium: StagedMedium = .file
+    note: HopNote.Taker? = nil, medium: StagedMedium = .file,
+    references: ReferenceMemory = ReferenceMemory()
   ) {
     self.medium = medium
+    self.references = references
     self.connection = connection
     self.external = external
     self.policies = policies
@@ -215,7 +216,7 @@ package struct MigrationManager {
     let compiler = MappedHopCompiler(
       hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
       withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances,
-      isSound: SourceReference.asking(source, of: connection))
+      isSound: SourceReference.asking(source, of: connection, memory: references))
     let program = try compiler.compile()
     let policies =
       program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil

@@ -16,8 +16,8 @@ extension HopChain {
   func checkRows(of hop: Hop, from source: TableSpace, in space: TableSpace) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
-      of: hop, rules: rules, input: StoreReader(connection: connection, space: source))
-    let found = try rows(of: StoreReader(connection: connection, space: space), schema: hop.destinationSchema)
+      of: hop, rules: rules, input: reader(of: source))
+    let found = try rows(of: reader(of: space), schema: hop.destinationSchema)
     let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
     guard wrong.isEmpty else {
       throw HopdError(
@@ -31,6 +31,11 @@ extension HopChain {
         })
     }
     return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+  }
+
+  /// Reads a version of the store, whose rows stay as they are: what was counted once is not counted again.
+  func reader(of space: TableSpace) -> StoreReader {
+    StoreReader(connection: connection, space: space, memory: views.counts)
   }
 
   /// Rows per entity.
@@ -60,7 +65,7 @@ extension HopChain {
     }
     for index in hops.dropLast() { input = try view(of: index, over: input) }
     let expectation = try MigrationPlanner.expectation(
-      of: plan, rules: rules, input: StoreReader(connection: connection, space: input))
+      of: plan, rules: rules, input: reader(of: input))
     try dropViews(hops)
     if let kept = inputStore { try closeStore(ofHop: kept) }
     return expectation

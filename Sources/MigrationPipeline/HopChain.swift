@@ -143,7 +143,7 @@ struct HopChain {
     let hop = plan.hops[index]
     if !source.isGone, MigrationPlanner.beginsSegment(index, of: plan) {
       let found = try SegmentInspection(
-        plan: plan, from: index, rules: rules, input: StoreReader(connection: connection, space: source))
+        plan: plan, from: index, rules: rules, input: reader(of: source))
       outcome.drops += found.drops
       outcome.warnings += found.warnings
     }
@@ -201,7 +201,8 @@ struct HopChain {
   private func manager(of index: Int, reading source: TableSpace) -> MigrationEngine.MigrationManager {
     MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
-      identity: identity, options: options, external: external, policies: policies, note: note, medium: medium)
+      identity: identity, options: options, external: external, policies: policies, note: note, medium: medium,
+      references: views.references)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
@@ -242,7 +243,8 @@ struct HopChain {
   /// The views of an inner hop, made once in a run: they are temporary, and a later run makes them again.
   func view(of index: Int, over source: TableSpace) throws -> TableSpace {
     if let made = views.spaces[index] { return made }
-    let space = try HopViews.create(plan.hops[index], over: source, connection: connection, options: options)
+    let space = try HopViews.create(
+      plan.hops[index], over: source, connection: connection, options: options, references: views.references)
     views.spaces[index] = space
     return space
   }
@@ -284,6 +286,9 @@ struct HopChain {
 
   func detachAll() throws {
     try dropViews(plan.hops.indices)
+    // A schema of the same name may be another store from here on.
+    views.counts.forget()
+    views.references.forget()
     for index in plan.hops.indices {
       let schema = MigrationManager.schemaName(ofHop: index)
       let isAttached = try connection.integer(
@@ -293,9 +298,11 @@ struct HopChain {
   }
 }
 
-/// The views of a run by hop; one value for all copies of a chain.
+/// The views of a run by hop, and what is known of their rows; one value for all copies of a chain.
 final class ChainViews {
   fileprivate(set) var spaces: [Int: TableSpace] = [:]
+  let counts = CountMemory()
+  let references = ReferenceMemory()
 }
 
 extension HopReport {

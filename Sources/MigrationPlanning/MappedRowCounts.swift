@@ -75,11 +75,19 @@ struct MappedRowCounts {
     guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
       return []
     }
+    // Conditions of two questions never have the same text: here each begins with the entity.
+    let name = reader.qualified(table.name)
+    let keys = conditions.map { "entity \(number): \($0)" }
+    let known = keys.compactMap { reader.memory?.count($0, in: name) }
+    if known.count == keys.count { return known }
     let terms = conditions.map { "count(*) FILTER (WHERE \($0))" }.joined(separator: ", ")
     do {
-      return try reader.connection.rows(
-        "SELECT \(terms) FROM \(reader.qualified(table.name)) AS s WHERE s.\"Z_ENT\" = \(number)"
-      ) { row in (0..<Int32(clamping: conditions.count)).map { row.integer(at: $0) } }.first ?? []
+      let counts =
+        try reader.connection.rows("SELECT \(terms) FROM \(name) AS s WHERE s.\"Z_ENT\" = \(number)") { row in
+          (0..<Int32(clamping: conditions.count)).map { row.integer(at: $0) }
+        }.first ?? []
+      for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
+      return counts
     } catch {
       // A row for which the filter has no value: what would stop the migration is told now.
       if let failure = reader.connection.takeFunctionFailure() as? HopdError {

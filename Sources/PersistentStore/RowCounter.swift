@@ -6,30 +6,35 @@ import SQLite
 /// Counts rows of a store that nobody changes meanwhile, and remembers every answer.
 final class RowCounter {
   private let reader: StoreReader
-  /// Answers by table and condition.
-  private var known: [String: [String: Int64]] = [:]
-  private var totals: [String: Int64] = [:]
+  private let memory: CountMemory
 
   /// The name of a row's table within conditions.
   static let row = "s"
 
-  init(reader: StoreReader) { self.reader = reader }
+  init(reader: StoreReader) {
+    self.reader = reader
+    memory = reader.memory ?? CountMemory()
+  }
 
   /// All rows of a table.
   func total(of table: String) throws(SQLiteError) -> Int64 {
-    if let total = totals[table] { return total }
-    let total = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table))") ?? 0
-    totals[table] = total
+    let name = reader.qualified(table)
+    if let total = memory.total(of: name) { return total }
+    let total = try reader.connection.integer("SELECT count(*) FROM \(name)") ?? 0
+    memory.keep(total: total, of: name)
     return total
   }
 
   /// Was the condition asked already?
-  func knows(_ condition: String, in table: String) -> Bool { known[table]?[condition] != nil }
+  func knows(_ condition: String, in table: String) -> Bool {
+    memory.count(condition, in: reader.qualified(table)) != nil
+  }
 
   /// The rows that fulfil each condition; those not asked before are counted together.
   func counts(_ conditions: [String], in table: String) throws(SQLiteError) -> [Int64] {
+    let name = reader.qualified(table)
     var asked: Set<String> = []
-    let new = conditions.filter { known[table]?[$0] == nil && asked.insert($0).inserted }
+    let new = conditions.filter { memory.count($0, in: name) == nil && asked.insert($0).inserted }
     var rest = new[...]
     while !rest.isEmpty {
       let part = Array(rest.prefix(400))
@@ -38,12 +43,12 @@ final class RowCounter {
       let width = Int32(clamping: part.count)
       let answers =
         try reader.connection.rows(
-          "SELECT count(*), \(terms.joined(separator: ", ")) FROM \(reader.qualified(table)) AS \(RowCounter.row)"
+          "SELECT count(*), \(terms.joined(separator: ", ")) FROM \(name) AS \(RowCounter.row)"
         ) { row in (0...width).map { row.integer(at: $0) } }.first ?? []
-      totals[table] = answers.first ?? 0
-      for (condition, count) in zip(part, answers.dropFirst()) { known[table, default: [:]][condition] = count }
+      memory.keep(total: answers.first ?? 0, of: name)
+      for (condition, count) in zip(part, answers.dropFirst()) { memory.keep(count, for: condition, in: name) }
     }
-    return conditions.map { known[table]?[$0] ?? 0 }
+    return conditions.map { memory.count($0, in: name) ?? 0 }
   }
 
   /// A column of a row within a condition.

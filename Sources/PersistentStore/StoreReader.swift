@@ -68,6 +68,8 @@ package struct StoreReader {
   package let connection: Connection
   /// Where its tables are in that connection.
   package let space: TableSpace
+  /// What was counted in it already.
+  package let memory: CountMemory?
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
   package var schema: String { space.schemaName }
 
@@ -77,9 +79,12 @@ package struct StoreReader {
   }
 
   /// Reads the store whose tables, or their views, are in `space` of `connection`.
-  package init(connection: Connection, space: TableSpace) {
+  ///
+  /// With a `memory` nothing is counted that somebody has counted before; the tables must not change meanwhile.
+  package init(connection: Connection, space: TableSpace, memory: CountMemory? = nil) {
     self.connection = connection
     self.space = space
+    self.memory = memory
   }
 
   /// The name of a table with the schema before it.

@@ -300,12 +300,12 @@ package final class Connection {
   /// has the error. It is not called from the schema of a store.
   ///
   /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it once
-  /// where they are constant.
+  /// where they are constant. A `mapping` says what it does with ASCII text as its only argument.
   package func registerFailingFunction(
-    _ name: String, argumentCount: Int32, isDeterministic: Bool = false,
+    _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
     _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
   ) throws(SQLiteError) {
-    let box = FunctionBox { [unowned self] values in
+    let box = FunctionBox(mapping: mapping) { [unowned self] values in
       do {
         return try body(values)
       } catch {
@@ -381,13 +381,23 @@ private final class ProgressBox {
 final class FunctionBox {
   /// Answers nil when it failed.
   let body: ([SQLiteValue]) -> SQLiteValue?
-  init(_ body: @escaping ([SQLiteValue]) -> SQLiteValue?) { self.body = body }
+  /// What the function does with the one argument that it has, where that is possible without values.
+  let mapping: CaseMapping?
+
+  init(mapping: CaseMapping? = nil, _ body: @escaping ([SQLiteValue]) -> SQLiteValue?) {
+    self.mapping = mapping
+    self.body = body
+  }
 
   static let call: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
     context, count, arguments in
     guard let context, let data = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
+    if let mapping = box.mapping, count == 1, let argument = arguments?[0], mapping.answer(argument, to: context) {
+      return
+    }
     let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
-    if let value = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue().body(values) {
+    if let value = box.body(values) {
       FunctionBox.answer(value, to: context)
     } else {
       sqlite3_result_error(context, "a function of hopd failed", -1)

@@ -142,6 +142,18 @@ import Testing
       #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
+    // Keys without gaps are known by their ends; what lies between them and is no key, or none at all, is found all the same.
+    for (change, key, isSound) in [
+      ("DELETE FROM ZBOOK WHERE Z_PK = 3", "2", true), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "1.5", false),
+      ("DELETE FROM ZBOOK WHERE Z_PK = 3", "'x'", false), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "3", false),
+      ("DELETE FROM ZBOOK WHERE Z_PK = 3", "0", false), ("DELETE FROM ZBOOK WHERE Z_PK = 2", "2", false),
+      ("UPDATE ZBOOK SET Z_ENT = 5", "3", true), ("UPDATE ZBOOK SET Z_ENT = NULL WHERE Z_PK = 2", "2", false),
+      ("DELETE FROM ZBOOK", "1", false),
+    ] {
+      try connection.execute("BEGIN; \(change); INSERT INTO ZPAGE VALUES (9, \(key))")
+      #expect(try reference.isSound(in: .schema("main"), of: connection) == isSound, "\(change), \(key)")
+      try connection.execute("ROLLBACK")
+    }
   }
 
   @Test func objectsOfSeveralMappingsAreRefusedByName() {

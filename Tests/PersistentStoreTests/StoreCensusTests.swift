@@ -105,6 +105,31 @@ import Testing
       + (random.below(3) == 0 ? "" : " WHERE Z_PK = \(key)")
   }
 
+  @Test func whatIsRememberedIsToldOfItsOwnTablesOnlyAndUntilItIsForgotten() throws {
+    let connection = try Connection(path: "memory", access: .memory)
+    try connection.attachMemory(as: "other", for: .scratch)
+    let memory = CountMemory()
+    let spaces = [TableSpace.schema("main"), .schema("other")]
+    for (position, space) in spaces.enumerated() {
+      try connection.execute(
+        "CREATE TABLE \(space.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"
+          + " INSERT INTO \(space.qualified("ZA")) VALUES (1, 1)\(position == 0 ? ", (2, 3)" : "")")
+    }
+    func counts() throws -> [[Int64]] {
+      try spaces.map { space in
+        // A counter for each question, as everybody who asks has one.
+        let reader = StoreReader(connection: connection, space: space, memory: memory)
+        return try RowCounter(reader: reader).counts(["s.Z_ENT = 1", "s.Z_ENT = 3"], in: "ZA")
+          + [RowCounter(reader: reader).total(of: "ZA")]
+      }
+    }
+    #expect(try counts() == [[1, 1, 2], [1, 0, 1]])
+    try connection.execute("DELETE FROM main.ZA")
+    #expect(try counts() == [[1, 1, 2], [1, 0, 1]])
+    memory.forget()
+    #expect(try counts() == [[0, 0, 0], [1, 0, 1]])
+  }
+
   /// What plain statements say.
   private static func compare(_ reader: StoreReader, together: Bool, _ what: String) throws {
     let connection = reader.connection
