@@ -38,7 +38,8 @@ printf '[[watch]]\nname = "hand"\ndirectory = "%s"\nmodels = ["%s"]\n[watch.migr
 migrate() { HOPD_STATE_DIRECTORY=$ROOM/state hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" --no-progress "$@"; }
 rounds=0
 for round in 1 2 3 4; do
-    migrate >/dev/null 2>&1 & runner=$!
+    # In the shell's own place, so that the kill meets hopctl itself.
+    (HOPD_STATE_DIRECTORY=$ROOM/state exec hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" --no-progress) >/dev/null 2>&1 & runner=$!
     staged_by_hand() { [ -n "$(find "$ROOM/hand" -name '.*.hop-*' -size +512k)" ] || ! kill -0 $runner; }
     wait_for 60 "the middle by hand, round $round" staged_by_hand
     pause
