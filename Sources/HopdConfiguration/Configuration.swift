@@ -94,6 +94,14 @@ package struct Configuration: Sendable, Hashable {
     case delete
   }
 
+  /// How the new store takes the old one's place.
+  package enum Replacement: String, CaseIterable, Sendable {
+    /// A new file is renamed over the old one.
+    case rename
+    /// SQLite writes into the old file.
+    case inPlace = "in-place"
+  }
+
   /// What becomes of a store with persistent history.
   package enum History: String, CaseIterable, Sendable {
     /// Its tables stay, its rows go.
@@ -152,6 +160,8 @@ package struct Configuration: Sendable, Hashable {
     package var history: History
     /// `verify`.
     package var verify: Verification
+    /// `replace`: how the new store takes the old one's place.
+    package var replace: Replacement = .rename
     /// `journal_mode`.
     package var journalMode: JournalMode
     /// `join_tables`: ends ("Entity.relationship") that name many-to-many tables of an entity with itself.

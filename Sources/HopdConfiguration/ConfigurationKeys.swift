@@ -52,7 +52,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.unmapped_entities", "\"fail\""),
     ConfigurationKey("watch.migration.history", "\"clear\""),
     ConfigurationKey("watch.migration.verify", "\"quick\""),
-    ConfigurationKey("watch.migration.replace", "\"rename\"", notYet: "\"rename\""),
+    ConfigurationKey("watch.migration.replace", "\"rename\""),
     ConfigurationKey("watch.migration.journal_mode", "\"keep\""),
     ConfigurationKey("watch.migration.join_tables", "[]"),
     ConfigurationKey("watch.migration.reference", "\"\""),

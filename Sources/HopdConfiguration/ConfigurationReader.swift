@@ -69,7 +69,6 @@ struct ConfigurationReader {
   }
 
   private mutating func migration(_ scope: Scope) -> Configuration.Migration {
-    notYet(scope, "replace") { if case .string("rename") = $0 { true } else { false } }
     let retry = table(scope, "retry")
     let invalidRows = invalidRows(scope)
     return Configuration.Migration(
@@ -81,6 +80,7 @@ struct ConfigurationReader {
       unmappedEntities: choice(scope, "unmapped_entities", .fail),
       history: choice(scope, "history", .clear),
       verify: choice(scope, "verify", .quick),
+      replace: choice(scope, "replace", .rename),
       journalMode: choice(scope, "journal_mode", .keep),
       joinTables: joinTables(scope),
       reference: optionalPath(scope, "reference"),

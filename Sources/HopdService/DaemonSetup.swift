@@ -148,6 +148,7 @@ package struct DaemonSetup: Sendable {
         fusesHops: watch.migration.fuseHops),
       stateDirectory: stateDirectory, job: job)
     request.unmappedEntities = UnmappedEntitiesRule(rawValue: watch.migration.unmappedEntities.rawValue) ?? .fail
+    request.replacement = ReplacementMode(rawValue: watch.migration.replace.rawValue) ?? .rename
     request.policies = policies
     request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
     return request

@@ -13,8 +13,6 @@ extension HopdError.Code {
   package static let modelTooLarge = HopdError.Code("model-too-large", exit: .dataError)
   /// A model is kept in a form that will never be read here.
   package static let unsupportedModel = HopdError.Code("model-unsupported", exit: .dataError)
-  /// Something that exists, but that this version cannot do yet.
-  package static let notSupportedYet = HopdError.Code("not-supported-yet", exit: .usage)
   /// The declared order of versions does not fit the model.
   package static let versionOrder = HopdError.Code("version-order", exit: .configuration)
 }

@@ -38,6 +38,8 @@ package struct MigrationRequest: Sendable {
   package var backup: BackupRule
   package var verification: VerificationDepth
   package var journalMode: ResultJournalMode
+  /// How the new store takes the old one's place.
+  package var replacement = ReplacementMode.rename
   package var engine: EngineOptions
   /// What becomes of the rows of entities that go on while no mapping takes them.
   package var unmappedEntities: UnmappedEntitiesRule = .fail

@@ -64,12 +64,15 @@ extension MigrationRun {
       throw HopdError(.internalError, "a store that was built in memory has no content")
     }
     intent = try swap(workshop).announce(
-      intent, held, staged: outcome.staged, backup: request.backup, now: intent.startedAt)
+      intent, held, staged: outcome.staged, backup: request.backup, journalMode: journalModeRule, now: intent.startedAt)
     _ = try chain.area.write(image, hop: chain.plan.hops.count - 1)
     return (outcome, try verify(outcome.staged, chain: chain, expectation: expectation))
   }
 
   func swap(_ workshop: ReplacementWorkshop) -> StoreSwap {
-    StoreSwap(files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify)
+    let showLife = heartbeat()
+    return StoreSwap(
+      files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify, mode: request.replacement,
+      keepAlive: { _ = showLife() })
   }
 }

@@ -83,7 +83,7 @@ extension MigrationRun {
   private func migrate(
     _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, workshop: ReplacementWorkshop
   ) throws -> MigrationReport {
-    try held.requireRenameKeepsEverything()
+    try held.requireReplaceable(by: request.replacement)
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     // What was seen without the lock may have changed: only this counts.
@@ -94,7 +94,7 @@ extension MigrationRun {
           countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
-    try area.proveAttributesCanBeKept()
+    if request.replacement == .rename { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = ReplacementIntent(
@@ -114,7 +114,8 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
-    quarantine = try QuarantineFile(area: area, files: files).publish(attributesOf: held.location.database)
+    quarantine = try QuarantineFile(area: area, files: files).publish(
+      attributesOf: held.location.database, mayDiffer: request.replacement == .inPlace)
     let replaced = try swap(workshop).replace(
       held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
       now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
@@ -177,14 +178,16 @@ extension MigrationRun {
   private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     var there: Int64 = 0
     for index in hops { there &+= try files.status(area.path(hop: index))?.size ?? 0 }
-    try area.requireSpace(max(0, estimate.diskNeeded &- there))
+    try area.requireSpace(
+      estimate.diskNeeded(
+        replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil, there: there))
   }
 
   private func mark(_ version: CatalogedVersion) -> StoreVersionMark {
     StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
   }
 
-  private var journalModeRule: JournalModeRule {
+  var journalModeRule: JournalModeRule {
     switch request.journalMode {
     case .keep: .keep
     case .wal: .wal

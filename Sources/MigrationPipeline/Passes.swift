@@ -6,6 +6,7 @@ import ManagedObjectModel
 import MappingModel
 import MigrationEngine
 import MigrationPlanning
+import StoreReplacement
 
 /// The passes of a plan.
 package struct Passes: Sendable {
@@ -67,6 +68,21 @@ package struct Passes: Sendable {
     let share = whole.rows > 0 ? Double(rows) / Double(whole.rows) : 1
     return MigrationEstimate(
       rows: rows, bytes: whole.bytes, diskNeeded: disk, memory: whole.memory, seconds: whole.seconds * share)
+  }
+}
+
+extension MigrationEstimate {
+  /// Free bytes that a migration needs beside what is `there` already of its staged stores. A replacement in place begins when
+  /// only the last of them is left; it is taken for as large as the store.
+  package func diskNeeded(
+    replacing mode: ReplacementMode, keepsBackupElsewhere: Bool, there: Int64 = 0
+  ) -> Int64 {
+    let building = max(0, diskNeeded.subtractingReportingOverflow(there).partialValue)
+    guard mode == .inPlace else { return building }
+    let commit = ReplacementMode.bytesToCommit(
+      store: bytes, staged: bytes, backup: keepsBackupElsewhere ? 0 : bytes, journalMode: .wal)
+    let staged = max(0, bytes.subtractingReportingOverflow(there).partialValue)
+    return max(building, commit.addingReportingOverflow(staged).partialValue)
   }
 }
 

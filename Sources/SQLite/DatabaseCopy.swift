@@ -18,27 +18,53 @@ extension Connection {
     // locking lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
     try target.execute(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; PRAGMA cache_size = -512")
-    guard let backup = sqlite3_backup_init(target.handle, "main", handle, schema) else {
-      throw target.error(sqlite3_errcode(target.handle), sql: nil)
-    }
-    var code = SQLITE_OK
-    var isGivenUp = false
-    while code == SQLITE_OK {
-      code = sqlite3_backup_step(backup, pagesPerStep)
-      let all = Int64(sqlite3_backup_pagecount(backup))
-      if code == SQLITE_OK, !progress(all - Int64(sqlite3_backup_remaining(backup)), all) {
-        isGivenUp = true
-        break
+    do {
+      try target.overwrite(from: self, schema: schema, pagesPerStep: pagesPerStep) { done, all in
+        if !progress(done, all) { throw SQLiteError(extendedCode: SQLITE_INTERRUPT, message: "interrupted") }
       }
-    }
-    // The error of a step comes once more from here.
-    let finished = sqlite3_backup_finish(backup)
-    if isGivenUp { throw SQLiteError(extendedCode: SQLITE_INTERRUPT, message: "interrupted") }
-    guard code == SQLITE_DONE, finished == SQLITE_OK else {
-      throw target.error(finished == SQLITE_OK ? code : finished, sql: nil)
+    } catch {
+      throw error as? SQLiteError ?? SQLiteError(extendedCode: SQLITE_ABORT, message: "given up")
     }
     guard try target.text("PRAGMA journal_mode = DELETE") == "delete" else {
       throw SQLiteError(extendedCode: SQLITE_BUSY, message: "the copy does not leave the write-ahead mode")
+    }
+  }
+  /// Makes the database "main" of this connection the one of `source`, in one transaction of SQLite: before its commit, which
+  /// is the last thing done here, every program finds the old content, after it the new one.
+  ///
+  /// Journal mode and locks stay those of this connection, which must have no statement open; the write lock is kept from the
+  /// first page to the last. The page sizes must be equal. Between steps of `pagesPerStep` pages `progress` gets the pages that
+  /// are done and all of them; an error thrown there is thrown on when everything is rolled back. The schema's version number
+  /// (`PRAGMA schema_version`) is the old one plus 1 afterwards [SQLite's backup.c].
+  package func replaceContent(
+    with source: Connection, pagesPerStep: Int32 = 1000, progress: (_ done: Int64, _ all: Int64) throws -> Void
+  ) throws {
+    try overwrite(from: source, schema: "main", pagesPerStep: pagesPerStep, progress: progress)
+  }
+
+  /// The loop over SQLite's backup interface, into "main" of this connection.
+  private func overwrite(
+    from source: Connection, schema: String, pagesPerStep: Int32, progress: (Int64, Int64) throws -> Void
+  ) throws {
+    guard let backup = sqlite3_backup_init(handle, "main", source.handle, schema) else {
+      throw error(sqlite3_errcode(handle), sql: nil)
+    }
+    var code = SQLITE_OK
+    var failure: (any Error)?
+    while code == SQLITE_OK {
+      code = sqlite3_backup_step(backup, pagesPerStep)
+      guard code == SQLITE_OK else { break }
+      let all = Int64(sqlite3_backup_pagecount(backup))
+      do { try progress(all - Int64(sqlite3_backup_remaining(backup)), all) } catch {
+        failure = error
+        break
+      }
+    }
+    // What was not committed is rolled back here, and the error of a step comes once more.
+    let finished = sqlite3_backup_finish(backup)
+    if let failure { throw failure }
+    guard code == SQLITE_DONE, finished == SQLITE_OK else {
+      throw error(finished == SQLITE_OK ? code : finished, sql: nil)
     }
   }
 }

@@ -164,15 +164,20 @@ package struct BackupSet: Sendable {
     try files.adoptByDirectoryOwner(folder)
     let copy = StoreLocation(database: folder.appending(location.fileName))
     try linkExternalData(from: location, to: copy)
+    try label(folder, record)
+    try files.link(location.database, as: copy.database)
+    try files.syncDirectory(folder)
+    try files.syncDirectory(directory)
+  }
+
+  /// Writes the label into a generation's directory.
+  func label(_ folder: FilePath, _ record: BackupRecord) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     guard let label = try? encoder.encode(record) else {
       throw HopdError(.internalError, "the backup's label cannot be written as JSON", at: Place(file: folder))
     }
     try files.createFile(folder.appending("backup.json"), Array(label), mode: 0o600)
-    try files.link(location.database, as: copy.database)
-    try files.syncDirectory(folder)
-    try files.syncDirectory(directory)
   }
 
   /// Copies a generation to the configured place, synced, and takes the one beside the store away.
@@ -191,7 +196,7 @@ package struct BackupSet: Sendable {
 
   /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
   /// link costs nothing, and what is referred to is known to a reader of the model only.
-  private func linkExternalData(from store: StoreLocation, to copy: StoreLocation) throws {
+  func linkExternalData(from store: StoreLocation, to copy: StoreLocation) throws {
     guard let status = try files.status(store.externalDataDirectory), status.kind == .directory else { return }
     try files.makeDirectory(copy.supportDirectory, mode: 0o700)
     try files.makeDirectory(copy.externalDataDirectory, mode: 0o700)
@@ -246,7 +251,7 @@ package struct BackupSet: Sendable {
     return total
   }
 
-  private func removeTree(_ folder: FilePath, depth: Int = 0) throws {
+  func removeTree(_ folder: FilePath, depth: Int = 0) throws {
     guard depth < 4, try files.status(folder)?.kind == .directory else { return }
     for name in try files.names(in: folder) {
       let path = folder.appending(name)

@@ -179,20 +179,22 @@ package final class HeldStore {
     }
   }
 
-  /// Throws `.cannotReplace` with every reason why a rename cannot keep what must be kept (replacement.md §1).
+  /// Throws `.cannotReplace` with every reason why the store cannot be replaced in that way (replacement.md §1).
+  package func requireReplaceable(by mode: ReplacementMode) throws {
+    switch mode {
+    case .rename: try requireRenameKeepsEverything()
+    case .inPlace: try requireSameFile()
+    }
+  }
+
+  /// Throws `.cannotReplace` with every reason why a rename cannot keep what must be kept.
   package func requireRenameKeepsEverything() throws {
-    var reasons: [HopdError] = []
     // As it is now: a name may have been added since the store was opened.
     guard let status = try files.status(location.database) else {
       throw HopdError(.notFound, "the store is gone", at: Place(store: location.database))
     }
-    if status.links > 1 {
-      reasons.append(
-        HopdError(.cannotReplace, "the store has \(status.links) names (hard links); a rename would part them"))
-    }
-    if status.isMountPoint {
-      reasons.append(HopdError(.cannotReplace, "the store is a mount point; nothing can be renamed over it"))
-    }
+    var reasons = ReplacementMode.obstaclesToRename(status)
+    let isKeptInPlace = !reasons.isEmpty
     if journalMode == .delete, try files.status(location.sharedMemory) != nil {
       reasons.append(
         HopdError(
@@ -200,9 +202,60 @@ package final class HeldStore {
           hint: "if no program has the store open, remove \(location.sharedMemory.printable)"))
     }
     guard !reasons.isEmpty else { return }
-    throw HopdError(
-      .cannotReplace, "the store cannot be replaced by a rename", at: Place(store: location.database),
-      hint: "replace = \"in-place\" would keep the file itself; it is not available yet", reasons: reasons)
+    var refusal = ReplacementMode.renameRefused(location, reasons)
+    if !isKeptInPlace { refusal.hint = nil }
+    throw refusal
+  }
+
+  /// Folds the write-ahead log in for good and lets the closing of the connection take it away.
+  func foldLogIn() throws {
+    guard journalMode == .wal else { return }
+    try HopdError.sqlite("fold the write-ahead log in", location.database) {
+      let connection = try connection
+      let busy = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
+      guard busy == 0 else {
+        throw HopdError(
+          .inputOutput, "the write-ahead log could not be folded into the store", at: Place(store: location.database))
+      }
+      connection.keepWriteAheadLogOnClose(false)
+    }
+  }
+
+  /// Makes what the connection sees durable. After a kill it may be that the last sync of SQLite's commit was not made: it is
+  /// visible, and a power cut would take it back.
+  func makeContentDurable() throws {
+    guard journalMode == .delete else { return try foldLogIn() }
+    try HopdError.sqlite("make the store's content durable", location.database) {
+      // A commit that changes nothing but the change counter; its journal takes the place of the former one.
+      let connection = try connection
+      let version = try connection.integer("PRAGMA user_version") ?? 0
+      try connection.execute("PRAGMA user_version = \(version)")
+    }
+  }
+
+  /// Sets a journal mode that the store does not have yet, and tests the answer; nil leaves it as it is.
+  func setJournalMode(_ wanted: JournalMode?) throws {
+    guard let wanted, wanted != journalMode else { return }
+    try HopdError.sqlite("set the journal mode", location.database) {
+      guard try connection.text("PRAGMA journal_mode = \(wanted.rawValue)") == wanted.rawValue else {
+        throw HopdError(
+          .inputOutput, "the store did not take the journal mode \(wanted.rawValue)",
+          at: Place(store: location.database))
+      }
+    }
+  }
+
+  /// Bytes of the database as its pages tell, with what stands in the log.
+  func databaseBytes() throws -> Int64 {
+    let pages = try HopdError.sqlite("read the store", location.database) {
+      try connection.integer("PRAGMA page_count") ?? 0
+    }
+    return pages.multipliedReportingOverflow(by: pageSize).partialValue
+  }
+
+  /// Number of the schema's version, which every change of the schema raises.
+  func schemaVersion() throws -> Int64? {
+    try HopdError.sqlite("read the store", location.database) { try connection.integer("PRAGMA schema_version") }
   }
 
   /// Z_UUID of the store, for labels; nil where it has none.

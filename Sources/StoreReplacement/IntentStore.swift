@@ -68,6 +68,23 @@ package struct IntentStore: Sendable {
     }
   }
 
+  /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side files go by
+  /// the name, so whoever opens the file by this one would not see the journal that takes the half of a commit back
+  /// (replacement.md §1).
+  package func requireNoInterruptedNamesake(of location: StoreLocation) throws {
+    guard let status = try files.status(location.database), status.kind == .regular, status.links > 1 else { return }
+    for case .intent(let intent) in try all().map(\.finding)
+    where intent.mode == .inPlace && intent.stage == .replacing && intent.store.path != location.database
+      && intent.source.database.file == status.identity
+    {
+      throw HopdError(
+        .storeBusy,
+        "a replacement in place of the same file was begun under its other name "
+          + "\(intent.store.path.printable), and is at work or was cut off", at: Place(store: location.database),
+        hint: "let it end, or migrate the store once more by that name: this mends it")
+    }
+  }
+
   /// Removes the record of a store, if there is one: the last act of a job, after its report.
   ///
   /// After a success nothing depends on the removal being durable: a record that a power cut brings back is found beside the

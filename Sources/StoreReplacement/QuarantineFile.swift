@@ -32,12 +32,17 @@ package struct QuarantineFile: Sendable {
   }
 
   /// Gives the file its name for good, with the attributes of `model` where that file is there; nil where nothing was set
-  /// aside. Done again after a crash, it answers the file that is there.
-  package func publish(attributesOf model: FilePath?) throws -> FilePath? {
+  /// aside. Done again after a crash, it answers the file that is there. Attributes that cannot be given are an error, unless they
+  /// `mayDiffer`, as where the store keeps its own file since this user could not make one like it.
+  package func publish(attributesOf model: FilePath?, mayDiffer: Bool = false) throws -> FilePath? {
     guard try files.status(staged) != nil else {
       return try files.status(published) != nil ? published : nil
     }
-    if let model, try files.status(model) != nil { try files.copyAttributes(from: model, to: staged) }
+    if let model, try files.status(model) != nil {
+      do { try files.copyAttributes(from: model, to: staged) } catch {
+        if !mayDiffer { throw error }
+      }
+    }
     try files.syncFile(staged)
     try files.rename(staged, to: published)
     try files.syncDirectory(area.location.directory)

@@ -43,6 +43,14 @@ package struct RecoveryFindings: Hashable, Sendable {
   package var hasUnfinishedBackup: Bool
   /// Was the store in WAL mode by the intent, and is it not now?
   package var lostWriteAheadLogMode: Bool
+  /// How the store was to be replaced, by the intent.
+  package var mode = ReplacementMode.rename
+  /// Is there a complete backup, not the store's own inode, that the intent's job has made?
+  package var hasJobBackup = false
+  /// Is an old store to be kept after the success, by the intent?
+  package var keepsBackup = true
+  /// Was the store to get another journal mode after a replacement in place, and does it not have it?
+  package var lacksJournalMode = false
 
   /// Notes what was found.
   package init(
@@ -64,6 +72,12 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
   case dropStaged
   /// Remove backups that are the store's own inode, or incomplete.
   case dropUnfinishedBackup
+  /// Remove the complete backup of the job: the store holds what is in it, or none was to be kept.
+  case dropJobBackup
+  /// Make the content that SQLite's commit has left durable: the kill may have come before its last sync.
+  case makeContentDurable
+  /// Set the journal mode that was asked for.
+  case setJournalMode
   /// Set the store back to WAL mode.
   case restoreWriteAheadLogMode
   /// Remove the intent record: the last act.
@@ -109,8 +123,8 @@ package enum Recovery {
     }
     var actions: [RecoveryAction] = []
     guard findings.intent == .readable else {
-      // Without a record the store is still complete: it is never changed but by the one rename. Only hopd's own
-      // leftovers go.
+      // Without a record the store is still complete: it is never changed but by the one rename or the one commit. Only
+      // hopd's own leftovers go.
       if findings.staged != .none { actions.append(.dropStaged) }
       if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
       if findings.intent == .unreadable { actions.append(.removeIntent) }
@@ -118,13 +132,18 @@ package enum Recovery {
     }
     if findings.store == .new {
       actions.append(.syncDirectory)
+      if findings.mode == .inPlace { actions.append(.makeContentDurable) }
       if findings.staged != .none { actions.append(.dropStaged) }
       if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
+      if findings.hasJobBackup, !findings.keepsBackup { actions.append(.dropJobBackup) }
+      if findings.mode == .inPlace, findings.lacksJournalMode { actions.append(.setJournalMode) }
       return .completed(actions)
     }
     let mayResume = findings.staged == .resumable
     if findings.staged == .stale { actions.append(.dropStaged) }
     if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
+    // A copy of what the store still holds. After a rename a complete one is another file: somebody put the old store back.
+    if findings.mode == .inPlace, findings.hasJobBackup { actions.append(.dropJobBackup) }
     if mayResume { return .resume(actions) }  // the intent stays, and the store stays exactly the source it was
     if findings.lostWriteAheadLogMode { actions.append(.restoreWriteAheadLogMode) }
     actions.append(.removeIntent)

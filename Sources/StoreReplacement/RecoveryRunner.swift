@@ -56,6 +56,7 @@ package struct RecoveryRunner {
     _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
     let location = canonical(given)
+    try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
     if case .intent(let found) = record { intent = found }
@@ -79,6 +80,13 @@ package struct RecoveryRunner {
     case .unreadable: findings.intent = .unreadable
     case .newer: findings.intent = .newer
     }
+    var jobBackup: FilePath?
+    if let intent, hasDirectory {
+      findings.mode = intent.mode ?? .rename
+      findings.keepsBackup = intent.keepsBackup ?? true
+      jobBackup = try backups.generations().first { $0.record?.job == intent.job }?.directory
+      findings.hasJobBackup = jobBackup != nil
+    }
     if !leftovers.isEmpty {
       // Taken before the store is opened: opening may fold a log in.
       let mayResume = try intent.map {
@@ -95,7 +103,7 @@ package struct RecoveryRunner {
     }
     defer { held?.release() }
     let decision = Recovery.decide(findings)
-    try act(decision, location, leftovers, unfinished, backups, held)
+    try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent)
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
@@ -126,6 +134,7 @@ package struct RecoveryRunner {
       let held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
       findings.store = try content(of: held, intent)
       findings.lostWriteAheadLogMode = intent?.journalMode == .wal && held.journalMode == .delete
+      findings.lacksJournalMode = intent?.wantedJournalMode.map { $0 != held.journalMode } ?? false
       return held
     } catch let error as HopdError where error.code == .storeDamaged || error.code == .notAStore {
       findings.store = .damaged
@@ -145,11 +154,9 @@ package struct RecoveryRunner {
     guard isSound else { return .damaged }
     let digest: String? = try identifyIfPossible(held)
     guard let intent else { return .other }
-    // A restore may lead from a version to the same one: then the file decides.
-    let isSource = held.identity == intent.source.database.file
-    if digest == intent.from.digest, digest != intent.to.digest || isSource { return .old }
-    if digest == intent.to.digest { return .new }
-    return .other
+    return intent.content(
+      digest: digest, schemaVersion: try held.schemaVersion(),
+      isSourceFile: held.identity == intent.source.database.file)
   }
 
   private func identifyIfPossible(_ held: HeldStore) throws -> String? {
@@ -164,7 +171,8 @@ package struct RecoveryRunner {
 
   private func act(
     _ decision: RecoveryDecision, _ location: StoreLocation, _ leftovers: [StagingArea.Leftover],
-    _ unfinished: [FilePath], _ backups: BackupSet, _ held: HeldStore?
+    _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: HeldStore?,
+    _ intent: ReplacementIntent?
   ) throws {
     let actions: [RecoveryAction]
     switch decision {
@@ -185,6 +193,11 @@ package struct RecoveryRunner {
         try files.syncDirectory(location.directory)
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }
+      case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
+      case .makeContentDurable: try held?.makeContentDurable()
+      case .setJournalMode:
+        // As below.
+        if let held { try? held.setJournalMode(intent?.wantedJournalMode) }
       case .restoreWriteAheadLogMode:
         // Either mode is normal: a refusal is no failure.
         if let held { _ = try? held.connection.text("PRAGMA journal_mode = WAL") }

@@ -69,6 +69,15 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   /// The finished staged store, once it is complete and waits for its verification: a run that is stopped then goes on
   /// there. Absent in records of before.
   package var sealed: SourceFingerprint.Stamp?
+  /// How the new store takes the old one's place. Absent in records of a rename, as in those of before.
+  package var mode: ReplacementMode?
+  /// Schema version of the old store, known once a replacement in place has begun: it tells the old content from the new one
+  /// where both have one version, as after a restore. The commit raises it by one.
+  package var schemaVersion: Int64?
+  /// False where no old store is to be kept after the success; absent where one is.
+  package var keepsBackup: Bool?
+  /// Journal mode that the store is to get after a replacement in place; absent where it keeps its own.
+  package var wantedJournalMode: JournalMode?
   /// Start of the job, seconds since 1970.
   package var startedAt: Int64
 
@@ -89,6 +98,16 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
     self.to = to
     self.storeUUID = storeUUID
     self.startedAt = startedAt
+  }
+
+  /// What a store holds, by the digest of its version and the number of its schema's version; `isSourceFile` tells whether it
+  /// still is the file that the job found.
+  func content(digest: String?, schemaVersion: Int64?, isSourceFile: Bool) -> RecoveryFindings.Store {
+    // Between two stores of one version, as a restore may have them, the file decides, and in the same file the schema.
+    let isSource = mode == .inPlace && self.schemaVersion != nil ? schemaVersion == self.schemaVersion : isSourceFile
+    if digest == from.digest, digest != to.digest || isSource { return .old }
+    if digest == to.digest { return .new }
+    return .other
   }
 
   /// May a staged store of this job be continued? Only unsynced work of the same boot, for the same plan, from exactly

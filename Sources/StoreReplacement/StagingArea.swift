@@ -62,14 +62,21 @@ package struct StagingArea: Sendable {
 
   /// Throws `.noSpace` with the missing amount unless `bytes` more fit on the file system, with a tenth in reserve.
   package func requireSpace(_ bytes: Int64) throws {
+    try StagingArea.requireSpace(bytes, at: location.directory, for: location, files: files)
+  }
+
+  /// The same for another directory in which files of the store's replacement are made.
+  static func requireSpace(
+    _ bytes: Int64, at directory: FilePath, for location: StoreLocation, files: any DurableFileSystem
+  ) throws {
     let needed = bytes.addingReportingOverflow(bytes / 10)
-    let free = try files.freeBytes(at: location.directory)
+    let free = try files.freeBytes(at: directory)
     guard needed.overflow || free < needed.partialValue else { return }
     let missing = needed.overflow ? Int64.max : needed.partialValue - free
     throw HopdError(
       .noSpace, "not enough space: \(needed.partialValue) bytes are needed, \(free) are free",
       at: Place(store: location.database),
-      hint: "free at least \(missing / 1_048_576 + 1) MiB on the file system of \(location.directory.printable)")
+      hint: "free at least \(missing / 1_048_576 + 1) MiB on the file system of \(directory.printable)")
   }
 
   /// Proves before any work that a file beside the store can get the store's owner, mode, ACLs and labels.
@@ -93,7 +100,7 @@ package struct StagingArea: Sendable {
     HopdError(
       .cannotReplace, "owner, mode, ACL or extended attributes of the store cannot be given to a new file",
       at: Place(store: location.database), cause: cause,
-      hint: "run as the owner of the store; replace = \"in-place\", which would keep the file, is not available yet")
+      hint: "run as the owner of the store, or: \(ReplacementMode.keepsTheFile)")
   }
 
   // MARK: Leftovers

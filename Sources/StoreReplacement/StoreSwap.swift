@@ -1,4 +1,4 @@
-// The guarded swap, mode `rename`: steps A1–A8 of replacement.md §3, each under its number. At any moment the store is
+// The guarded swap. Here is the mode `rename`: steps A1–A8 of replacement.md §3, each under its number. At any moment the store is
 // the complete old one or the complete new one. The order of the calls is the whole point; do not change it without
 // the table of that section.
 
@@ -22,7 +22,7 @@ package struct ReplacedStore: Sendable {
   /// The file as it was put in place; nil where another lay there already when it was read back.
   package var fingerprint: SourceFingerprint?
   /// What could not be done after the success: a backup not copied, an old one not removed.
-  package let warnings: [HopdError]
+  package var warnings: [HopdError]
 }
 
 /// Journal mode of the new store.
@@ -33,6 +33,15 @@ package enum JournalModeRule: String, Sendable, Hashable, CaseIterable {
   case wal
   /// Rollback journal.
   case delete
+
+  /// The mode of a new store whose old one had `old`.
+  func mode(keeping old: JournalMode) -> JournalMode {
+    switch self {
+    case .keep: old
+    case .wal: .wal
+    case .delete: .delete
+    }
+  }
 }
 
 /// A step of the swap that has just been done.
@@ -66,12 +75,24 @@ package struct StoreSwap {
   let intents: IntentStore
   let identify: (Connection) throws -> String
   let observer: SwapObserver
+  /// How the new store takes the old one's place.
+  package let mode: ReplacementMode
+  let keepAlive: () -> Void
+  let inPlaceObserver: InPlaceObserver
+  /// Pages that a replacement in place writes between two signs of life.
+  let pagesPerStep: Int32
 
-  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`.
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. `keepAlive` is called
+  /// now and then while a replacement in place writes, to feed a watchdog; it cannot be stopped there.
   package init(
     files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
-    observer: @escaping SwapObserver = { _ in }
+    mode: ReplacementMode = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
+    inPlaceObserver: @escaping InPlaceObserver = { _ in }, pagesPerStep: Int32 = 1000
   ) {
+    self.mode = mode
+    self.keepAlive = keepAlive
+    self.inPlaceObserver = inPlaceObserver
+    self.pagesPerStep = pagesPerStep
     self.files = files
     self.intents = intents
     self.identify = identify
@@ -84,7 +105,7 @@ package struct StoreSwap {
   /// On success: report, then `IntentStore.remove`, then `held.release()`. On an error before the rename the old store
   /// is in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
   /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
-  /// is in place and the intent is kept: recovery confirms it.
+  /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms it.
   package func replace(
     _ held: HeldStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
@@ -95,18 +116,29 @@ package struct StoreSwap {
   /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built on
   /// disk that could be resumed. `replace` with this record and the same `now` does not write it again.
   package func announce(
-    _ given: ReplacementIntent, _ held: HeldStore, staged: FilePath, backup: BackupRule, now: Int64
+    _ given: ReplacementIntent, _ held: HeldStore, staged: FilePath, backup: BackupRule,
+    journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacementIntent {
     let backups = try BackupSet(location: held.location, rule: backup, files: files)
-    let intent = announced(given, held, staged, backups.folder(job: given.job, now: now))
+    let intent = try announced(given, held, staged, backup, journalMode, backups, now)
     try intents.write(intent)
     return intent
   }
 
-  private func announced(
-    _ given: ReplacementIntent, _ held: HeldStore, _ staged: FilePath, _ folder: FilePath
-  ) -> ReplacementIntent {
+  func announced(
+    _ given: ReplacementIntent, _ held: HeldStore, _ staged: FilePath, _ rule: BackupRule,
+    _ journalMode: JournalModeRule, _ backups: BackupSet, _ now: Int64
+  ) throws -> ReplacementIntent {
     var intent = given
+    intent.keepsBackup = rule.keep > 0 ? nil : false
+    var folder = backups.folder(job: given.job, now: now)
+    if mode == .inPlace {
+      folder = backups.copyFolder(job: given.job, now: now)
+      intent.mode = mode
+      intent.schemaVersion = try held.schemaVersion()
+      let wanted = journalMode.mode(keeping: held.journalMode)
+      intent.wantedJournalMode = wanted == held.journalMode ? nil : wanted
+    }
     intent.stage = .replacing
     intent.staged = PathText(staged)
     intent.backup = PathText(folder.appending(held.location.fileName))
@@ -123,11 +155,15 @@ package struct StoreSwap {
       throw HopdError(
         .internalError, "the staged store is not beside the store", at: Place(store: location.database, file: staged))
     }
+    if mode == .inPlace {
+      return try InPlaceSwap(swap: self).replace(
+        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
+    }
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let folder = backups.folder(job: given.job, now: now)
     let old = folder.appending(location.fileName)
 
-    let intent = announced(given, held, staged, folder)
+    let intent = try announced(given, held, staged, rule, journalMode, backups, now)
     var undo = Undo()
     do {
       try held.requireRenameKeepsEverything()

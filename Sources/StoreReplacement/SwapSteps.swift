@@ -19,12 +19,7 @@ extension StoreSwap {
 
   /// A1: journal mode into the header, attributes, sync. Answers which file it is.
   func seal(_ staged: FilePath, like held: HeldStore, journalMode: JournalModeRule) throws -> FileIdentity {
-    let wanted: JournalMode =
-      switch journalMode {
-      case .keep: held.journalMode
-      case .wal: .wal
-      case .delete: .delete
-      }
+    let wanted = journalMode.mode(keeping: held.journalMode)
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
       let answer = try connection.text("PRAGMA journal_mode = \(wanted.rawValue)")
@@ -122,11 +117,11 @@ extension StoreSwap {
     }
   }
 
-  /// After A8: the backup goes where it belongs, old ones go. Failures here do not undo a success.
+  /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures here do not
+  /// undo a success.
   func finish(
     _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
-    _ rule: BackupRule,
-    _ now: Int64
+    _ rule: BackupRule, _ now: Int64, isMoved: Bool = false
   ) -> ReplacedStore {
     var kept: FilePath? = folder
     var removed: [FilePath] = []
@@ -139,7 +134,7 @@ extension StoreSwap {
         try backups.remove(folder)
         kept = nil
       } catch { warn("the old store could not be removed", error) }
-    } else if rule.directory != nil {
+    } else if rule.directory != nil, !isMoved {
       do { kept = try backups.moveElsewhere(folder) } catch {
         warn("the backup could not be copied to its directory; it stays beside the store", error)
       }

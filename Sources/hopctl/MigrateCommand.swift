@@ -20,12 +20,6 @@ struct MigrateCommand: HopctlCommand {
       that is interrupted leaves the store as it was, and the next one goes on.
       """)
 
-  /// How the new store takes the old one's place.
-  enum Replacement: String, ExpressibleByArgument, CaseIterable {
-    case rename
-    case inPlace = "in-place"
-  }
-
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
   @OptionGroup var options: RequestOptions
@@ -33,8 +27,7 @@ struct MigrateCommand: HopctlCommand {
   @Option(name: .customLong("output"), help: "Write a migrated copy here and only read the store.", completion: .file())
   var copy: String?
 
-  @Option(help: "How the new store takes the old one's place.")
-  var replace: Replacement = .rename
+  @OptionGroup var replacement: ReplaceOptions
 
   @Option(help: ArgumentHelp("How many old stores are kept, or none.", valueName: "keep|none"))
   var backup: BackupCount?
@@ -46,10 +39,6 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    if replace == .inPlace {
-      throw HopdError(
-        .notSupportedYet, "--replace in-place is not supported yet", hint: "leave it out: the mode is rename")
-    }
     let location = try store.location()
     let loaded = try models.load(for: location, withMappings: true)
     output.warn(loaded.warnings)
@@ -80,6 +69,7 @@ struct MigrateCommand: HopctlCommand {
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let backup { request.backup.keep = backup.count }
     if let verify { request.verification = verify }
+    request.replacement = replacement.mode(loaded.watch)
     return request
   }
 }

@@ -7,6 +7,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl plan STORE`.
@@ -18,6 +19,8 @@ struct PlanCommand: HopctlCommand {
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
   @OptionGroup var options: RequestOptions
+
+  @OptionGroup var replacement: ReplaceOptions
 
   @Flag(help: "Exit with 10 where there is work to do.")
   var check = false
@@ -40,7 +43,8 @@ struct PlanCommand: HopctlCommand {
     // What the catalog says of this model is among the plan's own warnings.
     let remarks = loaded.warnings.filter { $0.code != .modelRemark }
     output.warn(remarks)
-    let request = try options.request(location, loaded, stateDirectory: "")
+    var request = try options.request(location, loaded, stateDirectory: "")
+    request.replacement = replacement.mode(loaded.watch)
     let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
@@ -56,7 +60,7 @@ struct PlanCommand: HopctlCommand {
     if let plan {
       let trial = try scan(plan, request)
       try show(plan, trial, request: request, remarks: remarks)
-      if let failure = trial.failure { throw Finished(status: failure.error.code.exit) }
+      if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
@@ -87,11 +91,15 @@ struct PlanCommand: HopctlCommand {
   private struct Trial {
     var drops: [DroppedColumn] = []
     var warnings: [HopdError] = []
-    var failure: MigrationFailure?
+    var failure: HopdError?
   }
 
   /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be looked at.
   private func scan(_ plan: MigrationPlan, _ request: MigrationRequest) throws -> Trial {
+    // What a migration would refuse at its first look is told without a trial.
+    if request.replacement == .rename, let refusal = try ReplacementMode.refusalOfRename(request.location) {
+      return Trial(failure: refusal)
+    }
     guard plan.isMixed, !noScan else { return Trial() }
     let bar = ProgressBar(output, notes: options.verbose.level)
     defer { bar.end() }
@@ -109,7 +117,7 @@ struct PlanCommand: HopctlCommand {
         }
         throw hindrance
       }
-      return Trial(failure: error)
+      return Trial(failure: error.error)
     }
   }
 
@@ -150,11 +158,16 @@ struct PlanCommand: HopctlCommand {
     }
     for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)") }
     let estimate = passes.estimate
+    let disk = estimate.diskNeeded(
+      replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil)
+    if request.replacement == .inPlace {
+      try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
+    }
     try output.line(
       "estimate: \(Wording.count(estimate.rows, "row", "rows")), \(Wording.bytes(estimate.bytes)) to read, "
-        + "\(Wording.bytes(estimate.diskNeeded)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
+        + "\(Wording.bytes(disk)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
         + Wording.duration(estimate.seconds))
-    if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure.error)") }
+    if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure)") }
     try output.object(
       PlanShape(
         store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
@@ -164,10 +177,10 @@ struct PlanCommand: HopctlCommand {
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
         estimate: PlanShape.Estimate(
-          rows: estimate.rows, bytes: estimate.bytes, diskNeeded: estimate.diskNeeded, memory: estimate.memory,
+          rows: estimate.rows, bytes: estimate.bytes, diskNeeded: disk, memory: estimate.memory,
           seconds: estimate.seconds),
         warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
-        error: (trial.failure?.error).map(ErrorShape.init)))
+        error: trial.failure.map(ErrorShape.init)))
   }
 
   /// Which hops are one pass over the rows, how it is made and why, and why it ends where it ends.

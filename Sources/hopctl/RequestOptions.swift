@@ -61,6 +61,25 @@ struct RequestOptions: ParsableArguments {
   }
 }
 
+/// `--replace`.
+struct ReplaceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "How the new store takes the old one's place: rename or in-place.",
+      discussion: """
+        rename, the default, puts a new file there. in-place writes into the file itself, in one transaction of SQLite, and \
+        keeps its links, owner, attributes and mounts; it needs about three times the store's size of free space.
+        """))
+  var replace: ReplacementMode?
+
+  /// The mode: of the command line, else of the watch, else a rename.
+  func mode(_ watch: Configuration.Watch? = nil) -> ReplacementMode {
+    replace ?? (watch?.migration.replace == .inPlace ? .inPlace : .rename)
+  }
+}
+
+extension ReplacementMode: ExpressibleByArgument {}
+
 /// `--scratch`.
 struct ScratchOptions: ParsableArguments {
   @Option(

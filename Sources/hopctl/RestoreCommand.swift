@@ -28,6 +28,8 @@ struct RestoreCommand: HopctlCommand {
   @Flag(help: "Do not ask. Needed where there is no terminal.")
   var yes = false
 
+  @OptionGroup var replacement: ReplaceOptions
+
   @OptionGroup var state: StateOptions
   @OptionGroup var output: OutputOptions
 
@@ -50,7 +52,7 @@ struct RestoreCommand: HopctlCommand {
       files: files, intents: try IntentStore(stateDirectory: stateDirectory, files: files),
       identify: { connection in
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
-      })
+      }, mode: replacement.mode())
     let result = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
       chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)))
 

@@ -20,7 +20,7 @@ struct ActingTests {
       (0, []), (64, ["no-such-command"]), (64, ["identify"]), (64, ["identify", old, "--no-such-option"]),
       (64, ["migrate", old, "--models", room.model, "--verify", "perhaps"]),
       (64, ["migrate", old, "--models", room.model, "--backup", "-1"]),
-      (64, ["migrate", old, "--models", room.model, "--replace", "in-place"]),
+      (64, ["migrate", old, "--models", room.model, "--replace", "exchange"]),
       (64, ["migrate", old, "--models", room.model, "--join-table", "x"]),
       (64, ["create", room.path("stores/x.sqlite"), "--models", room.model, "--model-version", "Zoo 3"]),
       (64, ["identify", old, "--models", room.model, "--config", "/x"]),

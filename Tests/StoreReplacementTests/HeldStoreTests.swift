@@ -51,7 +51,7 @@ struct HeldStoreTests {
       Issue.record("a store with two names was accepted")
     } catch let error as HopdError {
       #expect(error.description.contains("2 names"))
-      #expect(error.description.contains("in-place") && error.description.contains("not available yet"))
+      #expect(error.description.contains("--replace in-place"))
       #expect(error.place.store == world.location.database)
     }
   }

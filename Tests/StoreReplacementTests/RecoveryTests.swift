@@ -8,10 +8,19 @@ struct RecoveryTests {
     RecoveryFindings.Intent.allCases.flatMap { intent in
       RecoveryFindings.Staged.allCases.flatMap { staged in
         [false, true].flatMap { unfinished in
-          [false, true].map { lost in
-            RecoveryFindings(
-              store: store, intent: intent, staged: staged, hasUnfinishedBackup: unfinished,
-              lostWriteAheadLogMode: lost)
+          [false, true].flatMap { lost in
+            ReplacementMode.allCases.flatMap { mode in
+              (0..<8).map { bits in
+                var findings = RecoveryFindings(
+                  store: store, intent: intent, staged: staged, hasUnfinishedBackup: unfinished,
+                  lostWriteAheadLogMode: lost)
+                findings.mode = mode
+                findings.hasJobBackup = bits & 1 != 0
+                findings.keepsBackup = bits & 2 != 0
+                findings.lacksJournalMode = bits & 4 != 0
+                return findings
+              }
+            }
           }
         }
       }
@@ -26,9 +35,9 @@ struct RecoveryTests {
     }
   }
 
-  @Test("All 240 states obey every rule of replacement.md §6")
+  @Test("All 3840 states obey every rule of replacement.md §6")
   func everyState() {
-    #expect(Self.all.count == 240)
+    #expect(Self.all.count == 3840)
     for findings in Self.all {
       let decision = Recovery.decide(findings)
       let isSound = [.old, .new, .other].contains(findings.store)
@@ -45,6 +54,15 @@ struct RecoveryTests {
 
       let isKnown = findings.intent == .readable
       let mayResume = isKnown && findings.store == .old && findings.staged == .resumable
+      let (isOld, isNew) = (isKnown && findings.store == .old, isKnown && findings.store == .new)
+      let isInPlace = findings.mode == .inPlace
+      // A complete backup goes where the store holds the same, or where none was to be kept of a replaced one.
+      #expect(
+        actions.contains(.dropJobBackup)
+          == (findings.hasJobBackup && (isOld && isInPlace || isNew && !findings.keepsBackup)), "\(findings)")
+      // What only a commit of SQLite can leave.
+      #expect(actions.contains(.makeContentDurable) == (isNew && isInPlace), "\(findings)")
+      #expect(actions.contains(.setJournalMode) == (isNew && isInPlace && findings.lacksJournalMode), "\(findings)")
       #expect(actions.contains(.dropStaged) == (findings.staged != .none && !mayResume), "\(findings)")
       switch decision {
       case .completed:
@@ -78,6 +96,9 @@ struct RecoveryTests {
           case .syncDirectory: break
           case .dropStaged: left.staged = .none
           case .dropUnfinishedBackup: left.hasUnfinishedBackup = false
+          case .dropJobBackup: left.hasJobBackup = false
+          case .makeContentDurable: break
+          case .setJournalMode: left.lacksJournalMode = false
           case .restoreWriteAheadLogMode: left.lostWriteAheadLogMode = false
           case .removeIntent: left.intent = .none
           }
@@ -87,7 +108,7 @@ struct RecoveryTests {
         #expect(Set(rest).isSubset(of: Set(actions)), "\(findings) after \(done)")
         #expect(again != .quarantine(.unknownVersion))
         if done == actions.count {
-          #expect(Set(rest).isSubset(of: [.syncDirectory]), "\(findings): \(rest) still to do")
+          #expect(Set(rest).isSubset(of: [.syncDirectory, .makeContentDurable]), "\(findings): \(rest) still to do")
         }
       }
     }

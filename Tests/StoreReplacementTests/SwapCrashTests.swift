@@ -16,35 +16,6 @@ struct SwapCrashTests {
   static let killed: [SourceKind] = isFull ? SourceKind.allCases : [.rollback, .hotLog]
   static let failed: [SourceKind] = isFull ? SourceKind.allCases : [.hotLog]
 
-  /// Old or new and whole; recovery says which; a retry finishes; nothing of ours lies about afterwards.
-  private func check(_ world: TestWorld, _ point: String, successReported: Bool = false) throws {
-    let outcome = try world.recover()
-    let found = try world.content()
-    #expect(found.rows == TestWorld.rows, "\(point)")
-    switch outcome.decision {
-    case .completed: #expect(found.version == "two", "\(point)")
-    case .quarantine(let reason): Issue.record("\(point): quarantine \(reason)")
-    default: break
-    }
-    if successReported { #expect(found.version == "two", "\(point): success was reported") }
-    #expect(
-      !world.names.contains { $0.contains(".hop-") },
-      "\(point): \(outcome.decision) \(outcome.findings.map { "\($0)" } ?? "") \(world.names)")
-    #expect(try world.recover().decision == .nothingToDo, "\(point)")
-    if found.version == "one" {
-      #expect(try world.plain.status(world.location.database)?.links == 1, "\(point)")
-      try world.migrate(files: LinuxFileSystem(), job: "cd34")
-      let after = try world.content()
-      #expect(after.version == "two" && after.rows == TestWorld.rows, "\(point)")
-    }
-    let backups = try BackupSet(location: world.location, rule: BackupRule(), files: world.plain).generations()
-    #expect(backups.count == 1, "\(point): the old store is kept exactly once")
-    if let backup = backups.first {
-      let old = try world.content(of: backup.database)
-      #expect(old.version == "one" && old.rows == TestWorld.rows, "\(point)")
-    }
-  }
-
   @Test("Killed before each call and after each step: old or new, and a retry finishes", arguments: killed)
   func kills(_ kind: SourceKind) throws {
     let counting = FaultyFileSystem()
@@ -64,13 +35,13 @@ struct SwapCrashTests {
         }))
       try world.migrate(files: files)
       try world.reboot(into: "kill")
-      try check(world, "\(kind) killed before call \(call): \(words.withLock { $0 })")
+      try world.checkRecovery("\(kind) killed before call \(call): \(words.withLock { $0 })")
     }
     for step in SwapStep.allCases {
       let world = try TestWorld(kind, externalFiles: ["A0B1", "C2D3"])
       try world.migrate(files: LinuxFileSystem(), observer: { if $0 == step { try world.snapshot("kill") } })
       try world.reboot(into: "kill")
-      try check(world, "\(kind) killed after step \(step)")
+      try world.checkRecovery("\(kind) killed after step \(step)")
     }
   }
 
@@ -94,7 +65,7 @@ struct SwapCrashTests {
         #expect(isReported)
         return
       }
-      try check(world, point, successReported: isReported)
+      try world.checkRecovery(point, successReported: isReported)
     }
   }
 
@@ -106,8 +77,18 @@ struct SwapCrashTests {
       try world.reboot(into: "kill")
       let files = FaultyFileSystem(.init(failAt: call, isSticky: true))
       let isDone = (try? world.recover(files)) != nil && files.calls.count < call
-      try check(world, "recovery after \(step) cut at call \(call)")
+      try world.checkRecovery("recovery after \(step) cut at call \(call)")
       if isDone { return }
     }
+  }
+
+  @Test("Killed with no backup wanted: recovery keeps none either", arguments: SwapStep.allCases)
+  func killsWithoutBackup(_ step: SwapStep) throws {
+    let world = try TestWorld(.hotLog, externalFiles: ["A0B1"])
+    try world.migrate(
+      files: LinuxFileSystem(), backup: .none, observer: { if $0 == step { try world.snapshot("kill") } })
+    try world.reboot(into: "kill")
+    try world.checkRecovery("no backup, killed after \(step)", keeps: false)
+    #expect(!world.names.contains(".Library.sqlite.hopd-backups"))
   }
 }

@@ -123,8 +123,9 @@ final class TestWorld {
   @discardableResult
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
-    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, meanwhile: (HeldStore) throws -> Void = { _ in },
-    observer: @escaping SwapObserver = { _ in }
+    journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
+    meanwhile: (HeldStore) throws -> Void = { _ in }, observer: @escaping SwapObserver = { _ in },
+    inPlaceObserver: @escaping InPlaceObserver = { _ in }
   ) throws -> ReplacedStore {
     let intents = try intents(files)
     let source = try #require(try SourceFingerprint(of: location, files: files))
@@ -135,7 +136,9 @@ final class TestWorld {
     try intents.write(intent)
     let verified = try stage(held, area)
     try meanwhile(held)
-    let swap = StoreSwap(files: files, intents: intents, identify: TestWorld.identify, observer: observer)
+    let swap = StoreSwap(
+      files: files, intents: intents, identify: TestWorld.identify, mode: mode, observer: observer,
+      inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
     let result = try swap.replace(
       held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
     try intents.remove(held.location)
@@ -172,6 +175,45 @@ final class TestWorld {
       if try plain.status(path)?.kind == .regular { found[name] = try plain.read(path, limit: 1 << 24) }
     }
     return found
+  }
+
+  /// Old or new and whole; recovery says which; a retry finishes; nothing of ours lies about afterwards, and the old store is
+  /// kept once, unless `keeps` is false.
+  func checkRecovery(
+    _ point: String, mode: ReplacementMode = .rename, keeps: Bool = true, successReported: Bool = false
+  ) throws {
+    let outcome = try recover()
+    let found = try content()
+    #expect(found.rows == TestWorld.rows, "\(point)")
+    switch outcome.decision {
+    case .completed: #expect(found.version == "two", "\(point)")
+    case .quarantine(let reason): Issue.record("\(point): quarantine \(reason)")
+    default: break
+    }
+    if successReported { #expect(found.version == "two", "\(point): success was reported") }
+    #expect(
+      !names.contains { $0.contains(".hop-") },
+      "\(point): \(outcome.decision) \(outcome.findings.map { "\($0)" } ?? "") \(names)")
+    #expect(try recover().decision == .nothingToDo, "\(point)")
+    let set = try BackupSet(location: location, rule: BackupRule(), files: plain)
+    if found.version == "one" {
+      #expect(try plain.status(location.database)?.links == 1, "\(point)")
+      #expect(try set.generations().isEmpty, "\(point): a backup of what the store still holds")
+      try migrate(files: LinuxFileSystem(), job: "cd34", backup: keeps ? BackupRule() : .none, mode: mode)
+      let after = try content()
+      #expect(after.version == "two" && after.rows == TestWorld.rows, "\(point)")
+    }
+    let backups = try set.generations()
+    #expect(backups.count == (keeps ? 1 : 0), "\(point): how often the old store is kept")
+    if let backup = backups.first {
+      let old = try content(of: backup.database)
+      #expect(old.version == "one" && old.rows == TestWorld.rows, "\(point)")
+      if try plain.status(location.externalDataDirectory) != nil {
+        let here = try plain.names(in: location.externalDataDirectory)
+        let kept = try plain.names(in: StoreLocation(database: backup.database).externalDataDirectory)
+        #expect(kept == here, "\(point): external files of the backup")
+      }
+    }
   }
 
   // MARK: Kills

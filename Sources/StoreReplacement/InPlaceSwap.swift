@@ -1,0 +1,247 @@
+// The replacement in place: steps B1–B5 of replacement.md §4, each under its number. SQLite's own transaction is the commit,
+// so inode, owner, attributes, links and mounts of the store stay; whoever opens it next, hopd or not, finds the complete old
+// or the complete new content. The order of the steps is the whole point; do not change it without that section.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import StoreVerification
+import SystemPackage
+
+/// A step of the replacement in place that has just been done.
+package enum InPlaceStep: String, Sendable, CaseIterable {
+  /// B1: the backup is complete and synced, under its name of the making.
+  case copied
+  /// B1: it has its name for good.
+  case backedUp
+  /// B2: store and staged store are the files they were.
+  case compared
+  /// B3: some pages were written, and nothing is committed.
+  case writing
+  /// B4: SQLite has committed.
+  case committed
+  /// B5: the directory is synced.
+  case durable
+  /// B5: read back, checked, and the log folded in.
+  case confirmed
+}
+
+/// Called after each step; an error thrown here is treated like one of the step.
+package typealias InPlaceObserver = (InPlaceStep) throws -> Void
+
+/// Writes a verified store into the file of a held one.
+struct InPlaceSwap {
+  let swap: StoreSwap
+  private var files: any DurableFileSystem { swap.files }
+
+  func replace(
+    _ held: HeldStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    journalMode: JournalModeRule, now: Int64
+  ) throws -> ReplacedStore {
+    let location = held.location
+    let backups = try BackupSet(location: location, rule: rule, files: files)
+    let folder = backups.copyFolder(job: given.job, now: now)
+    let intent = try swap.announced(given, held, staged, rule, journalMode, backups, now)
+    var isWriting = false
+    do {
+      // The statements of this connection are long ones from here on, and none of them may be given up.
+      try held.connection.setProgressHandler(every: 200_000) { [keepAlive = swap.keepAlive] in
+        keepAlive()
+        return true
+      }
+      if intent != given { try swap.intents.write(intent) }
+      try held.requireSameFile()
+      try held.requireUnchanged()
+      let source = try openStaged(staged, for: held)
+      try requireSpace(held, staged, folder)
+      try backups.makeCopy(
+        folder, of: held.connection,
+        BackupRecord(
+          store: PathText(location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
+          storeUUID: intent.storeUUID, journalMode: held.journalMode),
+        keepAlive: swap.keepAlive
+      ) { try swap.inPlaceObserver(.copied) }
+      try swap.inPlaceObserver(.backedUp)
+      try compare(held, staged, source.identity)  // B2
+      isWriting = true
+      try commit(source.connection, into: held)  // B3, B4
+    } catch {
+      guard isWriting else { throw undone(error, held, backups, folder, staged) }
+      // SQLite has rolled back, or the commit itself is in doubt: only the store tells.
+      guard content(of: held, intent) == .old else {
+        throw unconfirmed(error, held, folder.appending(location.fileName))
+      }
+      throw undone(error, held, backups, folder, staged)
+    }
+    do {
+      try swap.inPlaceObserver(.committed)
+      try files.syncDirectory(location.directory)
+      try swap.inPlaceObserver(.durable)
+      try confirm(held, intent)
+      try swap.inPlaceObserver(.confirmed)
+    } catch {
+      throw unconfirmed(error, held, folder.appending(location.fileName))
+    }
+    return finish(held, intent, folder, backups, rule, staged, now)
+  }
+
+  /// The staged store as a source: in rollback mode, as the header's mode comes along with the first page, and with the page
+  /// size of the store, as a store in WAL mode refuses another one [M].
+  private func openStaged(
+    _ staged: FilePath, for held: HeldStore
+  ) throws -> (connection: Connection, identity: FileIdentity) {
+    guard let status = try files.status(staged) else {
+      throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
+    }
+    let connection = try HopdError.sqlite("open the staged store", staged) {
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
+      guard try connection.text("PRAGMA journal_mode = DELETE") == "delete" else {
+        throw HopdError(.inputOutput, "the staged store does not leave its journal mode", at: Place(file: staged))
+      }
+      guard try connection.integer("PRAGMA page_size") == held.pageSize else {
+        throw HopdError(
+          .cannotReplace, "the new store has pages of another size than the store",
+          at: Place(store: held.location.database, file: staged), hint: "use --replace rename")
+      }
+      return connection
+    }
+    return (connection, status.identity)
+  }
+
+  /// Everything that is still to be written must fit before the first byte is.
+  private func requireSpace(_ held: HeldStore, _ staged: FilePath, _ folder: FilePath) throws {
+    let location = held.location
+    let store = try held.databaseBytes()
+    let size = try files.status(staged)?.size ?? 0
+    var base = folder.removingLastComponent()
+    while try files.status(base) == nil { base.removeLastComponent() }
+    let isBeside = try files.status(base)?.identity.device == files.status(location.directory)?.identity.device
+    if !isBeside { try StagingArea.requireSpace(store, at: base, for: location, files: files) }
+    try StagingArea.requireSpace(
+      ReplacementMode.bytesToCommit(
+        store: store, staged: size, backup: isBeside ? store : 0, journalMode: held.journalMode),
+      at: location.directory, for: location, files: files)
+  }
+
+  /// B2: both names still stand for the files they stood for, and nobody wrote to the store.
+  private func compare(_ held: HeldStore, _ staged: FilePath, _ source: FileIdentity) throws {
+    try held.requireSameFile()
+    try held.requireUnchanged()
+    guard try files.status(staged)?.identity == source else {
+      throw HopdError(
+        .storeChanged, "the staged store was replaced by another file",
+        at: Place(store: held.location.database, file: staged))
+    }
+    try swap.inPlaceObserver(.compared)
+  }
+
+  /// B3 and B4: the pages, and SQLite's commit as the last step.
+  private func commit(_ source: Connection, into held: HeldStore) throws {
+    let location = held.location
+    try HopdError.sqlite("write the new store into the old one", location.database) {
+      try held.connection.replaceContent(with: source, pagesPerStep: swap.pagesPerStep) { _, _ in
+        swap.keepAlive()
+        try swap.inPlaceObserver(.writing)
+      }
+    }
+  }
+
+  /// B5: what a reader finds is the new version, sound; the log is folded in, and the journal mode is the wanted one.
+  private func confirm(_ held: HeldStore, _ intent: ReplacementIntent) throws {
+    let location = held.location
+    try HopdError.sqlite("read the new store back", location.database) {
+      let connection = try held.connection
+      try connection.execute("PRAGMA shrink_memory")  // from the file, not from what was to be written
+      guard try swap.identify(connection) == intent.to.digest else {
+        throw HopdError(
+          .storeDamaged, "the new store does not read back as version \(intent.to.name)",
+          at: Place(store: location.database))
+      }
+      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
+        throw HopdError(.storeDamaged, "quick_check of the new store finds damage", at: Place(store: location.database))
+      }
+      try held.foldLogIn()
+      try held.setJournalMode(intent.wantedJournalMode)
+    }
+    held.closeConnection()
+  }
+
+  /// What the store holds after a step of the commit failed; nil where that cannot be told for good.
+  private func content(of held: HeldStore, _ intent: ReplacementIntent) -> RecoveryFindings.Store? {
+    do {
+      // Frames of a commit whose sync failed must not be found by the next one who opens the store: what this connection
+      // sees is made the truth.
+      if held.journalMode == .wal { try held.foldLogIn() }
+      let connection = try held.connection
+      guard try connection.text("PRAGMA quick_check(1)") == "ok" else { return nil }
+      return intent.content(
+        digest: try swap.identify(connection), schemaVersion: try held.schemaVersion(), isSourceFile: false)
+    } catch {
+      return nil
+    }
+  }
+
+  private func finish(
+    _ held: HeldStore, _ intent: ReplacementIntent, _ folder: FilePath, _ backups: BackupSet, _ rule: BackupRule,
+    _ staged: FilePath, _ now: Int64
+  ) -> ReplacedStore {
+    let location = held.location
+    var result = swap.finish(location, intent.to, folder, backups, rule, now, isMoved: true)
+    do { try StagingArea.remove(staged, files: files) } catch {
+      result.warnings.append(
+        HopdError(
+          .inputOutput, "the staged store could not be removed; the next run does it", at: Place(file: staged),
+          cause: error))
+    }
+    if let found = try? SourceFingerprint(of: location, files: files), found.database.file == held.identity {
+      result.fingerprint = found
+    }
+    return result
+  }
+
+  // MARK: Ways back
+
+  private func unconfirmed(_ error: any Error, _ held: HeldStore, _ old: FilePath) -> HopdError {
+    held.closeConnection()
+    return HopdError(
+      .replacementUnconfirmed, "the new store was written, but that it is in place for good could not be confirmed",
+      at: Place(store: held.location.database), cause: error,
+      hint: "the store is the complete old or the complete new one, and the old one is kept as \(old.printable); "
+        + "the next run reads the store and finishes")
+  }
+
+  /// Takes everything back while the store holds its old content, and answers the error to throw.
+  private func undone(
+    _ error: any Error, _ held: HeldStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
+  ) -> any Error {
+    let location = held.location
+    let code = (error as? HopdError)?.code
+    let isStillThere = (try? held.isStillThere()) == true
+    if code == .storeReplaced || (code == .notFound && !isStillThere) {
+      // The staged store and the backup may now be the last copies of the rows: they and the intent stay.
+      guard var refusal = error as? HopdError else { return error }
+      refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
+        .joined(separator: "; ")
+      return refusal
+    }
+    var leftovers: [HopdError] = []
+    func attempt(_ what: String, _ body: () throws -> Void) {
+      do { try body() } catch {
+        leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
+      }
+    }
+    attempt("remove the backup that was being made") { try backups.removeMade(folder) }
+    attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
+    attempt("sync the directory") { try files.syncDirectory(location.directory) }
+    if leftovers.isEmpty { attempt("remove the intent record") { try swap.intents.remove(location) } }
+    guard !leftovers.isEmpty else { return error }
+    guard var told = error as? HopdError else {
+      return HopdError(
+        .inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error,
+        reasons: leftovers)
+    }
+    told.reasons += leftovers
+    return told
+  }
+}

@@ -1,0 +1,66 @@
+// How the new store takes the old one's place, and why the usual way cannot be gone at some stores. Read by everything that
+// plans a replacement; the two ways themselves are StoreSwap (rename) and InPlaceSwap.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// How the new store takes the old one's place (replacement.md §1).
+package enum ReplacementMode: String, Sendable, Codable, Hashable, CaseIterable {
+  /// The staged store is renamed over the store: a new inode, and the old one becomes the backup. The default.
+  case rename
+  /// SQLite writes the staged store into the store's own file, in one transaction. Only on request.
+  case inPlace = "in-place"
+}
+
+extension ReplacementMode {
+  /// What of a store a rename would not keep, as far as its status tells.
+  package static func obstaclesToRename(_ status: FileStatus) -> [HopdError] {
+    var reasons: [HopdError] = []
+    if status.links > 1 {
+      reasons.append(
+        HopdError(.cannotReplace, "the store has \(status.links) names (hard links); a rename would part them"))
+    }
+    if status.isMountPoint {
+      reasons.append(HopdError(.cannotReplace, "the store is a mount point; nothing can be renamed over it"))
+    }
+    return reasons
+  }
+
+  /// The refusal of a rename of the store as it lies there, if there is a reason for one; the store is not opened.
+  package static func refusalOfRename(
+    _ location: StoreLocation, files: any DurableFileSystem = LinuxFileSystem()
+  ) throws -> HopdError? {
+    guard let name = location.database.lastComponent,
+      let status = try files.status(files.canonical(location.directory).appending(name))
+    else { return nil }
+    let reasons = obstaclesToRename(status)
+    return reasons.isEmpty ? nil : renameRefused(location, reasons)
+  }
+
+  /// The refusal of a rename, with every reason.
+  package static func renameRefused(_ location: StoreLocation, _ reasons: [HopdError]) -> HopdError {
+    HopdError(
+      .cannotReplace, "the store cannot be replaced by a rename", at: Place(store: location.database),
+      hint: keepsTheFile, reasons: reasons)
+  }
+
+  /// The operator's other choice.
+  static let keepsTheFile =
+    "--replace in-place (hopd: replace = \"in-place\") writes into the file itself and keeps all of this; "
+    + "docs/OPERATIONS.md says what it costs"
+
+  /// Bytes that the commit needs on the store's file system beside a staged store that is there already (replacement.md §4):
+  /// the side file, as large as the new store (write-ahead log) or the old one (rollback journal) [M], and what the store
+  /// grows by; `backup` is the size of the copied old store where it lies on the same file system.
+  package static func bytesToCommit(
+    store: Int64, staged: Int64, backup: Int64, journalMode: JournalMode
+  ) -> Int64 {
+    let side = journalMode == .wal ? staged : store
+    return [side, max(0, staged &- store), backup].reduce(Int64(0)) {
+      let (sum, overflow) = $0.addingReportingOverflow(max(0, $1))
+      return overflow ? .max : sum
+    }
+  }
+}
