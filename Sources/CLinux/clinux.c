@@ -26,6 +26,43 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
   return sqlite3_db_config(db, op, on, &result);
 }
 
+static int guard(void *context, int action, const char *one, const char *two, const char *schema, const char *inner) {
+  (void)inner;
+  int reads_only = ((uintptr_t)context & 1) != 0;
+  const int *attaches = (const int *)((uintptr_t)context & ~(uintptr_t)1);
+  int is_temporary = schema && strcmp(schema, "temp") == 0;
+  switch (action) {
+  case SQLITE_ATTACH:
+  case SQLITE_DETACH: return *attaches ? SQLITE_OK : SQLITE_DENY;
+  case SQLITE_FUNCTION:
+    return two && (sqlite3_stricmp(two, "load_extension") == 0 || sqlite3_stricmp(two, "fts3_tokenizer") == 0)
+               ? SQLITE_DENY
+               : SQLITE_OK;
+  case SQLITE_SELECT:
+  case SQLITE_READ:
+  case SQLITE_RECURSIVE:
+  case SQLITE_TRANSACTION:
+  case SQLITE_SAVEPOINT:
+  case SQLITE_PRAGMA:
+  case SQLITE_CREATE_TEMP_INDEX:
+  case SQLITE_CREATE_TEMP_TABLE:
+  case SQLITE_CREATE_TEMP_VIEW:
+  case SQLITE_DROP_TEMP_INDEX:
+  case SQLITE_DROP_TEMP_TABLE:
+  case SQLITE_DROP_TEMP_VIEW: return SQLITE_OK;
+  case SQLITE_INSERT:
+  case SQLITE_UPDATE:
+  case SQLITE_DELETE:
+    // A temporary table is noted in a table of its own.
+    return !reads_only || is_temporary || (one && strcmp(one, "sqlite_temp_master") == 0) ? SQLITE_OK : SQLITE_DENY;
+  default: return reads_only && !is_temporary ? SQLITE_DENY : SQLITE_OK;
+  }
+}
+
+int clinux_sqlite3_guard(struct sqlite3 *db, int reads_only, const int *attaches) {
+  return sqlite3_set_authorizer(db, guard, (void *)((uintptr_t)attaches | (reads_only ? 1u : 0u)));
+}
+
 // The double as an integer where nothing is lost; SQLite leaves out the two ends of the range
 // (sqlite3VdbeIntegerAffinity).
 static int is_whole(double number, sqlite3_int64 *whole) {

@@ -28,7 +28,7 @@ final class StatementTrial {
 
   /// Attaches an empty database.
   func attach(_ schema: String) throws(SQLiteError) {
-    try connection.execute("ATTACH DATABASE ':memory:' AS \(SQLiteIdentifier.quoted(schema))")
+    try connection.attachMemory(as: schema, for: .scratch)
   }
 
   /// Makes the tables of a layout, with or without the indexes by which relationships are followed.

@@ -37,7 +37,8 @@ struct ExpectationCounting {
       }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Z_MAX of the source roots whose rows each final root takes, and never less than the highest key in use.
+  /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a check
+  /// of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
   func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
     let maxima = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
@@ -48,8 +49,7 @@ struct ExpectationCounting {
         guard let stored = journey.sourceEntity(of: entity.name, at: journey.end),
           let table = source.table(of: stored), let number = source.number(of: table.rootEntity)
         else { continue }
-        let used = try reader.connection.integer("SELECT max(Z_PK) FROM \(reader.qualified(table.name))") ?? 0
-        marks[root.name] = max(marks[root.name] ?? 0, used, maxima[number] ?? 0)
+        marks[root.name] = max(marks[root.name] ?? 0, maxima[number] ?? 0)
       }
     }
     return marks

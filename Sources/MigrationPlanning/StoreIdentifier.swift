@@ -37,7 +37,8 @@ package enum StoreIdentifier {
     countsRows: Bool = true
   ) throws -> StoreAssessment {
     let place = Place(store: location.database)
-    let tables = Set(try reader.schemaObjects().filter { $0.type == "table" }.map(\.name))
+    let objects = try reader.schemaObjects()
+    let tables = Set(objects.filter { $0.type == "table" }.map(\.name))
     guard tables.contains("Z_METADATA") else {
       throw HopdError(
         .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
@@ -48,6 +49,7 @@ package enum StoreIdentifier {
         .storeDamaged, "the store lacks Z_PRIMARYKEY, which numbers its entities", at: place,
         hint: "restore the store from a backup")
     }
+    try StoreReader.requirePlainTables(objects, at: place)
     let metadata = try reader.metadata()
     let matching = StoreMatching(
       hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)

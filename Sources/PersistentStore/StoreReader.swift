@@ -307,6 +307,16 @@ extension StoreReader {
         .notAStore, "not a plain file", at: Place(store: location.database),
         hint: "symbolic links, directories, pipes and devices are never treated as stores")
     }
+    let main = status
+    for file in location.sideFiles where file.withPlatformString({ lstat($0, &status) }) == 0 {
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        throw HopdError(
+          .notAStore, "the name of its side file \(file.printable) stands for no plain file",
+          at: Place(store: location.database),
+          hint: "move it away: beside a store there are only files that SQLite made")
+      }
+    }
+    status = main
     stamps.device = UInt(status.st_dev)
     stamps.inode = UInt(status.st_ino)
     stamps.bytes = Int64(status.st_size)

@@ -19,7 +19,7 @@ extension Connection {
     // Without a leading slash the name belongs to this one connection (sqlite.org: memdb). The mode is said because a
     // connection in memory would hand its own on, and SQLite keep no header for what has no file.
     let name = purpose == .scratch ? ":memory:" : "file:hopd?vfs=memdb&mode=rw"
-    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+    try attach(name: name, as: schema)
   }
 
   /// Bounds the size of an attached database.

@@ -3,11 +3,13 @@
 
 import CLinux
 import CSQLite
+import Glibc
 import SystemPackage
 
 /// A SQLite connection, hardened for files from strangers.
 package final class Connection {
   let handle: OpaquePointer
+  private let watch = ConnectionGuard()
   private var progress: ProgressBox?
   private var functions: [FunctionBox] = []
   private var aggregates: [AggregateBox] = []
@@ -40,12 +42,20 @@ package final class Connection {
     case unlocked
     /// A private database in memory.
     case memory
+
+    /// Is it how files are opened that somebody else made, and that this connection only reads?
+    var isOfStranger: Bool {
+      switch self {
+      case .readOnly, .immutable, .unlocked: true
+      case .readWrite, .create, .exclusive, .memory: false
+      }
+    }
   }
 
   /// Opens `path`.
   ///
-  /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, and DEFENSIVE set: the
-  /// schema of a store from elsewhere runs nothing of ours (faults.md §5).
+  /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are not asked,
+  /// DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a store from elsewhere runs nothing of ours (faults.md §5).
   package init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
     var parameters = ""
@@ -76,6 +86,11 @@ package final class Connection {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DQS_DML, 0)
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
+    try watch.begin(handle, isReading: access.isOfStranger)
+    if access.isOfStranger {
+      let bytes = [path, FilePath(path.string + "-wal")].reduce(Int64(0)) { $0 &+ Connection.bytes(of: $1) }
+      watch.limitValues(of: handle, fileBytes: bytes)
+    }
     if access == .unlocked {
       // Closing must not fold the -wal in: nothing in the folder may change.
       _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -88,11 +103,16 @@ package final class Connection {
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     try execute(
-      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA cache_size = -\(Self.readingCacheKibibytes);"
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = -\(Self.readingCacheKibibytes);"
         + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
   }
 
   deinit { sqlite3_close_v2(handle) }
+
+  private static func bytes(of path: FilePath) -> Int64 {
+    var status = stat()
+    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+  }
 
   /// Closing the last connection leaves a `-wal` where it is instead of folding it in and removing it; `false` goes
   /// back to SQLite's usual way.
@@ -220,7 +240,14 @@ package final class Connection {
   /// Attaches a database under a schema name. The file must be there; an empty one becomes a new database.
   package func attach(_ path: FilePath, as schema: String) throws(SQLiteError) {
     let name = Connection.uri(path) + "?mode=rw"
-    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+    try attach(name: name, as: schema)
+  }
+
+  /// Attaches what a name of SQLite's stands for.
+  func attach(name: String, as schema: String) throws(SQLiteError) {
+    try watch.attaching { () throws(SQLiteError) in
+      try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+    }
   }
 
   /// Attaches a database read only and without changing its folder; `access` is `.immutable` or `.unlocked`.
@@ -234,7 +261,7 @@ package final class Connection {
     } else {
       name += "&immutable=1"
     }
-    try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
+    try attach(name: name, as: schema)
     try limitCache(of: schema, kibibytes: Self.readingCacheKibibytes)
   }
 
@@ -245,7 +272,9 @@ package final class Connection {
 
   /// Detaches a schema.
   package func detach(_ schema: String) throws(SQLiteError) {
-    try execute("DETACH DATABASE \(SQLiteIdentifier.quoted(schema))")
+    try watch.attaching { () throws(SQLiteError) in
+      try execute("DETACH DATABASE \(SQLiteIdentifier.quoted(schema))")
+    }
   }
 
   // MARK: Interruption and functions

@@ -21,8 +21,14 @@ package struct SQLiteError: Error, Sendable, Hashable {
 
   /// Is somebody else holding a lock?
   package var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
-  /// Is the file not a database, or damaged?
-  package var isDamage: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
+  /// Is the file not a database, or damaged, or of a format that no SQLite has written?
+  ///
+  /// For a format number beyond 4 in the header there is no code, only a message of SQLite's own (sqlite3InitOne).
+  package var isDamage: Bool {
+    code == SQLITE_CORRUPT || code == SQLITE_NOTADB
+      || (code == SQLITE_ERROR
+        && ["unsupported file format", "attached databases must use the same"].contains { message.hasPrefix($0) })
+  }
   /// Did `interrupt` or a progress handler stop it?
   package var isInterrupt: Bool { code == SQLITE_INTERRUPT }
   /// Is the disk full?

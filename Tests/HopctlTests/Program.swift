@@ -151,13 +151,13 @@ final class Room {
   // MARK: Running
 
   /// Starts hopctl; its state lies in this folder and its streams in files.
-  private func start(
+  func start(
     _ arguments: [String], variables: [String] = []
   ) throws -> (process: pid_t, output: String, errors: String) {
     try start(program: try #require(Program.path), arguments, variables: variables)
   }
 
-  private func start(
+  func start(
     program: FilePath, _ arguments: [String], variables more: [String] = []
   ) throws -> (process: pid_t, output: String, errors: String) {
     let (output, errors) = (
@@ -178,7 +178,7 @@ final class Room {
     return (process, output, errors)
   }
 
-  private func wait(_ started: (process: pid_t, output: String, errors: String)) throws -> Outcome {
+  func wait(_ started: (process: pid_t, output: String, errors: String)) throws -> Outcome {
     var status: Int32 = 0
     try #require(waitpid(started.process, &status, 0) == started.process)
     defer {

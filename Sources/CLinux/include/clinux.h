@@ -16,6 +16,11 @@ struct sqlite3;
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
 
+/// Watches every statement that a connection prepares: nothing is attached or detached unless `*attaches` is not 0, no function
+/// that loads code is called, and with `reads_only` nothing but temporary tables and views is made, changed or dropped. In C, as
+/// SQLite asks for every column of every statement. 0, or SQLite's code. `attaches` outlives the connection.
+int clinux_sqlite3_guard(struct sqlite3 *db, int reads_only, const int *attaches);
+
 /// Registers functions that answer what a column of an affinity stores of a value: hopd_column_integer (also for NUMERIC),
 /// hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's code.
 int clinux_sqlite3_register_affinities(struct sqlite3 *db);

@@ -1,0 +1,69 @@
+// Whether the tables of a store are tables at all. Core Data's are names and types and nothing else; a virtual table, a view in a
+// table's place or a column that is computed would make a mere look at a row run what a stranger wrote down.
+
+import Diagnostics
+import SQLite
+
+extension StoreReader {
+  /// Refuses a store in which a name of Core Data's form stands for something other than a plain table.
+  ///
+  /// Before the first row is read. Texts of tables that Core Data made hold none of the refused words [M, 40 stores of
+  /// frameworks 419 to 1344]; R-Tree indexes are virtual tables and have names of their own (store-layout §5).
+  package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
+    for object in objects where isCoreDataName(object.name) {
+      let text = object.sql ?? ""
+      let problem: String?
+      switch object.type {
+      case "table":
+        if !text.uppercased().hasPrefix("CREATE TABLE") {
+          problem = "is no plain table"
+        } else if let word = foreignWord(in: text) {
+          problem = "has a column that is more than a name and a type: \(word)"
+        } else {
+          problem = nil
+        }
+      case "view": problem = "is a view"
+      default: problem = nil
+      }
+      guard let problem else { continue }
+      throw HopdError(
+        .schemaForeign, "\(object.name) \(problem), which no table of Core Data does", at: place,
+        hint: "open it with the program that changed its tables and undo that, or restore a backup")
+    }
+  }
+
+  /// A name as Core Data gives to tables of entities, joins and its bookkeeping.
+  private static func isCoreDataName(_ name: String) -> Bool {
+    let upper = name.prefix(5).uppercased()
+    return upper.hasPrefix("Z") && upper != "Z_RT_"
+  }
+
+  private static let foreignWords: Set<String> = ["AS", "CHECK", "COLLATE", "DEFAULT", "GENERATED"]
+
+  /// The first word of a table's text that lets SQLite compute or compare something in another way than by type.
+  private static func foreignWord(in text: String) -> String? {
+    var word = ""
+    var closing: Unicode.Scalar?
+    for scalar in text.unicodeScalars {
+      if let end = closing {
+        if scalar == end { closing = nil }
+        continue
+      }
+      if scalar.properties.isAlphabetic || scalar == "_" || scalar == "$" || ("0"..."9").contains(scalar)
+        || scalar.value > 0x7f
+      {
+        // Longer ones are none of the words.
+        if word.utf8.count < 64 { word.unicodeScalars.append(scalar) }
+        continue
+      }
+      if foreignWords.contains(word.uppercased()) { return word.uppercased() }
+      word = ""
+      switch scalar {
+      case "\"", "'", "`": closing = scalar
+      case "[": closing = "]"
+      default: break
+      }
+    }
+    return foreignWords.contains(word.uppercased()) ? word.uppercased() : nil
+  }
+}

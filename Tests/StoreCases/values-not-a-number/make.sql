@@ -1,0 +1,1 @@
+UPDATE ZPART SET ZWIDE = 'nan', ZRATIO = 'NaN', ZCOST = 'NaN';
