@@ -340,11 +340,18 @@ package actor DaemonCoordinator {
 }
 
 extension FoundStore {
-  /// A file that came to rest, as it is now; nil when it is gone again.
+  /// A file that came to rest, as it is now; nil when it is gone again. One that cannot be asked about is not gone: the look
+  /// that follows fails the same way, and that is told and tried again, or it finds the disk well again.
   init?(_ file: SettledFile) {
     let location = StoreLocation(database: file.path)
-    guard let fingerprint = try? SourceFingerprint(of: location, files: LinuxFileSystem()) else { return nil }
-    self.init(key: FoundStore.key(of: file.path), path: file.path, watch: file.watch, fingerprint: fingerprint)
+    let mark: StoreMark
+    do {
+      guard let fingerprint = try SourceFingerprint(of: location, files: LinuxFileSystem()) else { return nil }
+      mark = StoreMark(fingerprint)
+    } catch {
+      mark = .unknown
+    }
+    self.init(key: FoundStore.key(of: file.path), path: file.path, watch: file.watch, mark: mark)
   }
 
   /// The path with the links of its directory resolved.

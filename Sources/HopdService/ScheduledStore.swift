@@ -38,9 +38,16 @@ package struct StoreMark: Sendable, Hashable {
   /// Everything else, as a keyed hash of 64 bits that holds in this process: of 2^64 changes it misses one.
   private let digest: Int
 
+  /// Of a file that could not be asked about; that of every other file differs from it.
+  static let unknown = StoreMark(inode: 0, digest: 0)
+
   init(_ fingerprint: SourceFingerprint) {
-    inode = fingerprint.database.file.inode
-    digest = fingerprint.hashValue
+    self.init(inode: fingerprint.database.file.inode, digest: fingerprint.hashValue)
+  }
+
+  private init(inode: UInt64, digest: Int) {
+    self.inode = inode
+    self.digest = digest
   }
 }
 

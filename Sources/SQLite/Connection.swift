@@ -189,21 +189,21 @@ package final class Connection {
   package func value(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> SQLiteValue? {
     let statement = try prepare(sql)
     try statement.bind(values)
-    return try statement.step() ? statement.value(at: 0) : nil
+    return try statement.first { $0.value(at: 0) } ?? nil
   }
 
   /// The first column of the first row as an integer; 0 for NULL, nil when there is no row.
   package func integer(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> Int64? {
     let statement = try prepare(sql)
     try statement.bind(values)
-    return try statement.step() ? statement.integer(at: 0) : nil
+    return try statement.first { $0.integer(at: 0) } ?? nil
   }
 
   /// The first column of the first row as text; nil for NULL or no row.
   package func text(_ sql: String, _ values: [SQLiteValue] = []) throws(SQLiteError) -> String? {
     let statement = try prepare(sql)
     try statement.bind(values)
-    return try statement.step() ? statement.text(at: 0) : nil
+    return try statement.first { $0.text(at: 0) } ?? nil
   }
 
   /// Rows inserted, updated or deleted by the last statement.

@@ -68,6 +68,16 @@ package final class Statement {
     while try step() {}
   }
 
+  /// What `body` reads off the first row, or nil when there is none; the statement is ended with it. A statement that gives a
+  /// row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says whether that worked [measured: the
+  /// row said `wal` while the disk was full].
+  func first<Result>(_ body: (Statement) -> Result) throws(SQLiteError) -> Result? {
+    let result = try step() ? body(self) : nil
+    let code = sqlite3_reset(handle)
+    guard code == SQLITE_OK else { throw connection.error(code, sql: sql) }
+    return result
+  }
+
   /// Makes the statement ready to be stepped from the start; bindings stay.
   package func reset() { sqlite3_reset(handle) }
 

@@ -75,6 +75,23 @@ final class TemporaryDirectory {
     #expect(try connection.value("SELECT ?", [value]) == value)
   }
 
+  /// A statement's row comes before its commit: `PRAGMA journal_mode = WAL` says `wal` on a full disk too, and fails at its end.
+  @Test func aValueIsOnlyBelievedWhenItsStatementHasCommitted() throws {
+    let connection = try Connection(path: "memory", access: .memory)
+    try connection.execute(
+      """
+      PRAGMA foreign_keys = ON; CREATE TABLE parent (id INTEGER PRIMARY KEY);
+      CREATE TABLE child (id INTEGER PRIMARY KEY, parent REFERENCES parent DEFERRABLE INITIALLY DEFERRED)
+      """)
+    let insert = "INSERT INTO child (parent) VALUES (9) RETURNING id"
+    #expect(throws: SQLiteError.self) { try connection.integer(insert) }
+    #expect(throws: SQLiteError.self) { try connection.text(insert) }
+    #expect(throws: SQLiteError.self) { try connection.value(insert) }
+    #expect(try connection.integer("SELECT count(*) FROM child") == 0)
+    try connection.execute("INSERT INTO parent VALUES (9)")
+    #expect(try connection.integer(insert) == 1)
+  }
+
   /// A store whose rows lie only in the log of a writer that died, in a folder that must not change.
   @Test func unlockedReadsALogWithoutTouchingTheFolder() throws {
     let directory = try TemporaryDirectory()

@@ -1,0 +1,201 @@
+"""The stores that tools/soak works on, and what each must be before and after: made once, by hopctl create and plain SQLite.
+
+A fixture is a folder that crashtest.py and powercut.py copy to $ROOT: stores/a.sqlite, state/, models/ and the template of a
+configuration that hopctl and hopd both read. Beside it lies what tools/store-whole compares with.
+
+journal  rollback | wal (the last rows are only in a -wal that no checkpoint has folded in)
+data     plain | files (external storage: values in files beside the store, one column of which becomes plain again)
+path     memory   the small store's way: built in memory, written in one go
+         fused    three hops in one pass over the rows, through staged files, a checkpoint every few rows
+         hops     the same, each hop made on its own (fuse_hops = false)
+         altered  three hops that only add columns: a copy of the store is altered
+         mapped   three hops, the middle one by a mapping model
+"""
+import hashlib, os, re, shutil, sqlite3, subprocess
+
+JOURNALS = ('rollback', 'wal')
+DATA = ('plain', 'files')
+PATHS = ('memory', 'fused', 'hops', 'altered', 'mapped')
+MODES = ('rename', 'in-place')
+
+
+def entity(name, *properties, was=''):
+    return f'<entity name="{name}" syncable="YES"' + (f' elementID="{was}"' if was else '') + '>' + ''.join(properties) + '</entity>'
+
+
+def attribute(name, kind, default=None, files=False, was=''):
+    rest = ' optional="YES"' if default is None else f' defaultValueString="{default}"'
+    return (f'<attribute name="{name}" attributeType="{kind}"{rest}' + (' allowsExternalBinaryDataStorage="YES"' if files else '')
+            + (f' elementID="{was}"' if was else '') + '/>')
+
+
+def relation(name, to, inverse, many=False):
+    return (f'<relationship name="{name}" optional="YES" {"toMany=" + chr(34) + "YES" + chr(34) if many else "maxCount=" + chr(34) + "1" + chr(34)}'
+            f' deletionRule="Nullify" destinationEntity="{to}" inverseName="{inverse}" inverseEntity="{to}"/>')
+
+
+def vault():
+    """Four versions that rearrange rows: renamed, added, dropped; files of external storage kept, and taken into their column."""
+    def item(holder, *more):
+        return entity('Item', attribute('title', 'String', ''), attribute('photo', 'Binary', files=True), relation('holder', holder, 'items'), *more)
+    holder = lambda name, **more: entity(name, attribute('label', 'String', ''), relation('items', 'Item', 'holder', many=True), **more)
+    badge = entity('Badge', attribute('text', 'String'))
+    thumb = lambda files: attribute('thumb', 'Binary', files=files)
+    return [
+        [holder('Folder'), item('Folder', attribute('note', 'String'), thumb(True), attribute('size', 'Integer 64'))],
+        [holder('Folder'), item('Folder', attribute('remark', 'String', was='note'), thumb(True), attribute('rating', 'Integer 16', 3))],
+        [holder('Folder'), badge, item('Folder', attribute('remark', 'String', was='note'), thumb(False), attribute('rating', 'Integer 16', 3))],
+        [holder('Box', was='Folder'), badge, item('Box', attribute('remark', 'String', was='note'), thumb(False), attribute('rating', 'Integer 16', 3))],
+    ]
+
+
+def album(files):
+    """Four versions to which only columns come."""
+    picture = [attribute('caption', 'String'), attribute('image', 'Binary', files=files)]
+    frame = [attribute('width', 'Integer 32', 0)]
+    more = [(picture, attribute('stars', 'Integer 16', 2)), (picture, attribute('place', 'String')), (frame, attribute('colour', 'String', 'black'))]
+    versions = [[entity('Frame', *frame), entity('Picture', *picture)]]
+    for where, what in more:
+        where.append(what)
+        versions.append([entity('Frame', *frame), entity('Picture', *picture)])
+    return versions
+
+
+def write_model(to, name, versions):
+    bundle = f'{to}/{name}.xcdatamodeld'
+    names = [name] + [f'{name} {n}' for n in range(2, len(versions) + 1)]
+    for n, entities in zip(names, versions):
+        os.makedirs(f'{bundle}/{n}.xcdatamodel')
+        with open(f'{bundle}/{n}.xcdatamodel/contents', 'w') as f:
+            f.write('<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0"'
+                    ' minimumToolsVersion="Automatic" sourceLanguage="Swift" userDefinedModelVersionIdentifier="">' + ''.join(entities) + '</model>\n')
+    with open(f'{bundle}/.xccurrentversion', 'w') as f:
+        f.write('<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict><key>_XCCurrentVersionName</key>'
+                f'<string>{names[-1]}.xcdatamodel</string></dict></plist>\n')
+
+
+CONFIGURATION = '''# What both programs are told; @ROOT@ is replaced for each run.
+[daemon]
+log_level = "debug"
+jobs = 1
+memory_limit = "{memory}"
+
+[[watch]]
+name = "soak"
+directory = "@ROOT@/stores"
+models = ["@ROOT@/models"]
+settle = "1ms"
+rescan = "1s"
+
+[watch.migration]
+chunk_rows_max = 11
+fuse_hops = {fuse}
+{replace}retry = {{ attempts = 1, backoff = "1s", max = "1s" }}
+'''
+
+
+class Unusable(Exception):
+    """The fixture cannot be made; nothing is proved."""
+
+
+def say(*command, **more):
+    p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+    if p.returncode:
+        raise Unusable(f"{' '.join(command)}: exit {p.returncode}\n{p.stdout.decode(errors='replace')[-1500:]}")
+    return p.stdout.decode(errors='replace')
+
+
+def content(store):
+    return say('sh', '-c', 'sqlite3 -batch -noheader "$1" ".timeout 5000" "PRAGMA integrity_check" .dump 2>&1 | sha256sum | cut -d" " -f1', 'sh', store).strip()
+
+
+class Fixture:
+    """One store with its models; `folder` is copied to $ROOT, `expected` is for store-whole."""
+
+    def __init__(self, out, examples, journal, data, path, mode, rows, seed):
+        self.name = '-'.join((journal, data, path, mode))
+        self.folder, self.expected = f'{out}/fixtures/{self.name}', f'{out}/expected/{self.name}'
+        self.examples, self.journal, self.data, self.path, self.mode, self.rows, self.seed = examples, journal, data, path, mode, rows, seed
+
+    # What a worker does to its copy before anything else.
+    SETUP = 'sed "s#@ROOT@#$ROOT#g" "$ROOT/hopd.toml.in" >"$ROOT/hopd.toml"'
+
+    def make(self):
+        for d in (self.folder, self.expected):
+            shutil.rmtree(d, ignore_errors=True)
+            os.makedirs(d)
+        for d in ('stores', 'state', 'models'):
+            os.mkdir(f'{self.folder}/{d}')
+        model = self.models()
+        store = f'{self.folder}/stores/a.sqlite'
+        say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows', str(self.rows), '--seed', str(self.seed))
+        self.keep_log(store)
+        with open(f'{self.folder}/hopd.toml.in', 'w') as f:
+            f.write(CONFIGURATION.format(memory='64MiB' if self.path == 'memory' else '1MiB', fuse='false' if self.path == 'hops' else 'true',
+                                         replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
+        self.expect()
+        return self
+
+    def models(self):
+        """Writes the models; the name of the first version."""
+        to = f'{self.folder}/models'
+        if self.path == 'altered':
+            write_model(to, 'Album', album(self.data == 'files'))
+            return 'Album'
+        if self.data == 'files':
+            name = 'Vault'
+            write_model(to, name, vault())
+        else:
+            name = 'Library'
+            shutil.copytree(f'{self.examples}/Library/Library.xcdatamodeld', f'{to}/Library.xcdatamodeld')
+        if self.path == 'mapped':
+            say('hopctl', 'mapping', 'infer', f'{to}/{name}.xcdatamodeld', f'{name} 2', f'{name} 3', '--output', f'{to}/middle.hopmap.toml')
+        return name
+
+    def keep_log(self, store):
+        """Sets the journal mode; in WAL mode the last rows are only in the log, as a writer that was killed leaves it."""
+        db = sqlite3.connect(store, isolation_level=None)
+        if self.journal == 'rollback':
+            db.execute('PRAGMA journal_mode=DELETE')
+            db.close()
+            return
+        db.execute('PRAGMA journal_mode=WAL')
+        db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+        db.execute('PRAGMA wal_autocheckpoint=0')
+        table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Vault': ('ZITEM', 'ZTITLE'), 'Library': ('ZBOOK', 'ZTITLE')}[
+            re.search(r'(\w+)\.xcdatamodeld', ' '.join(os.listdir(f'{self.folder}/models'))).group(1)]
+        db.execute(f"UPDATE {table} SET {column} = 'title ' || Z_PK")
+        for side in ('', '-wal'):
+            shutil.copyfile(store + side, store + side + '.copy')
+        db.close()
+        for side in ('', '-wal'):
+            os.replace(store + side + '.copy', store + side)
+        if os.path.getsize(store + '-wal') == 0:
+            raise Unusable('the WAL fixture has no log')
+
+    def expect(self):
+        """What the store holds before, and after an undisturbed migration on a copy."""
+        with open(f'{self.expected}/files', 'w') as f:
+            x = f'{self.folder}/stores/.a_SUPPORT/_EXTERNAL_DATA'
+            names = sorted(os.listdir(x)) if os.path.isdir(x) else []
+            for n in names:
+                f.write(f"{hashlib.sha256(open(f'{x}/{n}', 'rb').read()).hexdigest()}  {n}\n")
+        if bool(names) != (self.data == 'files'):
+            raise Unusable(f'{self.name}: {len(names)} files of external storage')
+        copy = f'{self.expected}/copy'
+        facts = {}
+        for when in ('old', 'new'):
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(self.folder, copy)
+            if when == 'new':
+                say('sh', '-c', self.SETUP, env={**os.environ, 'ROOT': copy})
+                told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml', '--state-directory', f'{copy}/state', '--json')
+                self.told = told[told.find('{"'):]
+            facts[when] = content(f'{copy}/stores/a.sqlite')
+        shutil.rmtree(copy)
+        if facts['old'] == facts['new']:
+            raise Unusable(f'{self.name}: the migration changes nothing')
+        facts['journal'] = 'wal' if self.journal == 'wal' else 'delete'
+        for k, v in facts.items():
+            with open(f'{self.expected}/{k}', 'w') as f:
+                f.write(v + '\n')
