@@ -29,6 +29,10 @@ package protocol DurableFileSystem: Sendable {
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func isOpenElsewhere(_ path: FilePath) throws -> Bool?
+  /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or it cannot be told.
+  ///
+  /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
+  func holder(of path: FilePath) throws -> FileHolder?
 
   /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the directory.
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws

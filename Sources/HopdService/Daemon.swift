@@ -60,13 +60,16 @@ package struct Daemon: Sendable {
       threshold.level = loaded.configuration.daemon.logLevel.level
       let setup = try DaemonSetup(loaded)
       let directory = try openStateDirectory()
-      let lock = try FileLock(path: directory.appending("hopd.lock"))
+      let lock = try Self.own(directory)
       defer { lock.release() }
+      let claims = WatchClaims(stateDirectory: directory)
+      try claims.claim(setup.directories)
+      defer { claims.release() }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
       let coordinator = DaemonCoordinator(
         DaemonCoordinator.Surroundings(
           source: source, stateDirectory: directory, pauseFile: runtime.appending("pause"), notifier: notifier,
-          watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold), setup: setup)
+          watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold, claims: claims), setup: setup)
       var quiet = logger
       quiet.logLevel = .error
       let group = ServiceGroup(
@@ -114,6 +117,19 @@ package struct Daemon: Sendable {
     case .dataError, .noInput, .configuration, .usage: .configuration
     case .noPermission where error.place.key != nil: .configuration
     case let status: status
+    }
+  }
+
+  /// One daemon per state directory.
+  static func own(_ stateDirectory: FilePath) throws -> FileLock {
+    do {
+      return try FileLock(path: stateDirectory.appending("hopd.lock"))
+    } catch var error as HopdError where error.code == .lockedByOther {
+      error.message = error.message.replacing(
+        "the lock is held by another hopd or hopctl", with: "another hopd runs here")
+      error.place = Place(file: stateDirectory)
+      error.hint = "stop it (`systemctl stop hopd`), or name another state directory with --state-directory"
+      throw error
     }
   }
 

@@ -5,6 +5,7 @@ import Glibc
 import HopdConfiguration
 import Logging
 import MigrationPipeline
+import StoreWatching
 import SystemPackage
 import SystemdSupport
 
@@ -35,10 +36,17 @@ extension DaemonCoordinator {
     let monitor = JobMonitor()
     running[ticket.store.key] = RunningJob(ticket: ticket, subject: subject, monitor: monitor)
     let (work, stop, key) = (surroundings.work, stopSignal, ticket.store.key)
+    let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
+    // A directory that came after the start, or came back as another one, is claimed with the first store in it.
+    let claim: @Sendable () throws(JobFailure) -> Void = { () throws(JobFailure) in
+      guard let claims, let watch else { return }
+      do throws(HopdError) { try claims.require(watch) } catch { throw JobFailure(stage: .lock, error: error) }
+    }
     switch ticket.step {
     case .look:
       BlockingWork.run("look") { [self] in
         do throws(JobFailure) {
+          try claim()
           post(.looked(key, .success(try work.look(request, stop: stop) { monitor.beat() })))
         } catch {
           post(.looked(key, .failure(error)))
@@ -50,6 +58,7 @@ extension DaemonCoordinator {
         // The journal is told on the thread of the job, so that the order is that of the events.
         let teller = EventTeller(reporter.run(), monitor)
         do throws(JobFailure) {
+          try claim()
           let report = try work.migrate(request, stop: stop) { teller.handle($0) }
           teller.end()
           reporter.finished(report)

@@ -25,11 +25,12 @@ extension DaemonCoordinator {
     isReloading = true
     mustReloadAgain = false
     notifier.reloading()
-    let source = surroundings.source
+    let (source, claims) = (surroundings.source, surroundings.claims)
     BlockingWork.run("reload") { [self] in
       do throws(HopdError) {
         let setup = try DaemonSetup(source.load())
         guard setup.configuration.isConfigured else { throw Daemon.notConfigured(setup.files) }
+        try claims?.claim(setup.directories)
         post(.reloaded(.success(setup)))
       } catch {
         post(.reloaded(.failure(error)))

@@ -35,13 +35,16 @@ package actor DaemonCoordinator {
     package var logger: Logger
     /// Changes the level of all loggers; nil leaves it.
     package var threshold: LogThreshold?
+    /// Keeps other daemons from the watched directories; nil for a daemon that is alone by nature.
+    package var claims: WatchClaims?
 
     /// Describes the surroundings.
     package init(
       source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
       watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
-      threshold: LogThreshold? = nil
+      threshold: LogThreshold? = nil, claims: WatchClaims? = nil
     ) {
+      self.claims = claims
       self.source = source
       self.stateDirectory = stateDirectory
       self.pauseFile = pauseFile

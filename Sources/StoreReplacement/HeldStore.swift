@@ -78,19 +78,23 @@ package final class HeldStore {
       try files.checkWritable(database)
       // A raw descriptor of the store: the last one before SQLite's locks.
       if try files.isOpenElsewhere(database) == true {
-        throw HopdError(
-          .storeBusy, "the store is open in another program",
-          hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+        throw HopdError.inUse(by: try? files.holder(of: database))
       }
 
       // P3: the lock.
       let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
       let hasIndex = try files.status(location.sharedMemory) != nil
-      let connection = try HopdError.sqlite("open the store", database) {
-        let connection = try Connection(
-          path: database, access: .exclusive(keepsLog: hasLog, indexInMemory: !hasIndex))
-        try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
-        return connection
+      let connection: Connection
+      do {
+        connection = try HopdError.sqlite("open the store", database) {
+          let connection = try Connection(
+            path: database, access: .exclusive(keepsLog: hasLog, indexInMemory: !hasIndex))
+          try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
+          return connection
+        }
+      } catch let error as HopdError where error.code == .storeBusy {
+        // The connection is gone, so the file may be opened once more to ask who it is.
+        throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
       }
       guard try files.status(database)?.identity == found.identity else {
         connection.keepWriteAheadLogOnClose()

@@ -1,6 +1,7 @@
 // The codes of this target, and how SQLite's answers about a held store become errors an operator can act on.
 
 import Diagnostics
+import DurableFiles
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -24,6 +25,18 @@ extension HopdError.Code {
 }
 
 extension HopdError {
+  /// Somebody has the store open; says who where that is known, and whether it is one of ours.
+  package static func inUse(by holder: FileHolder?, cause: (any Error)? = nil) -> HopdError {
+    if let holder, holder.isHopd {
+      return HopdError(
+        .lockedByOther, "the store is in the hands of another \(holder.program ?? "hopd") (process \(holder.process))",
+        cause: cause, hint: "wait until it has finished, then try again")
+    }
+    return HopdError(
+      .storeBusy, "the store is open in another program" + (holder.map { " (\($0))" } ?? ""), cause: cause,
+      hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
+  }
+
   /// What SQLite answered about `store`, as an error with the next thing to do.
   static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
     let place = Place(store: store)

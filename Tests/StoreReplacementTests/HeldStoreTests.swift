@@ -274,4 +274,53 @@ struct StagingAreaTests {
     try StagingArea(location: world.location, job: "ab12", files: world.plain).proveAttributesCanBeKept()
     #expect(world.names == ["Library.sqlite"])
   }
+
+  @Test("Who has the store open is named, with program and process", arguments: [SourceKind.rollback, .wal])
+  func namesTheHolder(_ kind: SourceKind) throws {
+    guard access("/usr/bin/sqlite3", X_OK) == 0 else { return }
+    let world = try TestWorld(kind)
+    var ends: (Int32, Int32) = (0, 0)
+    let result = withUnsafeMutablePointer(to: &ends) { pointer in
+      pointer.withMemoryRebound(to: Int32.self, capacity: 2) { pipe($0) }
+    }
+    try #require(result == 0)
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends.0, 0)
+    posix_spawn_file_actions_addclose(&actions, ends.1)
+    let ready = world.root.appending("ready")
+    let arguments: [String] = ["sqlite3", "-batch", world.location.database.string]
+    var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    words.append(nil)
+    defer { for word in words { free(word) } }
+    var pid: pid_t = 0
+    try #require(posix_spawn(&pid, "/usr/bin/sqlite3", &actions, nil, words, environ) == 0)
+    close(ends.0)
+    let text = Array("BEGIN IMMEDIATE;\n.shell touch \(ready)\n".utf8)
+    write(ends.1, text, text.count)
+    while access(ready.string, F_OK) != 0 { usleep(5000) }
+    defer {
+      close(ends.1)
+      var status: Int32 = 0
+      waitpid(pid, &status, 0)
+    }
+    do {
+      try HeldStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
+      Issue.record("the store was held")
+    } catch let error as HopdError {
+      #expect(error.code == .storeBusy)
+      #expect(error.message == "the store is open in another program (sqlite3, process \(pid))")
+    }
+  }
+
+  @Test("Another hopd on the store is told as one of ours")
+  func namesHopd() {
+    for program in ["hopd", "hopctl"] {
+      let error = HopdError.inUse(by: FileHolder(process: 77, program: program))
+      #expect(error.code == .lockedByOther && error.message.contains("\(program) (process 77)"))
+    }
+    #expect(HopdError.inUse(by: nil).code == .storeBusy)
+    #expect(HopdError.inUse(by: FileHolder(process: 7, program: nil)).message.contains("(process 7)"))
+  }
 }

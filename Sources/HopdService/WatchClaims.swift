@@ -1,0 +1,275 @@
+// One daemon per watched directory, whatever their state directories. A claim is a locked file in /dev/shm that says who
+// watches what; the kernel frees the lock with the process. It is neither a file in the user's directory nor a lock on the
+// directory itself: an open directory would keep its file system from being unmounted.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import StoreWatching
+import Synchronization
+import SystemPackage
+
+/// What a daemon says of a directory that it watches.
+package struct WatchClaim: Hashable, Sendable {
+  /// The directory itself, whatever its name.
+  package var identity: FileIdentity
+  /// Its canonical path.
+  package var directory: FilePath
+  /// Does the watch go on below it?
+  package var isRecursive: Bool
+  /// The daemon's process.
+  package var process: Int32
+  /// The daemon's state directory.
+  package var stateDirectory: FilePath
+
+  /// Notes a claim.
+  package init(
+    identity: FileIdentity, directory: FilePath, isRecursive: Bool, process: Int32, stateDirectory: FilePath
+  ) {
+    self.identity = identity
+    self.directory = directory
+    self.isRecursive = isRecursive
+    self.process = process
+    self.stateDirectory = stateDirectory
+  }
+
+  /// Would two daemons with these claims meet at a store?
+  package func overlaps(_ other: WatchClaim) -> Bool {
+    identity == other.identity || (isRecursive && other.directory.starts(with: directory))
+      || (other.isRecursive && directory.starts(with: other.directory))
+  }
+
+  /// Fields end with a zero byte, which no path has in it.
+  var bytes: [UInt8] {
+    let fields = ["hopd-watch 1", String(process), isRecursive ? "tree" : "directory"].map { Array($0.utf8) }
+    return (fields + [directory, stateDirectory].map(Self.bytes)).flatMap { $0 + [0] }
+  }
+
+  init?(_ identity: FileIdentity, _ bytes: [UInt8]) {
+    let fields = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
+    guard fields.count >= 6, fields[0] == Array("hopd-watch 1".utf8),
+      let process = Int32(String(decoding: fields[1], as: UTF8.self))
+    else { return nil }
+    self.init(
+      identity: identity, directory: Self.path(fields[3]), isRecursive: fields[2] == Array("tree".utf8),
+      process: process, stateDirectory: Self.path(fields[4]))
+  }
+
+  private static func bytes(of path: FilePath) -> [UInt8] {
+    path.withPlatformString { text in
+      UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }
+    }
+  }
+
+  private static func path(_ bytes: [UInt8]) -> FilePath {
+    FilePath(platformString: bytes.map { CChar(bitPattern: $0) } + [0])
+  }
+}
+
+/// The claims of a running daemon.
+package final class WatchClaims: Sendable {
+  private let room: FilePath
+  private let stateDirectory: FilePath
+  private let held = Mutex<[FileIdentity: HeldClaim]>([:])
+
+  /// Claims are kept in `room`, a directory that all users' daemons share.
+  package init(stateDirectory: FilePath, room: FilePath = "/dev/shm") {
+    self.stateDirectory = stateDirectory
+    self.room = room
+  }
+
+  /// Claims exactly these directories; those that are not there now are claimed when they are (`require`).
+  ///
+  /// Throws `.lockedByOther`, and then keeps what it had.
+  package func claim(_ watches: [WatchedDirectory]) throws(HopdError) {
+    try held.withLock { held throws(HopdError) in
+      var wanted: [FileIdentity: HeldClaim] = [:]
+      for watch in watches {
+        guard var claim = claim(of: watch) else { continue }
+        // Two watches of one configuration may share a directory.
+        if wanted[claim.identity]?.claim.isRecursive == true { claim.isRecursive = true }
+        let had = wanted[claim.identity] ?? held[claim.identity]
+        wanted[claim.identity] = try take(
+          claim, watch.name, had: had, mine: Set(held.keys).union(wanted.keys))
+      }
+      held = wanted
+    }
+  }
+
+  /// Throws `.lockedByOther` unless the directory that is there now under this watch's path is claimed, which is tried
+  /// where it came later than the daemon or is another one than before.
+  package func require(_ watch: WatchedDirectory) throws(HopdError) {
+    try held.withLock { held throws(HopdError) in
+      guard let claim = claim(of: watch), held[claim.identity] == nil else { return }
+      held[claim.identity] = try take(claim, watch.name, had: nil, mine: Set(held.keys))
+    }
+  }
+
+  /// Gives all claims back.
+  package func release() { held.withLock { $0 = [:] } }
+
+  // MARK: Inside
+
+  private func claim(of watch: WatchedDirectory) -> WatchClaim? {
+    let files = LinuxFileSystem()
+    guard let directory = try? files.canonical(watch.path), let status = try? files.status(directory),
+      status.kind == .directory
+    else { return nil }
+    return WatchClaim(
+      identity: status.identity, directory: directory, isRecursive: watch.recursive, process: getpid(),
+      stateDirectory: stateDirectory)
+  }
+
+  private func take(
+    _ claim: WatchClaim, _ watch: String, had: HeldClaim?, mine: Set<FileIdentity>
+  ) throws(HopdError) -> HeldClaim {
+    if let had, had.claim.isRecursive == claim.isRecursive { return had }
+    // The own claim first: of two daemons that start at once at least one sees the other.
+    let held: HeldClaim
+    if let had {
+      had.say(claim)
+      held = had
+    } else {
+      switch HeldClaim.take(claim, room: room) {
+      case .held(let taken): held = taken
+      case .lockedBy(let other): throw Self.refusal(claim, other, watch)
+      case .cannot: return HeldClaim(claim)
+      }
+    }
+    for other in HeldClaim.others(in: room, mine: mine.union([claim.identity])) where other.overlaps(claim) {
+      if let had { had.say(had.claim) }
+      throw Self.refusal(claim, other, watch)
+    }
+    held.claim = claim
+    return held
+  }
+
+  private static func refusal(_ claim: WatchClaim, _ other: WatchClaim?, _ watch: String) -> HopdError {
+    guard let other else {
+      return HopdError(
+        .lockedByOther, "another hopd watches this directory",
+        at: Place(file: claim.directory, key: "watch.\(watch).directory"),
+        hint: "stop it, or take the directory out of one of the two configurations")
+    }
+    let what =
+      other.identity == claim.identity
+      ? "this directory"
+      : other.isRecursive ? "\(other.directory.printable) and all below it" : other.directory.printable
+    return HopdError(
+      .lockedByOther,
+      "another hopd (process \(other.process), state directory \(other.stateDirectory.printable)) watches \(what)",
+      at: Place(file: claim.directory, key: "watch.\(watch).directory"),
+      hint: "stop it (`systemctl stop hopd` or `kill \(other.process)`), or take the directory out of one of the two "
+        + "configurations")
+  }
+}
+
+/// A lock file of this process, and what it says. Only touched under the mutex of its owner.
+private final class HeldClaim: @unchecked Sendable {
+  enum Result {
+    case held(HeldClaim)
+    /// By another daemon of the same user; what it says, where that can be read.
+    case lockedBy(WatchClaim?)
+    /// There is no place for claims: stores are still safe, as SQLite's own locks keep two programs apart.
+    case cannot
+  }
+
+  var claim: WatchClaim
+  private let path: FilePath?
+  private let descriptor: Int32
+
+  init(_ claim: WatchClaim, path: FilePath? = nil, descriptor: Int32 = -1) {
+    self.claim = claim
+    self.path = path
+    self.descriptor = descriptor
+  }
+
+  deinit {
+    guard descriptor >= 0 else { return }
+    // Under the lock, so that nobody can have it by this name.
+    if let path { _ = path.withPlatformString { unlink($0) } }
+    close(descriptor)
+  }
+
+  private static let prefix = "hopd-watch-"
+
+  /// One file per directory and user: a user can always write what is his.
+  private static func stem(_ identity: FileIdentity) -> String {
+    "\(prefix)\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-"
+  }
+
+  static func take(_ claim: WatchClaim, room: FilePath) -> Result {
+    let path = room.appending("\(stem(claim.identity))\(geteuid())")
+    // Somebody who only looks holds the lock for an instant.
+    for attempt in 0..<20 {
+      if attempt > 0 { usleep(10_000) }
+      let descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644) }
+      guard descriptor >= 0 else { return .cannot }
+      var (mine, there) = (stat(), stat())
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+        // A daemon that ended may have taken the file away between the two calls.
+        if fstat(descriptor, &mine) == 0, path.withPlatformString({ lstat($0, &there) }) == 0,
+          mine.st_ino == there.st_ino
+        {
+          // Other users' daemons read it, whatever the umask.
+          fchmod(descriptor, 0o644)
+          let held = HeldClaim(claim, path: path, descriptor: descriptor)
+          held.say(claim)
+          return .held(held)
+        }
+      }
+      close(descriptor)
+    }
+    return .lockedBy(read(path).flatMap { WatchClaim(claim.identity, $0) })
+  }
+
+  /// Writes what the claim says.
+  func say(_ claim: WatchClaim) {
+    let bytes = claim.bytes
+    _ = ftruncate(descriptor, 0)
+    _ = pwrite(descriptor, bytes, bytes.count, 0)
+  }
+
+  /// What other living daemons claim, as far as they have any business there.
+  static func others(in room: FilePath, mine: Set<FileIdentity>) -> [WatchClaim] {
+    let files = LinuxFileSystem()
+    let own = Set(mine.map { "\(stem($0))\(geteuid())" })
+    let names = ((try? files.names(in: room)) ?? []).map(\.string).filter { $0.hasPrefix(prefix) && !own.contains($0) }
+    return names.compactMap { name in
+      let parts = name.dropFirst(prefix.count).split(separator: "-")
+      guard parts.count == 3, let device = UInt64(parts[0], radix: 16), let inode = UInt64(parts[1], radix: 16),
+        let user = UInt32(parts[2]), isLocked(room.appending(name), by: user), let bytes = read(room.appending(name)),
+        let claim = WatchClaim(FileIdentity(device: device, inode: inode), bytes),
+        mayWork(user, in: claim)
+      else { return nil }
+      return claim
+    }
+  }
+
+  /// A stranger's word about a directory in which he could not work at all keeps nobody from it.
+  private static func mayWork(_ user: UInt32, in claim: WatchClaim) -> Bool {
+    if user == 0 || user == geteuid() { return true }
+    guard let status = try? LinuxFileSystem().status(claim.directory), status.identity == claim.identity else {
+      return false
+    }
+    return status.owner == user || status.mode & 0o022 != 0
+  }
+
+  private static func isLocked(_ path: FilePath, by user: UInt32) -> Bool {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_uid == user else { return false }
+    return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+  }
+
+  private static func read(_ path: FilePath) -> [UInt8]? {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    return count > 0 ? Array(buffer.prefix(count)) : nil
+  }
+}
