@@ -1,4 +1,4 @@
-// A database copied page by page, as it lies there: with its page size, its auto_vacuum and every text of its schema. What
+// A database copied page by page, into another file or over the content of one that is held, as it lies there: with its page size, its auto_vacuum and every text of its schema. What
 // stands in the source's `-wal` is in the copy. Separate from `Connection` because it is about two of them.
 
 import CSQLite

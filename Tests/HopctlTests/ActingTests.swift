@@ -256,4 +256,48 @@ struct ActingTests {
     #expect(done.status == 0, "\(done.errors)")
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().state?.text == "current")
   }
+
+  /// Where a rename would part two names of one file it is refused, in the plan too, and in place it is done and taken back.
+  @Test(arguments: [30, 30_000])
+  func aStoreWithTwoNamesIsReplacedInPlace(_ rows: Int) throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", rows: rows)
+    let other = room.path("other name")
+    #expect(link(store, other) == 0)
+    let before = try room.snapshot()
+    func version(_ path: String) throws -> String? {
+      try room.run("identify", path, "--models", room.model, "--json").json().version?.text
+    }
+    for words in [
+      ["plan", store, "--check"], ["plan", store], ["migrate", store], ["migrate", store, "--replace", "rename"],
+    ] {
+      let refused = try room.run(words: words + ["--models", room.model, "--json"])
+      #expect(refused.status == 73, "\(words): \(refused.errors)")
+      #expect(refused.errors.contains("hard links") && refused.errors.contains("--replace in-place"), "\(words)")
+      #expect(try refused.json().error?.code?.text == "cannot-replace", "\(words)")
+    }
+    let rename = try #require(
+      try room.run("plan", store, "--models", room.model, "--json").json().estimate?.diskNeeded?.int)
+    let plan = try room.run("plan", store, "--check", "--replace", "in-place", "--models", room.model, "--json")
+    #expect(plan.status == 10)
+    #expect(try #require(try plan.json().estimate?.diskNeeded?.int) >= rename)
+    #expect(try room.snapshot() == before)
+
+    var file = stat()
+    #expect(stat(store, &file) == 0)
+    let inode = file.st_ino
+    let done = try room.run("migrate", store, "--models", room.model, "--replace", "in-place", "--json")
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(try version(other) == "Zoo 10")
+    let backup = try #require(try done.json().backup?.text)
+    #expect(try version(backup) == "Zoo")
+    let restored = try room.run("restore", store, "--yes", "--replace", "in-place", "--json")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(try version(other) == "Zoo")
+    #expect(stat(store, &file) == 0)
+    #expect(file.st_ino == inode && file.st_nlink == 2)
+    // A rename back is refused as well.
+    #expect(try room.run("restore", store, "--yes").status == 73)
+    #expect(try version(store) == "Zoo")
+  }
 }

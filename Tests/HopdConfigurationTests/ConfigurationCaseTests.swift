@@ -87,7 +87,8 @@ enum Dump {
           + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
         "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, hops \(watch.migration.fuseHops ? "fused" : "apart")",
-        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)",
+        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
+          + (watch.migration.replace == .rename ? "" : ", replace \(watch.migration.replace.rawValue)"),
         "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
           + " to \(watch.migration.retry.max)",

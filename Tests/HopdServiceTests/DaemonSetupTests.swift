@@ -57,6 +57,7 @@ import Testing
     let plain = try #require(try request(place, ""))
     #expect(plain.engine.invalidRows == InvalidRowsRules())
     #expect(plain.unmappedEntities == .fail)
+    #expect(plain.replacement == .rename)
     #expect(!plain.isBound("Library.BookPolicy"))
     let set = try #require(
       try request(
@@ -64,9 +65,11 @@ import Testing
         """
         invalid_rows = { Person = "skip", "*" = "quarantine" }
         unmapped_entities = "drop"
+        replace = "in-place"
         [policies]
         BookPolicy = { command = ["/bin/true"] }
         """))
+    #expect(set.replacement == .inPlace)
     #expect(set.engine.invalidRows == InvalidRowsRules(standard: .quarantine, byEntity: ["Person": .skip]))
     #expect(set.unmappedEntities == .drop)
     // With or without its module.

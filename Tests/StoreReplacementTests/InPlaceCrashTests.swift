@@ -13,12 +13,17 @@ import Testing
 
 @Suite("A crash at every step of a replacement in place")
 struct InPlaceCrashTests {
+  /// Of what takes longest the quick tier takes one kind; HOPD_TESTS=full takes all.
+  static let killed: [SourceKind] = SwapCrashTests.isFull ? SourceKind.allCases : [.rollback]
+  static let paged: [SourceKind] = SwapCrashTests.isFull ? SourceKind.allCases : [.rollback, .hotLog]
+  static let sticky: [Bool] = SwapCrashTests.isFull ? [false, true] : [true]
+
   /// SQLite writes pages to the file before the commit, as it does with large stores.
   private static func leaveNoCache(_ held: HeldStore) throws {
     try held.connection.execute("PRAGMA cache_size = 1")
   }
 
-  @Test("Killed before each call: old or new, and a retry finishes", arguments: SwapCrashTests.killed)
+  @Test("Killed before each call: old or new, and a retry finishes", arguments: killed)
   func kills(_ kind: SourceKind) throws {
     let counting = FaultyFileSystem()
     let first = try TestWorld(kind, externalFiles: ["A0B1", "C2D3"])
@@ -41,7 +46,7 @@ struct InPlaceCrashTests {
     }
   }
 
-  @Test("Killed after each step and page: whoever opens the store finds old or new", arguments: SourceKind.allCases)
+  @Test("Killed after each step and page: whoever opens the store finds old or new", arguments: paged)
   func killsBetweenPages(_ kind: SourceKind) throws {
     var steps: [InPlaceStep] = []
     try TestWorld(kind).migrate(files: LinuxFileSystem(), mode: .inPlace, inPlaceObserver: { steps.append($0) })
@@ -76,7 +81,7 @@ struct InPlaceCrashTests {
 
   @Test(
     "An I/O error at each call, once and from there on: old or new, and a retry finishes",
-    arguments: SwapCrashTests.failed, [false, true])
+    arguments: SwapCrashTests.failed, sticky)
   func errors(_ kind: SourceKind, isSticky: Bool) throws {
     for call in 1... {
       let world = try TestWorld(kind, externalFiles: ["A0B1"])
@@ -100,7 +105,7 @@ struct InPlaceCrashTests {
     }
   }
 
-  @Test("An error between any two pages, or after the commit", arguments: SourceKind.allCases)
+  @Test("An error between any two pages, or after the commit", arguments: paged)
   func errorsBetweenPages(_ kind: SourceKind) throws {
     for index in 0... {
       let world = try TestWorld(kind, externalFiles: ["A0B1"])
