@@ -17,7 +17,7 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-faults test-full fuzz soak bench bench-L demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-swift test-e2e test-faults test-full fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -32,6 +32,7 @@ help:
 	@echo 'make test-faults  only the sample of crashes, power cuts and errors (a minute and a half; make soak has them all)'
 	@echo 'make test-full    test, more random worlds, the self-tests of fault tools and benchmark, and a short crash campaign'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
+	@echo 'make fuzz-stores hostile stores against hopctl, for SECONDS=60'
 	@echo 'make soak         every crash, power cut and error through both programs, and writers at random moments; goes on where'
 	@echo '                  it was stopped (hours; SECONDS=600 is a random part, ONLY=hopd,wal,kill some cells)'
 	@echo 'make bench        hopctl, SQL by hand and other tools take turns; SIZES="S M" ROUNDS=3 SERIES=all (about a quarter of an hour)'
@@ -82,6 +83,10 @@ test-full: test
 fuzz: SECONDS = 60
 fuzz:
 	@tools/fuzz --seconds $(SECONDS)
+
+fuzz-stores: SECONDS = 60
+fuzz-stores: stage
+	@tools/fuzz-stores --hopctl $(STAGE)/usr/bin/hopctl --seconds $(SECONDS)
 
 soak: stage
 	@tools/soak --stage $(STAGE) --seconds $(SECONDS) $(if $(ONLY),--only "$(ONLY)")

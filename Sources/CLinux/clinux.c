@@ -53,8 +53,11 @@ static int guard(void *context, int action, const char *one, const char *two, co
   case SQLITE_INSERT:
   case SQLITE_UPDATE:
   case SQLITE_DELETE:
-    // A temporary table is noted in a table of its own.
-    return !reads_only || is_temporary || (one && strcmp(one, "sqlite_temp_master") == 0) ? SQLITE_OK : SQLITE_DENY;
+    // A virtual table of SQLite's own, as pragma_table_info, tells its columns in the form of an update of the schema; to write
+    // it for real DEFENSIVE and the way in which the file is open do not allow.
+    return !reads_only || is_temporary || (action == SQLITE_UPDATE && one && strcmp(one, "sqlite_master") == 0)
+               ? SQLITE_OK
+               : SQLITE_DENY;
   default: return reads_only && !is_temporary ? SQLITE_DENY : SQLITE_OK;
   }
 }

@@ -50,6 +50,11 @@ package enum StoreIdentifier {
         hint: "restore the store from a backup")
     }
     try StoreReader.requirePlainTables(objects, at: place)
+    guard try reader.connection.text("PRAGMA encoding") == "UTF-8" else {
+      throw HopdError(
+        .schemaForeign, "the file keeps its text in UTF-16, which no store of Core Data does", at: place,
+        hint: "restore a backup, or write its content into a new database: sqlite3 FILE .dump")
+    }
     let metadata = try reader.metadata()
     let matching = StoreMatching(
       hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)

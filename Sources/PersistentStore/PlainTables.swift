@@ -10,7 +10,13 @@ extension StoreReader {
   /// Before the first row is read. Texts of tables that Core Data made hold none of the refused words [M, 40 stores of
   /// frameworks 419 to 1344]; R-Tree indexes are virtual tables and have names of their own (store-layout §5).
   package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
-    for object in objects where isCoreDataName(object.name) {
+    for object in objects {
+      if object.type == "table" || object.type == "view", isFunctionName(object.name) {
+        throw HopdError(
+          .schemaForeign, "the \(object.type) \(object.name) has the name of a table that SQLite computes", at: place,
+          hint: "rename or drop it with the program that made it, or restore a backup")
+      }
+      guard isCoreDataName(object.name) else { continue }
       let text = object.sql ?? ""
       let problem: String?
       switch object.type {
@@ -30,6 +36,12 @@ extension StoreReader {
         .schemaForeign, "\(object.name) \(problem), which no table of Core Data does", at: place,
         hint: "open it with the program that changed its tables and undo that, or restore a backup")
     }
+  }
+
+  /// A name that would hide one of SQLite's own from statements: what they learn of tables would be a stranger's word.
+  private static func isFunctionName(_ name: String) -> Bool {
+    let lower = name.prefix(7).lowercased()
+    return lower == "pragma_" || lower.hasPrefix("json_")
   }
 
   /// A name as Core Data gives to tables of entities, joins and its bookkeeping.

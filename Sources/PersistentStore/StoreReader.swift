@@ -277,9 +277,8 @@ extension StoreReader {
   /// The refusal of a store that SQLite alone cannot read: somebody put tables or columns of his own kind into it.
   package static func foreignSchema(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
-      .schemaForeign, "a table of the store needs an extension of SQLite, which no table of Core Data does", at: place,
-      cause: error,
-      hint: "open it with the program that changed its tables and drop what needs the extension, or restore a backup")
+      .schemaForeign, "the store needs of SQLite what no store of Core Data does", at: place, cause: error,
+      hint: "open it with the program that changed it and undo that, or restore a backup")
   }
 
   private struct FileStamps: Equatable {

@@ -26,8 +26,7 @@ package struct SQLiteError: Error, Sendable, Hashable {
   /// For a format number beyond 4 in the header there is no code, only a message of SQLite's own (sqlite3InitOne).
   package var isDamage: Bool {
     code == SQLITE_CORRUPT || code == SQLITE_NOTADB
-      || (code == SQLITE_ERROR
-        && ["unsupported file format", "attached databases must use the same"].contains { message.hasPrefix($0) })
+      || (code == SQLITE_ERROR && message.hasPrefix("unsupported file format"))
   }
   /// Did `interrupt` or a progress handler stop it?
   package var isInterrupt: Bool { code == SQLITE_INTERRUPT }
@@ -37,14 +36,14 @@ package struct SQLiteError: Error, Sendable, Hashable {
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// Does a row break a uniqueness constraint? SQLITE_CONSTRAINT_UNIQUE is a computed macro that Swift does not import.
   package var isUniqueness: Bool { extendedCode == SQLITE_CONSTRAINT | (8 << 8) }
-  /// Does the schema of the file ask for a module, function or collation that SQLite does not have here, or may not run?
+  /// Does the file ask for a module, function, collation or encoding that SQLite does not have here, or may not use?
   ///
   /// Core Data's own tables ask for none. There is no code for it, and the messages are SQLite's own.
   package var isForeignSchema: Bool {
     code == SQLITE_ERROR
       && [
         "no such module: ", "no such function: ", "unknown function: ", "no such collation sequence: ",
-        "unsafe use of ",
+        "unsafe use of ", "attached databases must use the same text encoding",
       ].contains { message.hasPrefix($0) }
   }
   /// Did a read, write or sync fail?

@@ -119,7 +119,7 @@ extension Room {
     let script = """
       cp -a -- "$FOLDER" "$COPY"
       cd -- "$COPY"
-      for sql in "$@"; do sqlite3 -bail -batch "$FILE" "$sql"; printf '\\1'; done
+      for sql in "$@"; do sqlite3 -bail -batch "./$FILE" "$sql"; printf '\\1'; done
       cd / && rm -rf -- "$COPY"
       """
     let variables = ["FOLDER=\(folder)", "FILE=\(file)", "COPY=\(path("asked"))"]

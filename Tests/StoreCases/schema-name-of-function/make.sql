@@ -1,0 +1,1 @@
+CREATE TABLE pragma_table_info (name, type, pk);
