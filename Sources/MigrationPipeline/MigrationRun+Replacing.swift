@@ -116,6 +116,7 @@ extension MigrationRun {
     observer(.replacing)
     quarantine = try QuarantineFile(area: area, files: files).publish(
       attributesOf: held.location.database, mayDiffer: request.replacement == .inPlace)
+    hasSwapBegun = true
     let replaced = try swap(workshop).replace(
       held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
       now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
@@ -201,10 +202,13 @@ extension MigrationRun {
     let code = (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
     if let code, keeps.contains(code) { return }
-    // Failing to clean up must not hide the failure itself; recovery does it at the next start.
-    try? area.removeAll()
-    try? QuarantineFile(area: area, files: files).withdraw()
-    try? workshop.intents.remove(area.location)
+    // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next start.
+    do {
+      try area.removeAll()
+      try QuarantineFile(area: area, files: files).withdraw()
+      // A swap that was begun has removed its record, or keeps it because it could not take everything back.
+      if !hasSwapBegun { try workshop.intents.remove(area.location) }
+    } catch {}
   }
 }
 

@@ -46,6 +46,8 @@ final class MigrationRun {
   var targetName: String?
   /// What directories held of staged stores; nil lists them again for each store.
   var leftovers: LeftoverIndex?
+  /// From then on the swap itself decides what becomes of the record.
+  var hasSwapBegun = false
   /// An interrupted job that is continued has its own name.
   var job: String
   /// Its record.

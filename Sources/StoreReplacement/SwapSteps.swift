@@ -178,9 +178,15 @@ extension StoreSwap {
     let isStillThere = (try? held.isStillThere()) == true
     if let connection = try? held.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      // Either mode is normal for a Core Data store, so a refusal here is no failure. On another file under this name
-      // it must not even be tried: side files go by the path.
-      if undo.isFolded, isStillThere { _ = try? connection.text("PRAGMA journal_mode = WAL") }
+      // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for a
+      // Core Data store; but the record must stay while it is the only one that knows which one it was.
+      if undo.isFolded, isStillThere {
+        attempt("set the store's journal mode to WAL again") {
+          guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
+            throw HopdError(.inputOutput, "SQLite keeps the mode", at: Place(store: location.database))
+          }
+        }
+      }
     }
     if let folder = undo.folder {
       attempt("remove the second name of the store") {
