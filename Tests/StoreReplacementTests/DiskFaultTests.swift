@@ -28,6 +28,8 @@ struct DiskFaultTests {
   static let scenarios = [
     DiskScenario(kind: .rollback), DiskScenario(kind: .hotLog, hasExternalData: true, hasQuarantine: true),
     DiskScenario(kind: .hotLogWithoutIndex, hasExternalData: true, keep: 0),
+    DiskScenario(kind: .rollback, hasExternalData: true, mode: .inPlace),
+    DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0, mode: .inPlace),
   ]
 
   /// Runs `body` with each call failing in its turn until it runs through without meeting its fault. What comes back is how
@@ -61,7 +63,9 @@ struct DiskFaultTests {
     arguments: scenarios, faults)
   func migration(_ scenario: DiskScenario, _ fault: Fault) throws {
     let start = try DiskWorld(scenario)
-    let failures = try failEach(start, fault, oneIn: 23, { try $0.migrate() }) { world, run, error, place in
+    let failures = try failEach(start, fault, oneIn: 23) { world in
+      try world.migrate()
+    } check: { world, run, error, place in
       // Before anything is cleaned up: what a power cut in the same moment would leave.
       var plan = CutPlan(seed: Simulation.seed)
       plan.moments = world.disk.moment...world.disk.moment

@@ -19,9 +19,14 @@ struct DiskScenario: Sendable, CustomStringConvertible {
   /// Objects were set aside: their file is published before the swap.
   var hasQuarantine = false
   var keep = 1
+  var mode = ReplacementMode.rename
 
   var description: String {
-    "\(kind)\(hasExternalData ? ", external data" : "")\(hasQuarantine ? ", quarantine" : "")\(keep == 0 ? ", no backup" : "")"
+    let words = [
+      "\(kind)", hasExternalData ? "external data" : nil, hasQuarantine ? "quarantine" : nil,
+      keep == 0 ? "no backup" : nil, mode == .inPlace ? "in place" : nil,
+    ]
+    return words.compactMap { $0 }.joined(separator: ", ")
   }
 }
 
@@ -124,7 +129,9 @@ final class DiskWorld {
   }
 
   func swap() throws -> StoreSwap {
-    StoreSwap(files: disk, intents: try intents(), identify: TestWorld.identify)
+    // Step by step: pages may reach the disk before the commit.
+    StoreSwap(
+      files: disk, intents: try intents(), identify: TestWorld.identify, mode: scenario.mode, pagesPerStep: 1)
   }
 
   /// Version 2 of the store, written beside it as scratch.

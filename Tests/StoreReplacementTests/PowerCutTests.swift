@@ -101,10 +101,14 @@ struct Recording {
 
 @Suite("A power cut at every moment")
 struct PowerCutTests {
-  static let scenarios: [DiskScenario] =
-    SourceKind.allCases.map { DiskScenario(kind: $0) }
-    + SourceKind.allCases.map { DiskScenario(kind: $0, hasExternalData: true, hasQuarantine: true) }
-    + [DiskScenario(kind: .rollback, keep: 0), DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0)]
+  static let scenarios: [DiskScenario] = [ReplacementMode.rename, .inPlace].flatMap { mode in
+    SourceKind.allCases.map { DiskScenario(kind: $0, mode: mode) }
+      + SourceKind.allCases.map { DiskScenario(kind: $0, hasExternalData: true, hasQuarantine: true, mode: mode) }
+      + [
+        DiskScenario(kind: .rollback, keep: 0, mode: mode),
+        DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0, mode: mode),
+      ]
+  }
 
   @Test("The old store or the new one, whole, and the next start finishes", arguments: scenarios)
   func migration(_ scenario: DiskScenario) throws {
@@ -144,9 +148,13 @@ struct PowerCutTests {
 
   @Test(
     "A restore puts the whole old store back, or leaves what was there",
-    arguments: [SourceKind.rollback, .hotLog], [true, false])
-  func restore(_ kind: SourceKind, hadStore: Bool) throws {
-    let world = try DiskWorld(DiskScenario(kind: kind, hasExternalData: true))
+    arguments: [
+      DiskScenario(kind: .rollback, hasExternalData: true), DiskScenario(kind: .hotLog, hasExternalData: true),
+      DiskScenario(kind: .rollback, hasExternalData: true, mode: .inPlace),
+      DiskScenario(kind: .hotLog, hasExternalData: true, mode: .inPlace),
+    ], [true, false])
+  func restore(_ scenario: DiskScenario, hadStore: Bool) throws {
+    let world = try DiskWorld(scenario)
     try world.disk.mounted {
       try world.migrate()
       guard !hadStore else { return }

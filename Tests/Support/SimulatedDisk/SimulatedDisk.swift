@@ -51,7 +51,11 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
   }
 
   private func unmount() {
-    guard isMounted.withLock({ isMounted in (isMounted, isMounted = false).0 }) else { return }
+    let wasMounted = isMounted.withLock { isMounted in
+      defer { isMounted = false }
+      return isMounted
+    }
+    guard wasMounted else { return }
     if sd_unmount(disk) != 0 { fatalError("SQLite still has files of \(root) open") }
   }
 
