@@ -34,6 +34,8 @@ struct DiskScenario: Sendable, CustomStringConvertible {
 final class DiskWorld {
   let disk: SimulatedDisk
   let scenario: DiskScenario
+  /// A call failed, and so may have the cleaning up: a file too many is allowed where nothing is lost.
+  var hasFailed = false
   /// Locks are the kernel's: they lie on the real file system and go with the process.
   let locks: LockDirectory
   let location: StoreLocation
@@ -69,7 +71,11 @@ final class DiskWorld {
   }
 
   /// The same machine with another disk: a copy, or an image of a power cut.
-  func with(_ disk: SimulatedDisk) throws -> DiskWorld { try DiskWorld(disk, scenario, locks) }
+  func with(_ disk: SimulatedDisk) throws -> DiskWorld {
+    let world = try DiskWorld(disk, scenario, locks)
+    world.hasFailed = hasFailed
+    return world
+  }
 
   private func makeStore() throws {
     let draft = StoreLocation(database: stores.appending("draft"))
@@ -118,14 +124,20 @@ final class DiskWorld {
       storeUUID: nil, startedAt: now)
     try intents.write(intent)
     let verified = VerifiedStore(staged: try stage(held, area), version: "Two", versionHashes: [:], checks: [])
-    if scenario.hasQuarantine {
-      let quarantine = QuarantineFile(area: area, files: disk)
-      try disk.createUnsyncedFile(quarantine.staged, DiskWorld.quarantined, mode: 0o600)
-      _ = try quarantine.publish(attributesOf: held.location.database)
+    let quarantine = QuarantineFile(area: area, files: disk)
+    do {
+      if scenario.hasQuarantine {
+        try disk.createUnsyncedFile(quarantine.staged, DiskWorld.quarantined, mode: 0o600)
+        _ = try quarantine.publish(attributesOf: held.location.database)
+      }
+      let result = try swap().replace(held, with: verified, intent: intent, backup: rule, now: now)
+      try? intents.remove(held.location, afterSuccess: true)
+      return result
+    } catch {
+      // As the pipeline does where the old store stays.
+      if (error as? HopdError)?.code != .replacementUnconfirmed { try? quarantine.withdraw() }
+      throw error
     }
-    let result = try swap().replace(held, with: verified, intent: intent, backup: rule, now: now)
-    try intents.remove(held.location, afterSuccess: true)
-    return result
   }
 
   func swap() throws -> StoreSwap {

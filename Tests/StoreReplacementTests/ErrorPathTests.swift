@@ -358,6 +358,29 @@ struct ErrorPathTests {
     #expect(try world.recover(files).decision == .quarantine(.storeMissing))
   }
 
+  @Test(
+    "What was set aside is withdrawn only where a record says that the store is the old one", arguments: [true, false])
+  func setAside(_ hasRecord: Bool) throws {
+    let world = try TestWorld(.rollback)
+    let area = StagingArea(location: world.location, job: "ab12", files: world.plain)
+    if hasRecord {
+      let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
+      let held = try hold(world)
+      try world.intents(world.plain).write(try world.intent(held, area, source: source))
+      held.release()
+    }
+    let quarantine = QuarantineFile(area: area, files: world.plain)
+    try quarantine.prepare()
+    #expect(try quarantine.publish(attributesOf: nil) == quarantine.published)
+    #expect(try quarantine.publish(attributesOf: nil) == quarantine.published, "done again it answers the same")
+    // Of the new store, perhaps: the earlier hop's staged store is all that is left of its migration.
+    if !hasRecord { _ = try area.create(hop: 0) }
+    guard case .startAgain = try world.recover().decision else { throw Finding("recovery has nothing to do") }
+    let isGone = try world.plain.status(quarantine.published) == nil
+    #expect(isGone == hasRecord)
+    #expect(world.names.count == (hasRecord ? 1 : 2))
+  }
+
   // MARK: Restore
 
   @Test("A restore says what is wrong with the backup, and touches nothing")
