@@ -17,7 +17,7 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-faults test-full fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-swift test-e2e test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -31,6 +31,8 @@ help:
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
 	@echo 'make test-faults  only the sample of crashes, power cuts and errors (a minute and a half; make soak has them all)'
 	@echo 'make test-full    test, more random worlds, the self-tests of fault tools and benchmark, and a short crash campaign'
+	@echo 'make coverage     which lines of the replacement and its file calls the tests run; fails below 95 %'
+	@echo 'make simulate     every power cut and every failing call of a replacement on the simulated disk'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
 	@echo 'make fuzz-stores hostile stores against hopctl, for SECONDS=60'
 	@echo 'make soak         every crash, power cut and error through both programs, and writers at random moments; goes on where'
@@ -39,7 +41,7 @@ help:
 	@echo 'make bench-L      the same three hops over 10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
 	@echo 'make uninstall    removes what install put there; never configuration or state'
-	@echo 'make clean        removes .build and .build-fuzz'
+	@echo 'make clean        removes .build and the other folders of builds'
 
 bootstrap:
 	@tools/bootstrap
@@ -78,7 +80,15 @@ test-full: test
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)
 	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --self-check
+	@tools/coverage
+	@tools/simulate
 	@tools/soak --stage $(STAGE) --seconds 600
+
+coverage: bootstrap
+	@tools/coverage
+
+simulate: bootstrap
+	@tools/simulate
 
 fuzz: SECONDS = 60
 fuzz:
@@ -151,4 +161,4 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-fuzz
+	rm -rf .build .build-fuzz .build-cov .build-sim

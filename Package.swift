@@ -201,13 +201,24 @@ let package = Package(
       name: "BookToBookPolicy", dependencies: ["MigrationPolicy"], path: "Examples/Policies/Swift/BookToBookPolicy",
       swiftSettings: strict),
 
+    // MARK: What tests stand on
+
+    /// A disk in memory with a SQLite VFS on it, and every image that a power cut could leave of it.
+    .target(
+      name: "CSimulatedDisk", dependencies: ["CSQLite"], path: "Tests/Support/CSimulatedDisk",
+      cSettings: [.unsafeFlags(["-O2"])]),
+    /// That disk as the file system of the replacement.
+    .target(
+      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", systemPackage],
+      path: "Tests/Support/SimulatedDisk", swiftSettings: strict),
+
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
     .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
     .testTarget(
       name: "DurableFilesTests",
       dependencies: [
-        "CLinux", "Diagnostics", "DurableFiles", systemPackage,
+        "CLinux", "Diagnostics", "DurableFiles", "SimulatedDisk", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
@@ -267,7 +278,8 @@ let package = Package(
     .testTarget(
       name: "StoreReplacementTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
+        "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "SimulatedDisk", "StoreReplacement",
+        "StoreVerification",
         systemPackage,
       ],
       swiftSettings: strict),
@@ -345,6 +357,19 @@ if Context.environment["HOPD_FUZZ"] != nil {
     fuzzer("FuzzTextMapping", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzXMLModel", ["ManagedObjectModel"]),
   ]
+}
+
+// What tools/coverage builds, in a folder of its own: the named test targets and what they stand on, and nothing else.
+if let named = Context.environment["HOPD_ONLY_TESTS"] {
+  let targets = Dictionary(package.targets.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  var kept: Set<String> = []
+  var open = named.split(separator: " ").map(String.init)
+  while let name = open.popLast() {
+    guard let target = targets[name], kept.insert(name).inserted else { continue }
+    for case .byNameItem(let needed, _) in target.dependencies { open.append(needed) }
+  }
+  package.targets.removeAll { !kept.contains($0.name) }
+  package.products.removeAll()
 }
 
 // Each target's folder has a README that says what it does and what it never does.

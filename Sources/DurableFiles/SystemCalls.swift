@@ -37,15 +37,30 @@ extension HopdError {
   }
 }
 
+#if DEBUG
+  /// Failures of system calls that a test asks for.
+  package enum SystemCallFault {
+    /// The errno a call fails with in place of being made, by what it is for; nil lets it be made.
+    @TaskLocal package static var answer: (@Sendable (_ doing: String) -> Int32?)?
+  }
+#endif
+
 /// Makes a call that answers -1 with errno, again while a signal interrupts it, and throws what it failed with.
 @discardableResult
 func call<Result: FixedWidthInteger & SignedInteger>(
   _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Result
 ) throws -> Result {
   while true {
-    let result = body()
+    #if DEBUG
+      // The one place where a test lets a call of the real file system fail; not in what is shipped.
+      let injected = SystemCallFault.answer?(doing)
+      let result = injected == nil ? body() : -1
+      let code = injected ?? Glibc.errno
+    #else
+      let result = body()
+      let code = Glibc.errno
+    #endif
     if result != -1 { return result }
-    let code = Glibc.errno
     if code != EINTR { throw HopdError(errno: code, doing, at: path()) }
   }
 }

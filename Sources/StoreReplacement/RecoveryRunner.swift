@@ -179,17 +179,17 @@ package struct RecoveryRunner {
     case .nothingToDo, .quarantine: return
     case .startAgain(let list), .resume(let list), .completed(let list): actions = list
     }
+    // By its record the store is the old one: what its migration had set aside is still in it. First, so that the record still
+    // tells of it when this is cut off. Without a record nobody knows, and the file stays: better one too many.
+    if case .startAgain = decision, let intent {
+      let area = StagingArea(location: location, job: intent.job, files: files)
+      try QuarantineFile(area: area, files: files).withdraw()
+    }
     for action in actions {
       switch action {
       case .syncDirectory: try files.syncDirectory(location.directory)
       case .dropStaged:
         for leftover in leftovers { try StagingArea.remove(leftover.path, files: files) }
-        // The store is the old one: what its migration had set aside is still in it.
-        if case .startAgain = decision {
-          for job in Set(leftovers.map(\.job)) {
-            try QuarantineFile(area: StagingArea(location: location, job: job, files: files), files: files).withdraw()
-          }
-        }
         try files.syncDirectory(location.directory)
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }

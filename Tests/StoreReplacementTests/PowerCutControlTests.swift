@@ -1,0 +1,126 @@
+// What the simulated disk must find: replacements with a mistake in them. A judge that is content with these proves nothing by
+// being content with ours.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SimulatedDisk
+import StoreVerification
+import SystemPackage
+import Testing
+
+@testable import StoreReplacement
+
+@Suite("Mistakes that a power cut shows")
+struct PowerCutControlTests {
+  /// The first complaint about any image of a run: one in `every` is looked at.
+  private func firstComplaint(_ run: Recording, oneIn every: UInt64 = 1) throws -> String? {
+    var found: String?
+    var number: UInt64 = 0
+    var cuts = PowerCuts(CutPlan(seed: Simulation.seed))
+    try cuts.forEach(of: run.world.disk, reported: run.reported) { image in
+      guard Simulation.takes(oneIn: every, &number) else { return true }
+      let judgement = Judgement(isReported: image.moment >= run.reported)
+      found = try run.world.with(image.disk).complaint(judgement)
+      return found == nil
+    }
+    return found
+  }
+
+  /// Runs a wrong way of putting version 2 in place, with the journey's own preparations.
+  private func run(
+    _ scenario: DiskScenario, _ swap: (DiskWorld, _ staged: FilePath, _ folder: FilePath) throws -> Void
+  ) throws -> Recording {
+    let world = try DiskWorld(scenario)
+    return try Recording(world) {
+      let held = try HeldStore(location: world.location, lockDirectory: world.locks.path, files: world.disk)
+      let area = StagingArea(location: held.location, job: "ab12", files: world.disk)
+      let staged = try world.stage(held, area)
+      held.release()
+      try swap(world, staged, BackupSet(location: world.location, rule: world.rule, files: world.disk).directory)
+    }
+  }
+
+  @Test("Removing the store and renaming the new one over it")
+  func naive() throws {
+    let run = try run(DiskScenario(kind: .rollback, keep: 0)) { world, staged, _ in
+      try world.disk.syncFile(staged)
+      try world.disk.unlink(world.location.database)
+      try world.disk.rename(staged, to: world.location.database)
+      try world.disk.syncDirectory(world.stores)
+    }
+    let complaint = try #require(try firstComplaint(run))
+    #expect(complaint.contains("there is no store"))
+  }
+
+  @Test("Renaming without syncing the file first")
+  func withoutFileSync() throws {
+    let run = try run(DiskScenario(kind: .rollback, keep: 0)) { world, staged, _ in
+      try world.disk.rename(staged, to: world.location.database)
+      try world.disk.syncDirectory(world.stores)
+    }
+    #expect(try firstComplaint(run) != nil)
+  }
+
+  @Test("Reporting success before the directory is synced")
+  func withoutDirectorySync() throws {
+    let run = try run(DiskScenario(kind: .rollback, keep: 0)) { world, staged, _ in
+      try world.disk.syncFile(staged)
+      try world.disk.rename(staged, to: world.location.database)
+    }
+    let complaint = try #require(try firstComplaint(run))
+    #expect(complaint.contains("success was reported"))
+  }
+
+  @Test("Renaming over a store whose log still has rows")
+  func overALog() throws {
+    let run = try run(DiskScenario(kind: .hotLog, keep: 0)) { world, staged, _ in
+      try world.disk.syncFile(staged)
+      try world.disk.rename(staged, to: world.location.database)
+      try world.disk.syncDirectory(world.stores)
+    }
+    #expect(try firstComplaint(run) != nil)
+  }
+
+  @Test("The same with everything in its order: no complaint")
+  func careful() throws {
+    let run = try run(DiskScenario(kind: .rollback, keep: 0)) { world, staged, _ in
+      try world.disk.syncFile(staged)
+      try world.disk.rename(staged, to: world.location.database)
+      try world.disk.syncDirectory(world.stores)
+    }
+    #expect(try firstComplaint(run, oneIn: 8) == nil)
+  }
+
+  /// Syncs of a migration without which a power cut loses something, by what they are of.
+  static func indispensable(_ mode: ReplacementMode) -> Set<String> {
+    mode == .rename
+      ? ["sync .Library.sqlite.hop-ab12.tmp", "sync directory stores"]
+      : ["sync Library.sqlite", "sync Library.sqlite-journal"]
+  }
+
+  @Test(
+    "A sync that is left out is missed",
+    arguments: [
+      DiskScenario(kind: .hotLog, hasExternalData: true, hasQuarantine: true), DiskScenario(kind: .rollback),
+      DiskScenario(kind: .rollback, mode: .inPlace),
+    ])
+  func skippedSyncs(_ scenario: DiskScenario) throws {
+    let start = try DiskWorld(scenario)
+    let indispensable = Self.indispensable(scenario.mode)
+    var (missed, others): ([String], [String]) = ([], [])
+    for number in 1... {
+      let world = try start.with(start.disk.copy())
+      world.disk.skipSync(number)
+      let run = try Recording(world) { try world.migrate() }
+      guard world.disk.syncs >= number else { break }
+      let name = world.disk.lastFault
+      // To find no complaint takes every image: the others are for `tools/simulate`.
+      guard Simulation.isWhole || indispensable.contains(name) else { continue }
+      if try firstComplaint(run) != nil { missed.append(name) } else { others.append(name) }
+    }
+    print("simulated: \(scenario): missed \(missed), not missed \(others)")
+    #expect(indispensable.isSubset(of: missed))
+  }
+}
