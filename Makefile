@@ -33,8 +33,9 @@ help:
 	@echo 'make test-full    test, more random worlds, the self-tests of fault tools and benchmark, and a short crash campaign'
 	@echo 'make coverage     which lines of the replacement and its file calls the tests run; fails below 95 %'
 	@echo 'make simulate     every power cut and every failing call of a replacement on the simulated disk'
+	@echo 'make sanitize     the unit tests under the address sanitizer, those with threads under the thread sanitizer'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
-	@echo 'make fuzz-stores hostile stores against hopctl, for SECONDS=60'
+	@echo 'make fuzz-stores  hostile stores against hopctl, for SECONDS=60'
 	@echo 'make soak         every crash, power cut and error through both programs, and writers at random moments; goes on where'
 	@echo '                  it was stopped (hours; SECONDS=600 is a random part, ONLY=hopd,wal,kill some cells)'
 	@echo 'make bench        hopctl, SQL by hand and other tools take turns; SIZES="S M" ROUNDS=3 SERIES=all (about a quarter of an hour)'
@@ -89,6 +90,10 @@ coverage: bootstrap
 
 simulate: bootstrap
 	@tools/simulate
+
+sanitize: bootstrap
+	@tools/sanitize address
+	@tools/sanitize thread
 
 fuzz: SECONDS = 60
 fuzz:
