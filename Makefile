@@ -166,4 +166,4 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-fuzz .build-cov .build-sim
+	rm -rf .build .build-fuzz .build-cov .build-sim .build-asan .build-tsan
