@@ -30,7 +30,8 @@ package final class FileLock {
         "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
         at: Place(file: path), hint: "wait until it has finished, then try again")
     }
-    descriptor = try call("keep the lock", at: path) { dup(file.number) }
+    // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
+    descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
     try files.adoptByDirectoryOwner(path)
     // Only a help for whoever reads the refusal; the lock itself is the kernel's.
     let text = Array("\(getpid())\n".utf8)
@@ -41,6 +42,8 @@ package final class FileLock {
   /// Gives the lock back.
   package func release() {
     guard descriptor >= 0 else { return }
+    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    _ = flock(descriptor, LOCK_UN)
     _ = close(descriptor)
     descriptor = -1
   }

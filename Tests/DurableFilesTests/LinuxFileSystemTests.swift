@@ -186,4 +186,23 @@ struct FileLockTests {
     let third = try FileLock(path: path)
     third.release()
   }
+
+  @Test("A program that is started while the lock is held does not keep it")
+  func started() throws {
+    let folder = try TemporaryDirectory()
+    let path = folder.path.appending("store.lock")
+    let first = try FileLock(path: path)
+    var process: pid_t = 0
+    let arguments: [String] = ["/bin/sh", "-c", "ls -l /proc/$$/fd > \(folder.path.appending("open"))"]
+    var words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    words.append(nil)
+    defer { for word in words { free(word) } }
+    #expect(posix_spawn(&process, "/bin/sh", nil, nil, words, nil) == 0)
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) == -1, errno == EINTR {}
+    #expect(status == 0)
+    first.release()
+    let open = try LinuxFileSystem().read(folder.path.appending("open"), limit: 1 << 20)
+    #expect(!String(decoding: open, as: UTF8.self).contains("store.lock"))
+  }
 }

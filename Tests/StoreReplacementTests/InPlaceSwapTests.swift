@@ -186,8 +186,9 @@ struct InPlaceSwapTests {
       try world.migrate(
         files: LinuxFileSystem(), mode: .inPlace,
         meanwhile: { _ in
-          let staged = try Connection(path: area.path(hop: nil), access: .readWrite)
-          try staged.execute("PRAGMA page_size = 8192; VACUUM")
+          try world.plain.unlink(area.path(hop: nil))
+          let staged = try Connection(path: area.path(hop: nil), access: .create)
+          try staged.execute("PRAGMA page_size = 8192; CREATE TABLE version(digest TEXT)")
         })
     }
     #expect(found == .cannotReplace)
