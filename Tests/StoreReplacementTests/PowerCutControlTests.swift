@@ -90,7 +90,7 @@ struct PowerCutControlTests {
       try world.disk.rename(staged, to: world.location.database)
       try world.disk.syncDirectory(world.stores)
     }
-    #expect(try firstComplaint(run, oneIn: 8) == nil)
+    #expect(try firstComplaint(run, oneIn: 24) == nil)
   }
 
   /// Syncs of a migration without which a power cut loses something, by what they are of.

@@ -115,8 +115,8 @@ struct PowerCutTests {
     let world = try DiskWorld(scenario)
     let run = try Recording(world) { try world.migrate() }
     var cuts = PowerCuts(Simulation.plan)
-    let judged = try run.judge(&cuts, oneIn: 8)
-    #expect(judged > 15)
+    let judged = try run.judge(&cuts, oneIn: 32)
+    #expect(judged > 3)
     Simulation.tell("migration, \(scenario)", cuts, judged: judged)
   }
 
@@ -130,12 +130,12 @@ struct PowerCutTests {
     var second = PowerCuts(Simulation.plan)
     var (judged, complaints) = (0, 0)
     try first.forEach(of: world.disk, reported: run.reported) { image in
-      guard Simulation.isWhole || Simulation.takes(oneIn: 40, &number) else { return true }
+      guard Simulation.isWhole || Simulation.takes(oneIn: 80, &number) else { return true }
       let left = try world.with(image.disk)
       let again = try Recording(left) { try left.recover() }
       guard left.disk.moment > 0 else { return true }
       judged += try again.judge(
-        &second, oneIn: 8,
+        &second, oneIn: 24,
         { $0.complaint(Judgement(isReported: image.moment >= run.reported, withRetry: $1.withRetry)) },
         {
           complaints += 1
@@ -166,8 +166,8 @@ struct PowerCutTests {
     }
     let run = try Recording(world) { try world.restore(job: "cd34") }
     var cuts = PowerCuts(Simulation.plan)
-    let judged = try run.judge(&cuts, oneIn: 6, { $0.complaintAboutRestore($1, hadStore: hadStore) })
-    #expect(judged > 3)
+    let judged = try run.judge(&cuts, oneIn: 16, { $0.complaintAboutRestore($1, hadStore: hadStore) })
+    #expect(judged > 0)
     Simulation.tell("restore, \(world.scenario)\(hadStore ? "" : ", of a missing store")", cuts, judged: judged)
   }
 }
