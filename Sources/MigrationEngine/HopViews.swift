@@ -17,14 +17,14 @@ package enum HopViews {
   /// error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
     _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions,
-    references: ReferenceMemory = ReferenceMemory(), memo: Memo? = nil
+    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
   ) throws -> TableSpace {
     do {
       // As the engine wants it later: a change of this setting takes every temporary view with it.
       try connection.execute("PRAGMA temp_store = FILE")
       try drop(hop: hop.index, connection: connection)
       try registerFunctions(on: connection)
-      let reader = StoreReader(connection: connection, space: source)
+      let reader = StoreReader(connection: connection, space: source, memory: counts)
       let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
       let views = try RememberedPrograms(memo: memo).program(
         RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: false),
@@ -39,12 +39,15 @@ package enum HopViews {
         return ViewDefinitions(program, hop: hop, source: source)
       }
       for condition in views.preconditions { try condition.check(connection, hop: hop) }
-      try views.create(on: connection)
-      let space = views.space
-      try check(views, hop: hop, connection: connection, rules: options.invalidRows)
-      try keepBooks(
-        HopBookkeeping(hop: hop, source: reader, destination: space, layout: layout), connection: connection)
-      return space
+      let result = StoreReader(connection: connection, space: views.space, memory: counts)
+      // One transaction for all of them: each by itself would be a commit of the temporary database.
+      try connection.transaction {
+        try views.create(on: connection)
+        try check(views, hop: hop, connection: connection, rules: options.invalidRows)
+        try keepBooks(
+          HopBookkeeping(hop: hop, source: reader, destination: result, layout: layout), connection: connection)
+      }
+      return views.space
     } catch let error as SQLiteError {
       throw hop.explained(error, subject: "reading", connection: connection)
     }
@@ -86,7 +89,7 @@ package enum HopViews {
   }
 
   private static func keepBooks(_ books: HopBookkeeping, connection: Connection) throws {
-    let space = books.destination
+    let space = books.destination.space
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(space.fileSchema)).auto_vacuum")
     let metadata = try books.metadata(autoVacuum: autoVacuum)
     let marks = try books.highWaterMarks()

@@ -135,6 +135,7 @@ package struct MigrationManager {
   private let medium: StagedMedium
   private let references: ReferenceMemory
   private let programs: RememberedPrograms
+  private let counts: CountMemory?
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
@@ -147,8 +148,9 @@ package struct MigrationManager {
     connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
     note: HopNote.Taker? = nil, medium: StagedMedium = .file,
-    references: ReferenceMemory = ReferenceMemory(), memo: Memo? = nil
+    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
   ) {
+    self.counts = counts
     programs = RememberedPrograms(memo: memo)
     self.medium = medium
     self.references = references
@@ -194,7 +196,8 @@ package struct MigrationManager {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, mapped: mapped, medium: medium, observer: observer)
+        options: options, note: note, mapped: mapped, medium: medium, memo: programs.memo,
+        observer: observer)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {
@@ -216,7 +219,7 @@ package struct MigrationManager {
     let layout =
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
-      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source))
+      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
     let isSound = SourceReference.asking(source, of: connection, memory: references)
     func compiler(_ isSound: @escaping RememberedPrograms.Asking) -> MappedHopCompiler {
       MappedHopCompiler(
@@ -243,7 +246,7 @@ package struct MigrationManager {
     )
   }
 
-  private func key(_ layout: AssociationLayout?) -> RememberedPrograms.Key {
+  private func key(_ layout: AssociationLayout?) -> RememberedPrograms.Key? {
     RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 

@@ -1,6 +1,6 @@
-// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it reads, the keys
-// of its mappings, and a few answers about rows; the answers are another store's own, so each program is kept with those it rests
-// on, and is only taken where this store gives the same.
+// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it reads, and a few
+// answers about rows; the answers are another store's own, so each program is kept with those it rests on, and is only taken where
+// this store gives the same. Programs with offsets of keys in them are each store's own.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -21,30 +21,28 @@ struct RememberedPrograms {
     let source: TableSpace
     let options: EngineOptions
     let isFinal: Bool
-    /// Offsets of the mappings' keys, in order; none without mapping models.
-    let offsets: [Int64]
-    /// Keys that are taken, where a program counts on from them.
-    let reserved: [String: Int64]
 
-    init(
+    /// nil for a hop some of whose keys are counted on from those of this store.
+    init?(
       hop: Hop, source: TableSpace, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
     ) {
+      for lane in layout?.lanes ?? [] {
+        if case .expanded = lane.kind { return nil }
+        if lane.offset != 0 { return nil }
+      }
       self.hop = hop.index
       self.source = source
       self.options = options
       self.isFinal = isFinal
-      offsets = layout?.lanes.map(\.offset) ?? []
-      let counts = layout?.lanes.contains { if case .expanded = $0.kind { true } else { false } } ?? false
-      reserved = counts ? layout?.reservedKeys ?? [:] : [:]
     }
   }
 
   /// The program of that key for a store that `isSound` asks about; `make` compiles it, and depends on nothing but the key,
   /// the hops and what it is answered.
   func program<Program: Sendable>(
-    _ key: Key, isSound: @escaping Asking = { _ in false }, _ make: (@escaping Asking) throws -> Program
+    _ key: Key?, isSound: @escaping Asking = { _ in false }, _ make: (@escaping Asking) throws -> Program
   ) throws -> Program {
-    guard let memo else { return try make(isSound) }
+    guard let memo, let key else { return try make(isSound) }
     let variants = memo.fact(VariantsKey<Program>(key: key)) { ProgramVariants<Program>() }
     if let known = try variants.program(isSound) { return known }
     let record = AnswerRecord()
@@ -81,7 +79,7 @@ final class ProgramVariants<Program: Sendable>: Sendable {
   }
 
   /// Stores of one app have sound references in the same columns, mostly in all.
-  private static var most: Int { 8 }
+  private static var most: Int { 3 }
 
   private let variants = Mutex<[Variant]>([])
 

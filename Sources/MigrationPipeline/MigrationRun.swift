@@ -242,10 +242,7 @@ final class MigrationRun {
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)
-    if chain.plan.isMixed, let schema = chain.plan.hops.last?.destinationSchema {
-      rows = try chain.rows(
-        of: StoreReader(connection: try Connection(path: staged, access: .readOnly)), schema: schema)
-    }
+    if chain.plan.isMixed { rows = verified.rows }
     observer(.verified(checks: verified.checks.count))
     return verified
   }

@@ -48,7 +48,7 @@ struct ExpectationCounting {
         guard let stored = journey.sourceEntity(of: entity.name, at: journey.end),
           let table = source.table(of: stored), let number = source.number(of: table.rootEntity)
         else { continue }
-        let used = try reader.connection.integer("SELECT max(Z_PK) FROM \(reader.qualified(table.name))") ?? 0
+        let used = try reader.keyEnds(of: table.name).high ?? 0
         marks[root.name] = max(marks[root.name] ?? 0, used, maxima[number] ?? 0)
       }
     }

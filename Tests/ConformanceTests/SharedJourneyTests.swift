@@ -16,7 +16,7 @@ import SystemPackage
 import Testing
 
 @Suite struct SharedJourneyTests {
-  private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 10
+  private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 6
 
   /// What is done to the rows of a store, of which all worlds have one each.
   private enum Rows: CaseIterable {
@@ -84,7 +84,7 @@ import Testing
       let location = StoreLocation(database: workshop.folder.appending("\(rows).sqlite"))
       let files = location.externalDataDirectory
       try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: world.seed)).make(
-        at: location.database, rows: 40, seed: world.seed,
+        at: location.database, rows: 25, seed: world.seed,
         external: ExternalSamples { name, content in
           try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
           try Data(content).write(to: URL(filePath: files.appending(name.text).string))
@@ -103,15 +103,14 @@ import Testing
       if alone[rows]?.first?.hasPrefix("failure") == true { tally.failed += 1 }
     }
     tally.apart += alone.values.filter { $0 != alone[.sound] }.count
-    for order in [Rows.allCases, Rows.allCases.reversed()] {
-      let shared = try catalog(world, workshop)
-      // The first one again at the end: it meets what all others have left.
-      for rows in order + order.prefix(1) {
-        guard let location = originals[rows], let wanted = alone[rows] else { continue }
-        let found = try ending(of: location, in: shared, world, workshop)
-        if found != wanted {
-          Issue.record("seed \(world.seed), \(rows): \(StoreContent.difference(found, wanted))")
-        }
+    let shared = try catalog(world, workshop)
+    let order = world.seed % 2 == 0 ? Rows.allCases : Rows.allCases.reversed()
+    // The first one again at the end: it meets what all others have left.
+    for rows in order + order.prefix(1) {
+      guard let location = originals[rows], let wanted = alone[rows] else { continue }
+      let found = try ending(of: location, in: shared, world, workshop)
+      if found != wanted {
+        Issue.record("seed \(world.seed), \(rows): \(StoreContent.difference(found, wanted))")
       }
     }
   }
