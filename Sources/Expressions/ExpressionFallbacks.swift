@@ -39,6 +39,8 @@ package final class ExpressionFallbacks {
   private var entries: [Entry] = []
   /// Each reason once, in order.
   package private(set) var reasons: [Reason] = []
+  /// Does anything that was compiled to SQL hold the moment that `now()` is? Then the SQL is that run's own.
+  package private(set) var asksForMoment = false
   private var source: StoreInstanceSource?
   private var evaluators: [Int: ExpressionEvaluator] = [:]
 
@@ -66,6 +68,9 @@ package final class ExpressionFallbacks {
     source = nil
     evaluators = [:]
   }
+
+  /// Notes that the moment went into SQL.
+  func noteMoment() { asksForMoment = true }
 
   /// The SQL that evaluates `work` on a row.
   func call(

@@ -148,12 +148,17 @@ extension SQLExpressionCompiler {
 
   // MARK: Functions
 
+  private func now() -> SQLFragment {
+    fallbacks?.noteMoment()
+    return SQLFragment(sql: Self.real(moment), kind: .date)
+  }
+
   private func call(
     _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ frame: Frame
   ) throws(NotCompilable) -> SQLFragment {
-    guard let first = arguments.first else { return SQLFragment(sql: Self.real(moment), kind: .date) }
+    guard let first = arguments.first else { return now() }
     switch function {
-    case .now: return SQLFragment(sql: Self.real(moment), kind: .date)
+    case .now: return now()
     case .count, .sum, .min, .max, .average:
       let reached = try reach(first, frame)
       if case .value(let fragment) = reached, fragment.kind == .null { return fragment }

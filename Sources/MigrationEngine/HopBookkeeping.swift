@@ -13,7 +13,7 @@ struct HopBookkeeping {
   let hop: Hop
   let source: StoreReader
   /// Where the rows of the result are.
-  let destination: TableSpace
+  let destination: StoreReader
   /// The keys of a hop with mapping models.
   let layout: AssociationLayout?
 
@@ -27,8 +27,7 @@ struct HopBookkeeping {
     let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]
     for table in hop.destinationSchema.tables {
-      var mark =
-        try source.connection.integer("SELECT max(\"Z_PK\") FROM \(destination.qualified(table.name))") ?? 0
+      var mark = try destination.keyEnds(of: table.name).high ?? 0
       for name in sourceEntities(of: table) {
         guard let root = hop.source.entity(named: name).map({ hop.source.root(of: $0).name }),
           let number = hop.sourceSchema.number(of: root)
@@ -54,11 +53,9 @@ extension AssociationLayout {
     let marks = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var spans: [String: KeySpan] = [:]
     for table in hop.sourceSchema.tables {
-      // One at a time: both at once would read the whole table.
-      let low = try source.connection.integer("SELECT min(\"Z_PK\") FROM \(source.qualified(table.name))")
-      let high = try source.connection.integer("SELECT max(\"Z_PK\") FROM \(source.qualified(table.name))")
+      let ends = try source.keyEnds(of: table.name)
       let mark = hop.sourceSchema.number(of: table.rootEntity).flatMap { marks[$0] } ?? 0
-      spans[table.name] = KeySpan(low: low ?? 0, high: max(high ?? 0, mark))
+      spans[table.name] = KeySpan(low: ends.low ?? 0, high: max(ends.high ?? 0, mark))
     }
     try self.init(hop: hop, spans: spans)
   }

@@ -98,7 +98,9 @@ private struct FusedPass {
     do {
       let trial = try self.trial ?? started()
       self.trial = trial
-      let views = try HopViews.define(program, hop: inner, source: space, connection: trial.connection)
+      let definitions = ViewDefinitions(program, hop: inner, source: space)
+      try definitions.create(on: trial.connection)
+      let views = definitions.space
       let empty = empty.union(program.tables.filter(\.rows.isEmpty).map { views.qualified($0.table) })
       if let reason = try Self.lostLookup(next, over: views, empty: empty, trial: trial) {
         return "\(inner.title) is made because \(reason)"

@@ -46,6 +46,11 @@ struct HopRunner {
   /// What a hop with mapping models needs beside its program.
   let mapped: MappedRun?
   let medium: StagedMedium
+  /// What was made for other stores that go the same way.
+  let memo: Memo?
+  /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
+  private var hasTemplate = false
+  private var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
   private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
@@ -54,9 +59,10 @@ struct HopRunner {
   init(
     connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil, medium: StagedMedium = .file,
-    observer: @escaping MigrationManager.Observer
+    memo: Memo? = nil, observer: @escaping MigrationManager.Observer
   ) {
     self.medium = medium
+    self.memo = memo
     self.mapped = mapped
     self.connection = connection
     self.hop = hop
@@ -93,6 +99,7 @@ struct HopRunner {
       }
       if mapped != nil { try MappedScratch.prepareRun(connection) }
       let update = try table.prepareUpdate()
+      pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
         let step = program.steps[checkpoint.step]
         subject = step.subject
@@ -101,6 +108,7 @@ struct HopRunner {
         case .chunks(let chunks): try run(chunks, update: update)
         case .policy(let policy): try run(policy, update: update)
         case .validate: try validate(update: update)
+        case .index where hasTemplate: checkpoint.step += 1
         case .update(let statement), .index(let statement), .trigger(let statement): try run(statement, update: update)
         }
       }
@@ -127,21 +135,36 @@ struct HopRunner {
   }
 
   /// Tables and the checkpoint, in one transaction.
-  private func prepare() throws {
+  private mutating func prepare() throws {
     let main = SQLiteIdentifier.quoted(program.source.fileSchema)
     // The page size of the source is kept, so that the store could also be replaced in place (replacement §2).
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
-    try writer.prepareFile(
-      pageSize: pageSize, autoVacuum: autoVacuum,
-      hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
+    if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {
+      try connection.load(template.image, into: program.destination)
+      hasTemplate = true
+    } else {
+      try writer.prepareFile(
+        pageSize: pageSize, autoVacuum: autoVacuum,
+        hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
+    }
     if case .memory(let most) = medium { try connection.limitSize(of: program.destination, toBytes: most) }
     try keepJournal()
     try connection.transaction {
-      try writer.createTables(hop.destinationSchema)
+      if !hasTemplate { try writer.createTables(hop.destinationSchema) }
       try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0)
       for statement in program.scratch { try connection.run(statement) }
     }
+  }
+
+  /// The empty store to begin with, where the hop is built in memory; made for the first store of a journey.
+  private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
+    guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
+      // What is attached has the encoding of the connection's main database.
+      try connection.text("PRAGMA encoding") == "UTF-8"
+    else { return nil }
+    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
+    return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 
   // MARK: Copying
@@ -191,8 +214,6 @@ struct HopRunner {
     let next = try connection.prepare(nextKey)
     var sizer = ChunkSizer(
       target: options.chunkTime, maximumRows: options.chunkRowsMax, maximumBytes: options.chunkBytesMax)
-    let pageSize =
-      try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
@@ -255,14 +276,18 @@ struct HopRunner {
 
   // MARK: Validation and policies
 
+  private struct DemandsKey: Hashable {
+    let hop: Int
+  }
+
   /// Pass 3 over the whole destination, in one transaction.
   private mutating func validate(update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
+    let space = TableSpace.schema(program.destination)
     let validation = MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
-      rules: options.invalidRows,
-      hop: hop.title)
+      connection: connection, layout: hop.destinationSchema, space: space, rules: options.invalidRows, hop: hop.title,
+      demands: memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) })
     var done = checkpoint
     done.step += 1
     done.key = nil
@@ -322,7 +347,8 @@ struct HopRunner {
   private mutating func finish(update: Statement) throws {
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
     let books = HopBookkeeping(
-      hop: hop, source: source, destination: .schema(program.destination), layout: mapped?.layout)
+      hop: hop, source: source,
+      destination: StoreReader(connection: connection, schema: program.destination), layout: mapped?.layout)
     let metadata = try books.metadata(autoVacuum: autoVacuum)
     let marks = try books.highWaterMarks()
     // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
@@ -335,7 +361,8 @@ struct HopRunner {
         try SoundReferences(connection: connection, schema: program.destination).note(program, hop: hop)
       }
       try writer.createBookkeeping(
-        hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache)
+        hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
+        hasTables: hasTemplate)
       try update.run(CheckpointTable.values(done))
     }
     checkpoint = done

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import Expressions
+import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
 import PropertyLists
@@ -16,29 +17,37 @@ package enum HopViews {
   /// error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
     _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions,
-    references: ReferenceMemory = ReferenceMemory()
+    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
   ) throws -> TableSpace {
     do {
       // As the engine wants it later: a change of this setting takes every temporary view with it.
       try connection.execute("PRAGMA temp_store = FILE")
       try drop(hop: hop.index, connection: connection)
       try registerFunctions(on: connection)
-      let reader = StoreReader(connection: connection, space: source)
+      let reader = StoreReader(connection: connection, space: source, memory: counts)
       let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
-      let program = try InnerProgram(
-        hop: hop, source: source, layout: layout, options: options,
-        isSound: SourceReference.asking(source, of: connection, memory: references))
-      if let obstacle = program.obstacle {
-        throw HopdError(
-          .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),
-          hint: "please report this")
+      let views = try RememberedPrograms(memo: memo).program(
+        RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: false),
+        isSound: SourceReference.asking(source, of: connection, memory: references)
+      ) { isSound in
+        let program = try InnerProgram(hop: hop, source: source, layout: layout, options: options, isSound: isSound)
+        if let obstacle = program.obstacle {
+          throw HopdError(
+            .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),
+            hint: "please report this")
+        }
+        return ViewDefinitions(program, hop: hop, source: source)
       }
-      for condition in program.preconditions { try condition.check(connection, hop: hop) }
-      let space = try define(program, hop: hop, source: source, connection: connection)
-      try check(program, hop: hop, space: space, connection: connection, rules: options.invalidRows)
-      try keepBooks(
-        HopBookkeeping(hop: hop, source: reader, destination: space, layout: layout), connection: connection)
-      return space
+      for condition in views.preconditions { try condition.check(connection, hop: hop) }
+      let result = StoreReader(connection: connection, space: views.space, memory: counts)
+      // One transaction for all of them: each by itself would be a commit of the temporary database.
+      try connection.transaction {
+        try views.create(on: connection)
+        try check(views, hop: hop, connection: connection, rules: options.invalidRows)
+        try keepBooks(
+          HopBookkeeping(hop: hop, source: reader, destination: result, layout: layout), connection: connection)
+      }
+      return views.space
     } catch let error as SQLiteError {
       throw hop.explained(error, subject: "reading", connection: connection)
     }
@@ -61,52 +70,26 @@ package enum HopViews {
     try ExpressionFunctions.register(on: connection)
   }
 
-  /// The views alone.
-  static func define(
-    _ program: InnerProgram, hop: Hop, source: TableSpace, connection: Connection
-  ) throws(SQLiteError) -> TableSpace {
-    let names = TableSpace.views(ofHop: hop.index, over: source, origins: [:])
-    let affinities = ViewTable.affinities(of: hop.sourceSchema)
-    var origins: [String: TableSpace.Origin] = [:]
-    for table in program.tables {
-      let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:])
-      try connection.execute(
-        "CREATE TEMP VIEW \(SQLiteIdentifier.quoted(names.name(of: table.table))) AS \(select)")
-      origins[table.table] =
-        table.origin
-        ?? TableSpace.Origin(
-          table: "",
-          driver: TableSpace.Driver(
-            table: names.qualified(table.table),
-            key: table.isJoin ? SQLiteIdentifier.quoted(TableSpace.rangeColumn) : "\"Z_PK\""), carried: [:],
-          numbers: [], whole: [:])
-    }
-    return TableSpace.views(ofHop: hop.index, over: source, origins: origins)
-  }
-
   /// What would stop the hop while it is made stops it here: a value that cannot be had, and the destination's rules.
   private static func check(
-    _ program: InnerProgram, hop: Hop, space: TableSpace, connection: Connection, rules: InvalidRowsRules
+    _ views: ViewDefinitions, hop: Hop, connection: Connection, rules: InvalidRowsRules
   ) throws {
-    for table in program.tables {
-      let failing = table.failing(ExpressionFunctions.mayFail)
-      guard !failing.isEmpty || table.filterMayFail(ExpressionFunctions.mayFail) else { continue }
-      let values = failing.map { "(v.\(SQLiteIdentifier.quoted($0)) IS NULL)" }
-      let term = values.isEmpty ? "1" : values.joined(separator: " + ")
+    for question in views.questions {
       do {
-        _ = try connection.value("SELECT total(\(term)) FROM \(space.qualified(table.table)) AS v")
+        _ = try connection.value(question.sql)
       } catch {
-        throw hop.explained(error, subject: program.subjects[table.table] ?? table.table, connection: connection)
+        throw hop.explained(error, subject: question.subject, connection: connection)
       }
     }
     guard hop.isMapped else { return }
     _ = try MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: space, rules: rules, hop: hop.title
+      connection: connection, layout: hop.destinationSchema, space: views.space, rules: rules, hop: hop.title,
+      demands: views.demands
     ).run()
   }
 
   private static func keepBooks(_ books: HopBookkeeping, connection: Connection) throws {
-    let space = books.destination
+    let space = books.destination.space
     let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(space.fileSchema)).auto_vacuum")
     let metadata = try books.metadata(autoVacuum: autoVacuum)
     let marks = try books.highWaterMarks()

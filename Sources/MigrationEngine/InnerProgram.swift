@@ -10,7 +10,7 @@ import PersistentStore
 import SQLite
 
 /// A hop that is not the last of its pass.
-struct InnerProgram {
+struct InnerProgram: Sendable {
   /// Every table of the destination.
   let tables: [ViewTable]
   /// What a table's rows are called in errors: the entity or mapping whose step would write them.
@@ -28,16 +28,17 @@ struct InnerProgram {
     let program: HopProgram
     if let layout {
       if found == nil { found = Self.obstacle(in: layout) }
-      let (first, fallbacks) = try Self.compile(hop, source, layout, options, moment: 0, isSound)
-      program = first
+      let compiler = MappedHopCompiler(
+        hop: hop, layout: layout, source: source, destinationSchema: Self.destination, moment: 0, withIndexes: false,
+        evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+      program = try compiler.compile()
+      let fallbacks = compiler.fallbacks
       if found == nil, let reason = fallbacks.reasons.first {
         let name = reason.property.map { "\(reason.entity).\($0)" } ?? reason.entity
         found = "an expression of \(name) is evaluated object by object"
       }
       // What `now()` is belongs to the hop that is made, and is the same over all runs.
-      if found == nil, try Self.compile(hop, source, layout, options, moment: 1, isSound).0.steps != program.steps {
-        found = "it asks for the moment at which it is made"
-      }
+      if found == nil, fallbacks.asksForMoment { found = "it asks for the moment at which it is made" }
     } else {
       program = try HopCompiler.compile(
         hop: hop, source: source, destinationSchema: Self.destination, withIndexes: false)
@@ -62,16 +63,6 @@ struct InnerProgram {
 
   /// A name for statements that nobody runs.
   private static let destination = "staged"
-
-  private static func compile(
-    _ hop: Hop, _ source: TableSpace, _ layout: AssociationLayout, _ options: EngineOptions, moment: Double,
-    _ isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool
-  ) throws(HopdError) -> (HopProgram, ExpressionFallbacks) {
-    let compiler = MappedHopCompiler(
-      hop: hop, layout: layout, source: source, destinationSchema: destination, moment: moment, withIndexes: false,
-      evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
-    return (try compiler.compile(), compiler.fallbacks)
-  }
 
   private static func obstacle(in hop: Hop, options: EngineOptions) -> String? {
     if let policy = hop.mapped?.policies.first { return "it runs the policy \(policy)" }

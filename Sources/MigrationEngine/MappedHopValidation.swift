@@ -37,6 +37,8 @@ struct MappedHopValidation {
   let rules: InvalidRowsRules
   /// "Model 2 → Model 3".
   let hop: String
+  /// What the model demands, where that is known.
+  var demands: [ValidationRule]?
 
   /// Keys that an error or a report names, per rule; more are counted.
   static let namedKeys = 20
@@ -53,7 +55,7 @@ struct MappedHopValidation {
   /// then looked at too, until nothing is left to do.
   func run() throws -> [InvalidRows] {
     try ValidationFunctions.register(on: connection)
-    let all = ValidationRule.all(in: layout, space: space)
+    let all = demands ?? ValidationRule.all(in: layout, space: space)
     var settled: [InvalidRows] = []
     var mended: Set<ValidationRule> = []
     while true {

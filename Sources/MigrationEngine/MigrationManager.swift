@@ -134,6 +134,8 @@ package struct MigrationManager {
   let note: HopNote.Taker?
   private let medium: StagedMedium
   private let references: ReferenceMemory
+  private let programs: RememberedPrograms
+  private let counts: CountMemory?
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
@@ -141,13 +143,15 @@ package struct MigrationManager {
 
   /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file is attached by `run`. Values that
   /// leave external storage are read from `external`, policies are opened with `policies`, and what is worth a line of a
-  /// debug journal goes to `note`.
+  /// debug journal goes to `note`. `memo` is that of the plan: programs are compiled once for all stores of a journey.
   package init(
     connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policies: (any PolicyProvider)? = nil,
     note: HopNote.Taker? = nil, medium: StagedMedium = .file,
-    references: ReferenceMemory = ReferenceMemory()
+    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
   ) {
+    self.counts = counts
+    programs = RememberedPrograms(memo: memo)
     self.medium = medium
     self.references = references
     self.connection = connection
@@ -192,7 +196,8 @@ package struct MigrationManager {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, mapped: mapped, medium: medium, observer: observer)
+        options: options, note: note, mapped: mapped, medium: medium, memo: programs.memo,
+        observer: observer)
       do {
         return try runner.run(into: staged)
       } catch let error as SQLiteError {
@@ -203,8 +208,10 @@ package struct MigrationManager {
 
   private func compile() throws -> (HopProgram, MappedRun?) {
     guard hop.mapped != nil else {
-      let program = try HopCompiler.compile(
-        hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
+      let program = try programs.program(key(nil)) { _ in
+        try HopCompiler.compile(
+          hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
+      }
       return (program, nil)
     }
     let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
@@ -212,19 +219,35 @@ package struct MigrationManager {
     let layout =
       source.isGone
       ? try AssociationLayout(hop: hop, spans: [:])
-      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source))
-    let compiler = MappedHopCompiler(
-      hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-      withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances,
-      isSound: SourceReference.asking(source, of: connection, memory: references))
-    let program = try compiler.compile()
+      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
+    let isSound = SourceReference.asking(source, of: connection, memory: references)
+    func compiler(_ isSound: @escaping RememberedPrograms.Asking) -> MappedHopCompiler {
+      MappedHopCompiler(
+        hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
+        withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+    }
+    var own: (compiler: MappedHopCompiler, program: HopProgram)?
+    let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
+      let made = compiler(isSound)
+      let program = try made.compile()
+      // What evaluates objects, speaks to policies or holds this run's moment is this run's own.
+      if made.fallbacks.isEmpty, !made.fallbacks.asksForMoment, !program.hasPolicies { return program }
+      own = (made, program)
+      return nil
+    }
+    let used = own?.compiler ?? compiler(isSound)
+    let program = try known ?? own?.program ?? used.compile()
     let policies =
       program.hasPolicies ? policies.map { PolicyHopRunner(provider: $0, external: external, note: note) } : nil
     return (
       program,
       MappedRun(
-        layout: layout, scratch: compiler.scratch, moment: moment, fallbacks: compiler.fallbacks, policies: policies)
+        layout: layout, scratch: used.scratch, moment: moment, fallbacks: used.fallbacks, policies: policies)
     )
+  }
+
+  private func key(_ layout: AssociationLayout?) -> RememberedPrograms.Key? {
+    RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.

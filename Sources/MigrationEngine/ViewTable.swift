@@ -5,7 +5,7 @@ import PersistentStore
 import SQLite
 
 /// The view of one table of a hop's destination.
-struct ViewTable {
+struct ViewTable: Sendable {
   /// Name of the destination's table.
   let table: String
   /// Its columns in order with the affinities of their declared types.

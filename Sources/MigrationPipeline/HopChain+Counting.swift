@@ -66,7 +66,7 @@ extension HopChain {
     for index in hops.dropLast() { input = try view(of: index, over: input) }
     let expectation = try MigrationPlanner.expectation(
       of: plan, rules: rules, input: reader(of: input))
-    try dropViews(hops)
+    if medium == .file { try dropViews(hops) }
     if let kept = inputStore { try closeStore(ofHop: kept) }
     return expectation
   }

@@ -202,7 +202,7 @@ struct HopChain {
     MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external, policies: policies, note: note, medium: medium,
-      references: views.references)
+      references: views.references, counts: views.counts, memo: plan.memo)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
@@ -244,7 +244,8 @@ struct HopChain {
   func view(of index: Int, over source: TableSpace) throws -> TableSpace {
     if let made = views.spaces[index] { return made }
     let space = try HopViews.create(
-      plan.hops[index], over: source, connection: connection, options: options, references: views.references)
+      plan.hops[index], over: source, connection: connection, options: options, references: views.references,
+      counts: views.counts, memo: plan.memo)
     views.spaces[index] = space
     return space
   }
@@ -284,8 +285,9 @@ struct HopChain {
     }
   }
 
-  func detachAll() throws {
-    try dropViews(plan.hops.indices)
+  /// Lets go of all staged stores. Views over the source alone may stay, and go with the connection: nobody asks them again.
+  func detachAll(keepsViews: Bool = false) throws {
+    if !keepsViews || passes.groups.count > 1 { try dropViews(plan.hops.indices) }
     // A schema of the same name may be another store from here on.
     views.counts.forget()
     views.references.forget()

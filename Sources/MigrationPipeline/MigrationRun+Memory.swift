@@ -54,7 +54,7 @@ extension MigrationRun {
     do {
       outcome = try chain.run(from: 0)
       expectation = try chain.expectation()
-      try chain.detachAll()
+      try chain.detachAll(keepsViews: true)
     } catch let error as HopdError where error.code == .noSpace {
       // It grows beyond the bound: a file has more room.
       try chain.detachAll()

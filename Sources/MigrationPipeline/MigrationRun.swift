@@ -18,9 +18,7 @@ import SystemPackage
 #endif
 
 /// Names hops that were compiled once.
-private struct CompilableJourney: Hashable {
-  let name: String
-}
+private struct CompilableHops: Hashable {}
 
 /// The journey of one store. It stays on the thread that made it.
 final class MigrationRun {
@@ -149,7 +147,7 @@ final class MigrationRun {
       store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // What no statement can do is refused here, before anything is written; once for all stores that go the same way.
-    _ = try request.catalog.memo.fact(CompilableJourney(name: plan.journey)) { () throws(HopdError) -> Bool in
+    _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in
       for hop in plan.hops {
         guard !hop.isMapped else {
           _ = try MappedHopCompiler.executions(hop: hop)
@@ -160,7 +158,7 @@ final class MigrationRun {
       }
       return true
     }
-    let passes = try Passes(of: plan, options: request.engine, memo: request.catalog.memo)
+    let passes = try Passes(of: plan, options: request.engine)
     if request.takesNotes {
       for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
     }
@@ -246,10 +244,7 @@ final class MigrationRun {
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)
-    if chain.plan.isMixed, let schema = chain.plan.hops.last?.destinationSchema {
-      rows = try chain.rows(
-        of: StoreReader(connection: try Connection(path: staged, access: .readOnly)), schema: schema)
-    }
+    if chain.plan.isMixed { rows = verified.rows }
     observer(.verified(checks: verified.checks.count))
     return verified
   }

@@ -23,12 +23,11 @@ package struct Passes: Sendable {
 
   /// What decides about groups.
   private struct GroupsKey: Hashable {
-    let journey: String
     let options: EngineOptions
   }
 
-  /// Decides by the plan alone; `memo` knows what was decided for other stores that go the same way, and is told.
-  package init(of plan: MigrationPlan, options: EngineOptions, memo: Memo? = nil) throws(HopdError) {
+  /// Decides by the plan alone, once for all stores that go the same way.
+  package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
     switch AlterCompiler.decide(plan, options: options) {
     case .copyAndAlter(let program):
       alterProgram = program
@@ -37,12 +36,8 @@ package struct Passes: Sendable {
     case .chunks(let why):
       alterProgram = nil
       reason = why
-      if let memo {
-        groups = try memo.fact(GroupsKey(journey: plan.journey, options: options)) { () throws(HopdError) in
-          try HopFusion.groups(of: plan, options: options)
-        }
-      } else {
-        groups = try HopFusion.groups(of: plan, options: options)
+      groups = try plan.memo.fact(GroupsKey(options: options)) { () throws(HopdError) in
+        try HopFusion.groups(of: plan, options: options)
       }
     }
     estimate = Passes.estimate(groups, of: plan)

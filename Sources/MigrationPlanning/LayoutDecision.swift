@@ -16,6 +16,8 @@ struct LayoutDecision {
   var computed: [[SchemaDerivation]] { derivations?.computed ?? [] }
   /// Tables of persistent history whose rows go.
   private(set) var clearedHistory: [ClearedTable] = []
+  /// What decides about the last layout beside its model; nil for a journey without hops.
+  private(set) var last: JourneyMemory.LastLayout?
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
@@ -55,6 +57,9 @@ struct LayoutDecision {
     clearedHistory = history.cleared
     warnings += history.warnings
     schemas.append(final)
+    self.last = JourneyMemory.LastLayout(
+      naming: decision.naming, observed: observed, historyTables: history.layout?.tables ?? [:],
+      historyIndexes: history.layout?.indexes ?? [])
     let autoVacuum = try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")
     warnings += store.metadata.contradictions(autoVacuum: autoVacuum ?? 0)
     if framework > FrameworkVersion.newestKnown {

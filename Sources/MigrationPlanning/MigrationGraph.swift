@@ -89,26 +89,35 @@ package struct MigrationGraph: Sendable {
   }
 }
 
-extension ModelCatalog {
-  private struct RouteKey: Hashable {
-    let line: [CatalogedVersion.Identity]
-    let start: CatalogedVersion.Identity
-    let target: CatalogedVersion.Identity
-    let infer: Bool
-  }
+/// What a route follows from, within one catalog.
+struct RouteKey: Hashable, Sendable {
+  let line: [CatalogedVersion.Identity]
+  let start: CatalogedVersion.Identity
+  let target: CatalogedVersion.Identity
+  let infer: Bool
 
+  /// The key of a store's route; nil where a model was read from the store itself, which is nobody else's.
+  init?(of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool) {
+    let versions = store.line.versions
+    guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself, !target.isFromStoreItself
+    else { return nil }
+    line = versions.map(\.identity)
+    start = store.version.identity
+    self.target = target.identity
+    self.infer = infer
+  }
+}
+
+extension ModelCatalog {
   /// The hops that bring a store to a version; found once for all stores of one version.
   func route(
-    of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool
+    of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool, key: RouteKey?
   ) throws(HopdError) -> [MigrationGraph.Edge] {
-    let versions = store.line.versions
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
-      try MigrationGraph(versions: versions, infer: infer, mappings: mappings).route(from: store.version, to: target)
+      try MigrationGraph(versions: store.line.versions, infer: infer, mappings: mappings)
+        .route(from: store.version, to: target)
     }
-    // A model that was read from the store itself is nobody else's.
-    guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself else { return try find() }
-    let key = RouteKey(
-      line: versions.map(\.identity), start: store.version.identity, target: target.identity, infer: infer)
+    guard let key else { return try find() }
     return try memo.fact(key, find)
   }
 }

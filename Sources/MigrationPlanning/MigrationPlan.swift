@@ -26,6 +26,8 @@ package struct MigrationPlan: Sendable {
   package let expectation: StoreExpectation
   /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case hex.
   package let journey: String
+  /// What was worked out of the hops alone, whatever the rows: stores that go the same way share it.
+  package let memo: Memo
   /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
   package let fingerprint: String
   /// The store's file as it was when the plan was made.
@@ -41,10 +43,11 @@ package struct MigrationPlan: Sendable {
   package init(
     store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
     clearedHistory: [ClearedTable] = [], warnings: [HopdError],
-    estimate: MigrationEstimate, expectation: StoreExpectation, journey: String, fingerprint: String,
+    estimate: MigrationEstimate, expectation: StoreExpectation, journey: String, memo: Memo, fingerprint: String,
     found: FoundFile
   ) {
     self.journey = journey
+    self.memo = memo
     self.found = found
     self.store = store
     self.target = target

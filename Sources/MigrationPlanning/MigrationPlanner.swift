@@ -56,7 +56,8 @@ package enum MigrationPlanner {
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let edges = try catalog.route(of: store, to: target, infer: rules.infer)
+    let routeKey = RouteKey(of: store, to: target, infer: rules.infer)
+    let edges = try catalog.route(of: store, to: target, infer: rules.infer, key: routeKey)
     let framework = store.metadata.frameworkVersion
     let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
     let provenNames = try reader.provenNames(
@@ -151,12 +152,22 @@ package enum MigrationPlanner {
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
-    let name = PlanFingerprint.journey(hops: hops, source: store.version, target: target, rules: rules)
+    let journeyKey = routeKey.map {
+      JourneyMemory.Key(
+        route: $0, rules: rules, frameworkVersion: framework, sourceNaming: sourceNaming, provenNames: provenNames,
+        last: layout?.last, computed: layout?.computed ?? [])
+    }
+    func known() -> JourneyMemory {
+      JourneyMemory(
+        name: PlanFingerprint.journey(hops: hops, source: store.version, target: target, rules: rules))
+    }
+    let memory = journeyKey.map { catalog.memo.fact($0, known) } ?? known()
+    let name = PlanFingerprint.of(journey: memory.name, history: finalSchema.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
-      journey: name, fingerprint: PlanFingerprint.of(journey: name, storeUUID: store.metadata.uuid),
+      journey: name, memo: memory.memo, fingerprint: PlanFingerprint.of(journey: name, storeUUID: store.metadata.uuid),
       found: try FoundFile(reader: reader, objects: inspection.objects))
   }
 

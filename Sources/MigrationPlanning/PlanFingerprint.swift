@@ -12,7 +12,7 @@ enum PlanFingerprint {
   /// The name of what is done to one store.
   static func of(journey: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, journey]) }
 
-  /// The name of the hops, the same for every store that goes them.
+  /// The name of the hops, the same for every store that goes them, but for the numbers of its history.
   static func journey(
     hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, rules: PlanningRules
   ) -> String {
@@ -27,7 +27,6 @@ enum PlanFingerprint {
         lines += schema.tables.map(\.createStatement) + schema.joinTables.map(\.createStatement)
         lines += schema.indexes.map(\.createStatement)
         lines += schema.history?.statements.map(\.createStatement) ?? []
-        lines += schema.history?.numbers.map { "history \($0.number) \($0.highWaterMark)" } ?? []
         lines += schema.rTrees.map(\.createStatement) + schema.triggers.map(\.text)
       }
       lines += hop.mapping.entityMappings.flatMap(mappingLines)
@@ -42,6 +41,12 @@ enum PlanFingerprint {
       }
     }
     return name(of: lines)
+  }
+
+  /// The name of the hops with what a store's history brings to them, which another store's does not.
+  static func of(journey: String, history: HistoryLayout?) -> String {
+    guard let numbers = history?.numbers, !numbers.isEmpty else { return journey }
+    return name(of: [journey] + numbers.map { "history \($0.number) \($0.highWaterMark)" })
   }
 
   private static func name(of lines: [String]) -> String {

@@ -1,10 +1,13 @@
 // What was counted in tables that do not change while they are asked: a chain looks at the rows between its hops more than once, as
 // what one hop must have made, as what the next one reads, and as what its result is verified against.
 
+import SQLite
+
 /// Answers to counting questions by table, shared by all who read the same store over one connection.
 package final class CountMemory {
   private var totals: [String: Int64] = [:]
   private var counts: [String: [String: Int64]] = [:]
+  private var ends: [String: KeyEnds] = [:]
 
   /// Remembers nothing yet.
   package init() {}
@@ -13,10 +16,17 @@ package final class CountMemory {
   package func forget() {
     totals = [:]
     counts = [:]
+    ends = [:]
   }
 
   /// All rows of a table, whose name has its schema before it.
   func total(of table: String) -> Int64? { totals[table] }
+
+  /// The ends of a table's keys.
+  func ends(of table: String) -> KeyEnds? { ends[table] }
+
+  /// Keeps the ends of a table's keys.
+  func keep(_ found: KeyEnds, of table: String) { ends[table] = found }
 
   /// Keeps a total.
   func keep(total: Int64, of table: String) { totals[table] = total }
@@ -27,5 +37,29 @@ package final class CountMemory {
   /// Keeps a count.
   package func keep(_ count: Int64, for condition: String, in table: String) {
     counts[table, default: [:]][condition] = count
+  }
+}
+
+/// The least and the greatest Z_PK of a table; nil where it has no rows.
+package struct KeyEnds: Sendable, Hashable {
+  /// The least key.
+  package let low: Int64?
+  /// The greatest key.
+  package let high: Int64?
+}
+
+extension StoreReader {
+  /// The ends of a table's keys, asked for once where there is a memory.
+  package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
+    let name = qualified(table)
+    if let known = memory?.ends(of: name) { return known }
+    // Each by itself is found at one end of the table; both in one question would read all of it.
+    let found =
+      try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
+        KeyEnds(
+          low: row.isNull(at: 0) ? nil : row.integer(at: 0), high: row.isNull(at: 1) ? nil : row.integer(at: 1))
+      }.first ?? KeyEnds(low: nil, high: nil)
+    memory?.keep(found, of: name)
+    return found
   }
 }

@@ -61,11 +61,14 @@ package struct StoreWriter {
   /// persistent history.
   ///
   /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence is
-  /// no obstacle (store-layout §2.3).
+  /// no obstacle (store-layout §2.3). With `hasTables` the three are there, without rows.
   package func createBookkeeping(
-    _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil
+    _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil,
+    hasTables: Bool = false
   ) throws(SQLiteError) {
-    for statement in layout.bookkeepingStatements(in: schema) { try connection.execute(statement) }
+    if !hasTables {
+      for statement in layout.bookkeepingStatements(in: schema) { try connection.execute(statement) }
+    }
     let insert = try connection.prepare("INSERT INTO \(prefix)Z_PRIMARYKEY VALUES (?, ?, ?, ?)")
     for entry in layout.primaryKeyEntries {
       // Subentities always have 0 [M 534/534].

@@ -57,6 +57,13 @@ package struct TableSpace: Sendable, Hashable {
   /// The space below, none for tables.
   private let below: [TableSpace]
 
+  package func hash(into hasher: inout Hasher) {
+    // Origins are long, and views of one hop seldom differ in them alone.
+    hasher.combine(fileSchema)
+    hasher.combine(schemaName)
+    hasher.combine(prefix)
+  }
+
   /// The tables of a schema: "main", or what a file is attached as.
   package static func schema(_ name: String) -> TableSpace {
     TableSpace(fileSchema: name, schemaName: name, prefix: "", origins: [:], below: [])

@@ -5,21 +5,31 @@
 package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
   case integer, text, blob, real, numeric
 
-  /// The affinity of a declared type, by SQLite's rules in their order.
+  /// The affinity of a declared type, by SQLite's rules in their order. Every column of every plan is asked for it, so the bytes
+  /// are gone over once.
   package init(declaredType: String) {
-    let type = declaredType.uppercased()
-    func has(_ words: String...) -> Bool { words.contains { type.contains($0) } }
-    if has("INT") {
-      self = .integer
-    } else if has("CHAR", "CLOB", "TEXT") {
-      self = .text
-    } else if type.isEmpty || has("BLOB") {
-      self = .blob
-    } else if has("REAL", "FLOA", "DOUB") {
-      self = .real
-    } else {
-      self = .numeric
+    var last: UInt32 = 0
+    var (isText, isBlob, isReal) = (false, declaredType.isEmpty, false)
+    for byte in declaredType.utf8 {
+      let upper = byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z") ? byte - 0x20 : byte
+      last = last << 8 | UInt32(upper)
+      switch last {
+      case Self.word("CHAR"), Self.word("CLOB"), Self.word("TEXT"): isText = true
+      case Self.word("BLOB"): isBlob = true
+      case Self.word("REAL"), Self.word("FLOA"), Self.word("DOUB"): isReal = true
+      default: break
+      }
+      if last & 0xff_ffff == Self.word("INT") {
+        self = .integer
+        return
+      }
     }
+    self = isText ? .text : isBlob ? .blob : isReal ? .real : .numeric
+  }
+
+  /// The last bytes of a word as a number.
+  private static func word(_ text: StaticString) -> UInt32 {
+    text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } }
   }
 
   /// An expression for what the column holds after `value` was written into it, by a function of

@@ -22,6 +22,22 @@ extension Connection {
     try attach(name: name, as: schema)
   }
 
+  /// Makes an attached database in memory the one whose file has these bytes; it can grow. No transaction is open.
+  package func load(_ image: [UInt8], into schema: String) throws(SQLiteError) {
+    let count = Int64(image.count)
+    guard let copy = sqlite3_malloc64(UInt64(image.count)) else {
+      throw SQLiteError(extendedCode: SQLITE_NOMEM, message: "no copy of the image can be made")
+    }
+    image.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: copy, count: image.count).copyMemory(from: $0) }
+    // The copy is SQLite's from here on, also where this fails.
+    let code = sqlite3_deserialize(
+      handle, schema, copy.assumingMemoryBound(to: UInt8.self), count, count,
+      UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+    guard code == SQLITE_OK else {
+      throw SQLiteError(extendedCode: code, message: "the image cannot be taken for a database")
+    }
+  }
+
   /// Bounds the size of an attached database.
   package func limitSize(of schema: String, toBytes bytes: Int64) throws(SQLiteError) {
     let name = SQLiteIdentifier.quoted(schema)

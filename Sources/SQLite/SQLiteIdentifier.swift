@@ -5,9 +5,7 @@ package enum SQLiteIdentifier {
   /// The name in double quotes, quotes inside doubled: always safe.
   ///
   /// A NUL cannot stand in SQL text; names with one are refused where models are read.
-  package static func quoted(_ name: String) -> String {
-    "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-  }
+  package static func quoted(_ name: String) -> String { enclosed(name, in: UInt8(ascii: "\"")) }
 
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.
   ///
@@ -24,8 +22,20 @@ package enum SQLiteIdentifier {
   }
 
   /// A string as an SQL literal.
-  package static func literal(_ text: String) -> String {
-    "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+  package static func literal(_ text: String) -> String { enclosed(text, in: UInt8(ascii: "'")) }
+
+  /// By bytes, as SQLite reads them: a mark that a combining character follows is no character of its own, and still a mark.
+  private static func enclosed(_ text: String, in mark: UInt8) -> String {
+    let side = String(UnicodeScalar(mark))
+    guard text.utf8.contains(mark) else { return side + text + side }
+    var bytes = [mark]
+    bytes.reserveCapacity(text.utf8.count + 8)
+    for byte in text.utf8 {
+      bytes.append(byte)
+      if byte == mark { bytes.append(mark) }
+    }
+    bytes.append(mark)
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// SQLite's keywords that begin with A (none begins with Z), from its list of keywords (lang_keywords.html).

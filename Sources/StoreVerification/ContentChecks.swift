@@ -54,6 +54,16 @@ struct ContentChecks {
     return result("row-entities", problems, "\(rows) rows have an entity of their table")
   }
 
+  /// Rows per entity of the model.
+  func rowsByEntity() throws(SQLiteError) -> [String: Int64] {
+    var rows: [String: Int64] = [:]
+    for table in schema.tables {
+      let counts = try census.rowCounts(of: table)
+      for entity in table.entities { rows[entity] = schema.number(of: entity).flatMap { counts[$0] } ?? 0 }
+    }
+    return rows
+  }
+
   /// Rows per entity and per join table as counted in the source.
   func counts() throws(SQLiteError) -> VerificationCheck {
     guard let expectation else { return result("counts", [], "nothing to compare with") }

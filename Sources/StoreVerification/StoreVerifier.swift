@@ -47,10 +47,12 @@ package struct StoreVerifier {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
+    var rows: [String: Int64] = [:]
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:])
+      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:]
+    ) { content in rows = try content.rowsByEntity() }
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
       throw HopdError(
@@ -60,13 +62,14 @@ package struct StoreVerifier {
         reasons: failed.map { HopdError(.verificationFailed, "\($0.name): \($0.detail)") })
     }
     return VerifiedStore(
-      staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks)
+      staged: staged, version: hop.destination.name, versionHashes: hop.destination.versionHashes, checks: checks,
+      rows: rows)
   }
 
-  /// Every check of a closed store file; none stops at the first failure.
+  /// Every check of a closed store file; none stops at the first failure. `counted` is called when the rows were asked.
   func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
-    external: ExternalDataDirectory, tableTexts: [String: String]
+    external: ExternalDataDirectory, tableTexts: [String: String], counted: (ContentChecks) throws -> Void = { _ in }
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
@@ -74,7 +77,8 @@ package struct StoreVerifier {
       defer { pages?.cancel() }
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages)
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages,
+        counted: counted)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
     } catch let error as SQLiteError {
@@ -94,12 +98,13 @@ package struct StoreVerifier {
   ) throws -> [VerificationCheck] {
     try checks(
       of: reader, schema: schema, isExact: isExact, expectation: expectation, sourceMetadata: sourceMetadata,
-      external: external, tableTexts: tableTexts, pages: nil)
+      external: external, tableTexts: tableTexts, pages: nil, counted: { _ in })
   }
 
   private func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation?,
-    sourceMetadata: StoreMetadata?, external: ExternalDataDirectory?, tableTexts: [String: String], pages: PageCheck?
+    sourceMetadata: StoreMetadata?, external: ExternalDataDirectory?, tableTexts: [String: String], pages: PageCheck?,
+    counted: (ContentChecks) throws -> Void
   ) throws -> [VerificationCheck] {
     let keepAlive = self.keepAlive
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
@@ -130,6 +135,7 @@ package struct StoreVerifier {
     if schema.derivations.contains(where: \.isCount) { checks.append(try content.derivedCounts()) }
     if isExact, !schema.rTrees.isEmpty { checks.append(try content.rTrees()) }
     checks.append(try integrity(reader, pages))
+    try counted(content)
     return checks
   }
 

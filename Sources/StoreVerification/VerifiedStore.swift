@@ -14,6 +14,8 @@ package struct VerifiedStore: Sendable {
   package let versionHashes: [String: VersionHash]
   /// What was checked, in order; all passed.
   package let checks: [VerificationCheck]
+  /// Its rows by concrete entity, as they were counted for the checks.
+  package internal(set) var rows: [String: Int64] = [:]
 }
 
 /// One check of a store and what came of it.

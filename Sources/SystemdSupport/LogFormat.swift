@@ -42,8 +42,9 @@ struct LogEntry {
   /// Lines for standard error that is no terminal: `<N>` before each line, further lines of an entry indented, so that
   /// no text within an entry can look like another one.
   var prefixedLines: String {
-    (message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others))
-      .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
+    let text = message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others)
+    if !text.isEmpty, !text.utf8.contains(UInt8(ascii: "\n")) { return "<\(priority)>\(text)\n" }
+    return text.split(separator: "\n", omittingEmptySubsequences: true).enumerated()
       .map { "<\(priority)>\($0.offset == 0 ? "" : "    ")\($0.element)\n" }.joined()
   }
 
@@ -90,7 +91,8 @@ extension Unicode.Scalar {
 extension String {
   /// The text with control characters shown as `\xNN` or `\u{…}`; newlines stay where they are the text's own.
   func escapingControls(keepingNewlines: Bool) -> String {
-    if unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
+    // Nearly all text is ASCII, of which nothing needs to be looked up.
+    if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) || unicodeScalars.allSatisfy({ $0.isLineSafe }) { return self }
     var result = ""
     for scalar in unicodeScalars {
       if scalar.isLineSafe || (keepingNewlines && scalar == "\n") {

@@ -45,6 +45,8 @@ import Testing
     let types: [(String, ColumnAffinity)] = [
       ("INTEGER", .integer), ("VARCHAR", .text), ("VARCHAR(255)", .text), ("FLOAT", .real), ("DOUBLE", .real),
       ("TIMESTAMP", .numeric), ("DECIMAL", .numeric), ("BLOB", .blob), ("", .blob), ("CHARINT", .integer),
+      ("varchar", .text), ("float", .real), ("Double Precision", .real), ("blobtext", .text), ("floatblob", .blob),
+      ("point", .integer), ("IN T", .numeric), ("BLO", .numeric), ("R\u{301}EAL", .numeric), ("REAL\u{301}", .real),
     ]
     for (type, affinity) in types { #expect(ColumnAffinity(declaredType: type) == affinity, "\(type)") }
     #expect(ColumnAffinity.numeric.keeps(valuesOf: .integer) && ColumnAffinity.blob.keeps(valuesOf: .text))

@@ -47,7 +47,7 @@ final class TemporaryDirectory {
 @Suite struct ConnectionTests {
   @Test func namesOfAnyKindSurviveQuoting() throws {
     let connection = try Connection(path: "memory", access: .memory)
-    for name in ["plain", "with \"quotes\"", "semi;colon", "select", "ключ", "a'b", "%s", " "] {
+    for name in ["plain", "with \"quotes\"", "semi;colon", "select", "ключ", "a'b", "%s", " ", "a\"\u{301}b"] {
       let quoted = SQLiteIdentifier.quoted(name)
       try connection.execute("CREATE TABLE \(quoted) (\(quoted) INTEGER)")
       try connection.run("INSERT INTO \(quoted) VALUES (7)")

@@ -33,6 +33,34 @@ import Testing
     }
   }
 
+  @Test func anImageIsTakenForADatabaseThatGrowsWithinItsBound() throws {
+    let directory = try TemporaryDirectory()
+    let first = try Connection(path: directory.path, access: .memory)
+    try first.attachMemory(as: "m", for: .image)
+    try first.execute("PRAGMA m.page_size = 2048; PRAGMA m.auto_vacuum = 2")
+    for statement in statements { try first.run(statement) }
+    let image = try first.image(of: "m")
+    for _ in 0..<2 {
+      let connection = try Connection(path: directory.path, access: .memory)
+      try connection.attachMemory(as: "m", for: .image)
+      try connection.load(image, into: "m")
+      #expect(try connection.image(of: "m") == image)
+      #expect(try connection.isInMemory("m"))
+      #expect(try connection.integer("PRAGMA m.page_size") == 2048 && connection.integer("PRAGMA m.auto_vacuum") == 2)
+      try connection.limitSize(of: "m", toBytes: 120_000)
+      // Rows that are there, and their index; and the bytes that were loaded are nobody else's.
+      #expect(try connection.integer("SELECT A FROM m.T WHERE B = zeroblob(9000)") == 2)
+      try connection.run("INSERT INTO m.T VALUES (3, zeroblob(20000))")
+      #expect(try connection.image(of: "m").count > image.count + 20_000)
+      #expect(try connection.text("PRAGMA m.integrity_check") == "ok")
+      let error = #expect(throws: SQLiteError.self) {
+        try connection.run("INSERT INTO m.T VALUES (4, zeroblob(200000))")
+      }
+      #expect(error?.isFull == true)
+      #expect(throws: SQLiteError.self) { try connection.load(image, into: "nothing") }
+    }
+  }
+
   @Test func growingBeyondTheBoundIsAFullDisk() throws {
     let directory = try TemporaryDirectory()
     let connection = try Connection(path: directory.path, access: .memory)

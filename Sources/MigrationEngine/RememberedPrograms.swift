@@ -1,0 +1,104 @@
+// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it reads, and a few
+// answers about rows; the answers are another store's own, so each program is kept with those it rests on, and is only taken where
+// this store gives the same. Programs with offsets of keys in them are each store's own.
+
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import Synchronization
+
+/// Compiles through a memo that belongs to the hops; without one everything is compiled anew.
+struct RememberedPrograms {
+  let memo: Memo?
+
+  typealias Asking = (SourceReference) throws(SQLiteError) -> Bool
+
+  /// What a program follows from beside answers about rows.
+  struct Key: Hashable, Sendable {
+    /// Position of the hop in its chain.
+    let hop: Int
+    let source: TableSpace
+    let options: EngineOptions
+    let isFinal: Bool
+
+    /// nil for a hop some of whose keys are counted on from those of this store.
+    init?(
+      hop: Hop, source: TableSpace, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
+    ) {
+      for lane in layout?.lanes ?? [] {
+        if case .expanded = lane.kind { return nil }
+        if lane.offset != 0 { return nil }
+      }
+      self.hop = hop.index
+      self.source = source
+      self.options = options
+      self.isFinal = isFinal
+    }
+  }
+
+  /// The program of that key for a store that `isSound` asks about; `make` compiles it, and depends on nothing but the key,
+  /// the hops and what it is answered.
+  func program<Program: Sendable>(
+    _ key: Key?, isSound: @escaping Asking = { _ in false }, _ make: (@escaping Asking) throws -> Program
+  ) throws -> Program {
+    guard let memo, let key else { return try make(isSound) }
+    let variants = memo.fact(VariantsKey<Program>(key: key)) { ProgramVariants<Program>() }
+    if let known = try variants.program(isSound) { return known }
+    let record = AnswerRecord()
+    let program = try make { reference throws(SQLiteError) in
+      let answer = try isSound(reference)
+      record.answers.append(AskedReference(reference: reference, isSound: answer))
+      return answer
+    }
+    variants.keep(program, record.answers)
+    return program
+  }
+
+  /// Programs of several kinds have the same parts.
+  private struct VariantsKey<Program>: Hashable, Sendable {
+    let key: Key
+  }
+
+  private final class AnswerRecord {
+    var answers: [AskedReference] = []
+  }
+}
+
+/// A question about rows with its answer.
+struct AskedReference: Sendable {
+  let reference: SourceReference
+  let isSound: Bool
+}
+
+/// The programs of one key, which differ in what was answered.
+final class ProgramVariants<Program: Sendable>: Sendable {
+  private struct Variant: Sendable {
+    let answers: [AskedReference]
+    let program: Program
+  }
+
+  /// Stores of one app have sound references in the same columns, mostly in all.
+  private static var most: Int { 3 }
+
+  private let variants = Mutex<[Variant]>([])
+
+  /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and the next one
+  /// depends on the answers before: none is asked that would not be asked anyway.
+  func program(_ isSound: RememberedPrograms.Asking) throws(SQLiteError) -> Program? {
+    // Asking may take long: nobody waits for it.
+    let known = variants.withLock { $0 }
+    search: for variant in known {
+      for asked in variant.answers where try isSound(asked.reference) != asked.isSound { continue search }
+      return variant.program
+    }
+    return nil
+  }
+
+  func keep(_ program: Program, _ answers: [AskedReference]) {
+    variants.withLock { variants in
+      if variants.count >= Self.most { variants.removeFirst() }
+      variants.append(Variant(answers: answers, program: program))
+    }
+  }
+}
