@@ -192,9 +192,23 @@ ssize_t clinux_copy_file_range(int from, int to, size_t length) {
 }
 
 int clinux_probe_exclusive_lease(int descriptor) {
-  if (fcntl(descriptor, F_SETLEASE, F_WRLCK) != 0) return -1;
-  return fcntl(descriptor, F_SETLEASE, F_UNLCK);
+  if (clinux_take_lease(descriptor) != 0) return -1;
+  return clinux_drop_lease(descriptor);
 }
+
+int clinux_take_lease(int descriptor) {
+  // SIGIO, which is the default, would end the process; SIGURG is ignored unless somebody asks for it.
+  if (fcntl(descriptor, F_SETSIG, SIGURG) != 0) return -1;
+  return fcntl(descriptor, F_SETLEASE, F_WRLCK);
+}
+
+int clinux_lease_is_whole(int descriptor) {
+  int lease = fcntl(descriptor, F_GETLEASE);
+  if (lease == -1) return -1;
+  return lease == F_WRLCK;
+}
+
+int clinux_drop_lease(int descriptor) { return fcntl(descriptor, F_SETLEASE, F_UNLCK); }
 
 ssize_t clinux_flistxattr(int descriptor, char *list, size_t size) { return flistxattr(descriptor, list, size); }
 

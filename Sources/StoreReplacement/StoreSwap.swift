@@ -79,6 +79,8 @@ package struct StoreSwap {
   package let mode: ReplacementMode
   let keepAlive: () -> Void
   let inPlaceObserver: InPlaceObserver
+  /// How long the swap waits for programs that have the store open and hold no lock of it.
+  var patience = Duration.seconds(10)
   /// Pages that a replacement in place writes between two signs of life.
   let pagesPerStep: Int32
 
@@ -165,6 +167,7 @@ package struct StoreSwap {
 
     let intent = try announced(given, held, staged, rule, journalMode, backups, now)
     var undo = Undo()
+    var opened = false
     do {
       try held.requireRenameKeepsEverything()
       if intent != given { try intents.write(intent) }
@@ -174,6 +177,7 @@ package struct StoreSwap {
       undo.staged = new
       try foldLog(of: held, &undo)
       try clearSideFiles(of: held)
+      let lease = try holdAlone(held)
       try compare(held, staged, new)
       undo.folder = folder
       try backups.make(
@@ -183,7 +187,9 @@ package struct StoreSwap {
           storeUUID: intent.storeUUID, journalMode: held.journalMode))
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
+      try requireAlone(lease, held)
       try files.rename(staged, to: location.database)  // A6
+      opened = lease.map { !$0.isWhole } ?? false
     } catch {
       // A rename that answers with an error may have been made all the same (a network file system).
       let isRenamed = undo.staged != nil && (try? files.status(location.database))?.identity == undo.staged
@@ -194,6 +200,7 @@ package struct StoreSwap {
       try observer(.renamed)
       try files.syncDirectory(location.directory)  // A7
       try observer(.durable)
+      if opened { waitUntilClosed(held) }
       try confirm(held, intent.to)  // A8
       try observer(.confirmed)
     } catch {

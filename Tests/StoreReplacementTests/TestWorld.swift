@@ -125,7 +125,7 @@ final class TestWorld {
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
     journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    meanwhile: (HeldStore) throws -> Void = { _ in }, observer: @escaping SwapObserver = { _ in },
+    patience: Duration = .seconds(10), meanwhile: (HeldStore) throws -> Void = { _ in }, observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }
   ) throws -> ReplacedStore {
     let intents = try intents(files)
@@ -137,9 +137,10 @@ final class TestWorld {
     try intents.write(intent)
     let verified = try stage(held, area)
     try meanwhile(held)
-    let swap = StoreSwap(
+    var swap = StoreSwap(
       files: files, intents: intents, identify: TestWorld.identify, mode: mode, observer: observer,
       inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
+    swap.patience = patience
     let result = try swap.replace(
       held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
     try intents.remove(held.location)

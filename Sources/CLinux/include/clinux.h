@@ -42,6 +42,13 @@ ssize_t clinux_copy_file_range(int from, int to, size_t length);
 /// F_SETLEASE is _GNU_SOURCE only: 0 when nobody else has the file open, else -1 with errno (EAGAIN: in use).
 /// The lease is given back at once; the descriptor must be open for writing or reading by its owner.
 int clinux_probe_exclusive_lease(int descriptor);
+/// Takes a write lease: granted only while no other descriptor of the file exists anywhere; from then on whoever opens the file
+/// waits until the lease is given back (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
+int clinux_take_lease(int descriptor);
+/// 1 while nobody has tried to open the file since the lease was taken, 0 when somebody has, -1 with errno.
+int clinux_lease_is_whole(int descriptor);
+/// Gives a lease back.
+int clinux_drop_lease(int descriptor);
 
 /// Extended attributes are not in Swift's Glibc module.
 ssize_t clinux_flistxattr(int descriptor, char *list, size_t size);

@@ -1,0 +1,110 @@
+// Programs that have the store open, hold no lock of it, and would go on with the old file after a rename.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import StoreReplacement
+
+/// Starts a script of the shell with a file as `$0`.
+private func start(_ script: String, _ file: FilePath) throws -> pid_t {
+  let texts: [String] = ["/bin/sh", "-c", script, file.string]
+  var words: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
+  words.append(nil)
+  defer { for word in words { free(word) } }
+  var pid: pid_t = 0
+  let code = posix_spawn(&pid, "/bin/sh", nil, nil, words, nil)
+  guard code == 0 else { throw Errno(rawValue: code) }
+  return pid
+}
+
+/// A program that has a file open until its time is over.
+private final class Opener {
+  private var pid: pid_t = 0
+
+  /// Returns when the program has the file open.
+  init(_ file: FilePath, seconds: Double) throws {
+    let script = "exec 3<>\"$0\"; exec sleep \(seconds)"
+    pid = try start(script, file)
+    let wanted = try LinuxFileSystem().status(file)?.identity.inode
+    var status = stat()
+    while stat("/proc/\(pid)/fd/3", &status) != 0 || UInt64(status.st_ino) != wanted {
+      guard kill(pid, 0) == 0 else { throw Errno.noSuchProcess }
+      usleep(1000)
+    }
+  }
+
+  deinit {
+    kill(pid, SIGKILL)
+    var status: Int32 = 0
+    while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+  }
+}
+
+@Suite("Programs that have the store open", .serialized)
+struct OpenElsewhereTests {
+  @Test(
+    "One that opens it while the new store is built, and stays, is not left with the old file",
+    arguments: [
+      SourceKind.rollback, .wal, .hotLog,
+    ])
+  func staysOpen(_ kind: SourceKind) throws {
+    let world = try TestWorld(kind)
+    var openers: [Opener] = []
+    let error = code {
+      try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) { _ in
+        openers.append(try Opener(world.location.database, seconds: 60))
+      }
+    }
+    #expect(error == .storeBusy && openers.count == 1)
+    openers = []
+    let found = try world.content()
+    #expect(found.version == "one" && found.rows == TestWorld.rows)
+    #expect(!world.names.contains { $0.contains(".hop") }, "\(world.names)")
+    // And when it is gone, the retry finishes.
+    try world.migrate(files: LinuxFileSystem(), job: "cd34")
+    #expect(try world.content().version == "two")
+  }
+
+  @Test("One that gives up in time is waited for")
+  func givesUp() throws {
+    let world = try TestWorld(.wal)
+    var opener: Opener?
+    try world.migrate(files: LinuxFileSystem(), patience: .seconds(60)) { _ in
+      opener = try Opener(world.location.database, seconds: 0.3)
+    }
+    withExtendedLifetime(opener) {}
+    #expect(try world.content().version == "two")
+  }
+
+  @Test("One that comes between the last look and the rename ends the swap, or finds the new store")
+  func comesLate() throws {
+    for step in [SwapStep.compared, .backedUp, .renamed] {
+      let world = try TestWorld(.wal)
+      var opener: pid_t = 0
+      let file = world.location.database
+      let error = code {
+        try world.migrate(
+          files: LinuxFileSystem(),
+          observer: { done in
+            guard done == step else { return }
+            // It is held up while the lease lasts, so nobody may wait for it here.
+            opener = try start("exec 3<>\"$0\"", file)
+            // Time to come as far as the file; when it has not, the swap goes through, and that is right too.
+            usleep(200_000)
+          })
+      }
+      var status: Int32 = 0
+      while waitpid(opener, &status, 0) == -1, errno == EINTR {}
+      #expect(status == 0, "the program is not held up for ever")
+      let found = try world.content()
+      #expect(found.rows == TestWorld.rows)
+      #expect(error == nil ? found.version == "two" : error == .storeBusy && found.version == "one", "\(step)")
+      if step == .renamed { #expect(error == nil) }
+    }
+  }
+}
