@@ -191,6 +191,10 @@ ssize_t clinux_copy_file_range(int from, int to, size_t length) {
   return copy_file_range(from, NULL, to, NULL, length, 0);
 }
 
+int clinux_reserve(int descriptor, int64_t bytes) {
+  return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
+}
+
 int clinux_probe_exclusive_lease(int descriptor) {
   if (clinux_take_lease(descriptor) != 0) return -1;
   return clinux_drop_lease(descriptor);
@@ -234,6 +238,7 @@ int clinux_status_at(int directory, const char *name, struct clinux_file_status 
   status->device = makedev(found.stx_dev_major, found.stx_dev_minor);
   status->inode = found.stx_ino;
   status->size = (int64_t)found.stx_size;
+  status->allocated = (int64_t)found.stx_blocks * 512;
   status->links = found.stx_nlink;
   status->owner = found.stx_uid;
   status->group = found.stx_gid;

@@ -38,6 +38,11 @@ package protocol DurableFileSystem: Sendable {
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
   /// The same without the sync: for scratch, and for what the caller syncs when it is complete.
   func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
+  /// Sets disk space aside for the first `bytes` bytes of a file, whose size stays. False where the file system cannot;
+  /// throws `.noSpace` where there is not that much.
+  func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool
+  /// Gives back what was set aside beyond the end of a file.
+  func giveBackReserve(of path: FilePath) throws
   /// Copies content and mode into a file that does not exist yet, and syncs it.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
@@ -94,6 +99,12 @@ extension DurableFileSystem {
       path.withPlatformString { lchown($0, owner.owner, owner.group) }
     }
   }
+
+  /// For file systems that cannot set space aside.
+  package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool { false }
+
+  /// For file systems that cannot set space aside.
+  package func giveBackReserve(of path: FilePath) throws {}
 
   /// For file systems that do not tell the two apart.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {

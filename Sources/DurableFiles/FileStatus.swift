@@ -43,6 +43,8 @@ package struct FileStatus: Hashable, Sendable {
   package var kind: FileKind
   /// Bytes.
   package var size: Int64
+  /// Bytes on the disk, also those set aside beyond the end.
+  package var allocated: Int64
   /// How many names it has.
   package var links: UInt64
   /// Owner's user number.
@@ -59,8 +61,9 @@ package struct FileStatus: Hashable, Sendable {
   /// Notes a status.
   package init(
     identity: FileIdentity, kind: FileKind, size: Int64, links: UInt64, owner: UInt32, group: UInt32, mode: UInt32,
-    modified: Int64, isMountPoint: Bool
+    modified: Int64, isMountPoint: Bool, allocated: Int64? = nil
   ) {
+    self.allocated = allocated ?? size
     self.identity = identity
     self.kind = kind
     self.size = size
@@ -87,7 +90,8 @@ package struct FileStatus: Hashable, Sendable {
     self.init(
       identity: FileIdentity(device: found.device, inode: found.inode), kind: kind, size: found.size,
       links: found.links, owner: found.owner, group: found.group, mode: found.mode & 0o7777,
-      modified: product &+ Int64(found.modified_nanoseconds), isMountPoint: found.is_mount_root != 0)
+      modified: product &+ Int64(found.modified_nanoseconds), isMountPoint: found.is_mount_root != 0,
+      allocated: found.allocated)
   }
 }
 

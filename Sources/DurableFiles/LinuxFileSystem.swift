@@ -27,8 +27,8 @@ package struct LinuxFileSystem: DurableFileSystem {
       try within(path) { parent, name in
         _ = try call("read the status", at: path) { clinux_status_at(parent, name, &found) }
       }
-    } catch let error as HopdError where error.code == .notFound {
-      return nil
+    } catch let error as HopdError where error.code == .notFound || error.errno == .fileNameTooLong {
+      return nil  // what no name can stand for is not there
     }
     return FileStatus(found)
   }
@@ -110,6 +110,26 @@ package struct LinuxFileSystem: DurableFileSystem {
       try? unlink(path)
       throw error
     }
+  }
+
+  package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool {
+    let file = try open(path, "set space aside", O_WRONLY | O_NONBLOCK)
+    do {
+      try call("set \(bytes) bytes aside", at: path) { clinux_reserve(file.number, bytes) }
+      return true
+    } catch let error as HopdError where error.code != .noSpace && error.code != .inputOutput {
+      return false
+    } catch let error as HopdError where [.notSupported, .noFunction, .fileTooLarge].contains(error.errno) {
+      return false
+    }
+  }
+
+  package func giveBackReserve(of path: FilePath) throws {
+    let file = try open(path, "give space back", O_WRONLY | O_NONBLOCK)
+    var found = stat()
+    try call("read the size", at: path) { fstat(file.number, &found) }
+    // To the size it has: what lies beyond goes [measured on ext4, xfs and tmpfs].
+    try call("give space back", at: path) { ftruncate(file.number, found.st_size) }
   }
 
   package func copyFile(from source: FilePath, to destination: FilePath) throws {

@@ -225,6 +225,11 @@ package struct MigrationReporter: Sendable {
           .rows: String(rows), .microseconds: Self.microseconds(report.seconds),
           .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
         ]))
+      for pruned in report.prunedBackups {
+        logger.event(
+          .backupPruned, "\(name): the old store \(pruned.printable) is removed, as the configuration keeps no more",
+          fields: fields([.storeUUID: report.storeUUID, .backup: pruned.printable]))
+      }
     }
   }
 

@@ -15,7 +15,7 @@ extension HopChain {
       throw HopdError(.internalError, "a chain without hops has nothing to alter")
     }
     let hasStore = try files.status(staged) != nil
-    if !hasStore { _ = try area.create(hop: hop.index) }
+    _ = try area.create(hop: hop.index, reserving: passes.stagedBytes, resuming: hasStore)
     let manager = MigrationManager(
       connection: connection, hop: hop, source: .schema(sourceSchema), isFinal: true, identity: identity,
       options: options, note: note)
@@ -30,7 +30,7 @@ extension HopChain {
       return !stop.isStopping
     }
     report(HopReport(hop, rowsWritten: done.rows, chunks: done.chunks, seconds: done.seconds))
-    try manager.seal()
+    try seal(manager)
     return Outcome(
       staged: staged,
       hops: plan.hops.map { each in

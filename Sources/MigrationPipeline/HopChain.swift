@@ -56,9 +56,20 @@ struct HopChain {
   /// Runs every pass that is not done yet; what cannot be continued is thrown away and starts over.
   func run() throws -> Outcome {
     do {
-      return try run(from: try startingPoint())
+      return try givingSpaceBack { try run(from: try startingPoint()) }
     } catch let error as HopdError where error.code == .stagingStale {
       return try startOver()
+    }
+  }
+
+  /// A run that stops for now takes no more of the disk than what it has written.
+  private func givingSpaceBack(_ body: () throws -> Outcome) throws -> Outcome {
+    do {
+      return try body()
+    } catch let error as HopdError where error.code == .interrupted {
+      try? area.releaseSpace(for: .nextStore)
+      for index in plan.hops.indices { try? area.giveBackReserve(hop: index) }
+      throw error
     }
   }
 
@@ -66,7 +77,7 @@ struct HopChain {
   func startOver() throws -> Outcome {
     try detachAll()
     try area.removeAll()
-    return try run(from: 0)
+    return try givingSpaceBack { try run(from: 0) }
   }
 
   /// Where the last hop's store is built.
@@ -104,6 +115,15 @@ struct HopChain {
         source = .gone
       }
     }
+    let reserved = medium == .file ? passes.stagedBytes : 0
+    if medium == .file {
+      // The store of the second pass is there beside that of the first; every later one comes when an earlier one is gone.
+      if first + 1 < passes.groups.count {
+        try area.holdSpace(reserved, for: .nextStore)
+      } else {
+        try area.releaseSpace(for: .nextStore)
+      }
+    }
     for position in passes.groups.indices.dropFirst(first) {
       let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
       guard let last = hops.last else { break }
@@ -113,7 +133,8 @@ struct HopChain {
       let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
       try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
       let manager = manager(of: last, reading: input)
-      done &+= try materialise(last, manager: manager, hasStore: hasStore, rowsBefore: done, into: &outcome)
+      done &+= try materialise(
+        last, manager: manager, hasStore: hasStore, reserving: reserved, rowsBefore: done, into: &outcome)
       if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
       // The last pass of a chain with mapping models is verified against what it has read.
       if !(isLast && plan.isMixed) { try dropViews(hops) }
@@ -128,10 +149,16 @@ struct HopChain {
       }
       source = space(of: last)
       if isLast {
-        if medium == .file { try manager.seal() } else { outcome.image = try manager.sealedImage() }
+        if medium == .file { try seal(manager) } else { outcome.image = try manager.sealedImage() }
       }
     }
     return outcome
+  }
+
+  /// The last staged store gets its last form and takes no more of the disk than it needs.
+  func seal(_ manager: MigrationEngine.MigrationManager) throws {
+    try manager.seal()
+    try area.giveBackReserve(hop: plan.hops.count - 1)
   }
 
   // MARK: One pass
@@ -176,11 +203,17 @@ struct HopChain {
 
   /// Writes the store of a pass's last hop; answers its rows.
   private func materialise(
-    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, rowsBefore: Int64,
+    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, reserving bytes: Int64, rowsBefore: Int64,
     into outcome: inout Outcome
   ) throws -> Int64 {
     defer { tellPolicyLines() }
-    let path = hasStore || medium != .file ? area.path(hop: index) : try area.create(hop: index)
+    let path: FilePath
+    if medium == .file {
+      if index != passes.last(of: 0) { try area.releaseSpace(for: .nextStore) }
+      path = try area.create(hop: index, reserving: bytes, resuming: hasStore)
+    } else {
+      path = area.path(hop: index)
+    }
     let watch = ProgressWatch(
       plan: plan, totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let staged = try manager.run(into: path) { progress in

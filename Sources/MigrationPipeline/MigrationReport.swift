@@ -54,6 +54,8 @@ package struct MigrationReport: Sendable {
   package var warnings: [HopdError]
   /// Where the old store is kept; nil where none is.
   package var backup: FilePath?
+  /// Older backups that were removed, as the rule says.
+  package var prunedBackups: [FilePath] = []
   /// Where objects are kept that broke a rule and were taken out; nil where none was.
   package var quarantine: FilePath?
   package var seconds: Double

@@ -114,6 +114,7 @@ extension MigrationRun {
 
     stage = .replace
     observer(.replacing)
+    try area.releaseSpace(for: .commit)
     quarantine = try QuarantineFile(area: area, files: files).publish(
       attributesOf: held.location.database, mayDiffer: request.replacement == .inPlace)
     hasSwapBegun = true
@@ -127,6 +128,7 @@ extension MigrationRun {
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
     report.fingerprint = replaced.fingerprint
+    report.prunedBackups = replaced.removedBackups
     try? workshop.intents.remove(held.location, afterSuccess: true)
     return report
   }
@@ -177,11 +179,12 @@ extension MigrationRun {
 
   /// What is on disk already is not needed again when a run is continued.
   private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
-    var there: Int64 = 0
-    for index in hops { there &+= try files.status(area.path(hop: index))?.size ?? 0 }
-    try area.requireSpace(
-      estimate.diskNeeded(
-        replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil, there: there))
+    let there = try area.allocatedBytes(hops: hops)
+    let needed = estimate.diskNeeded(
+      replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
+    try area.requireSpace(max(0, needed &- there))
+    // What the commit in place takes beside the staged store waits for it in a file of its own.
+    if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
   }
 
   private func mark(_ version: CatalogedVersion) -> StoreVersionMark {
@@ -201,6 +204,7 @@ extension MigrationRun {
   private func cleanUp(after error: any Error, area: StagingArea, workshop: ReplacementWorkshop) {
     let code = (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
+    try? area.releaseSpace(for: .commit)
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next start.
     do {

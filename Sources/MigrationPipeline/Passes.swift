@@ -47,6 +47,9 @@ package struct Passes: Sendable {
     fingerprint = "\(plan.fingerprint)-\(marks.joined(separator: "."))"
   }
 
+  /// Disk for one staged store; where there are several passes two of them are there at once.
+  var stagedBytes: Int64 { groups.count > 1 ? estimate.diskNeeded / 2 : estimate.diskNeeded }
+
   /// The last hop of a pass.
   func last(of position: Int) -> Int { groups[position].hops.upperBound - 1 }
 

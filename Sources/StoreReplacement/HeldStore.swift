@@ -49,6 +49,13 @@ package final class HeldStore {
           .notAStore, "the file name is not UTF-8, so the names of its side files cannot be told",
           hint: "rename the store together with its -wal, -shm and -journal files")
       }
+      let longest = 255 - "-journal".utf8.count
+      guard name.string.utf8.count <= longest else {
+        throw HopdError(
+          .unsuitableFile,
+          "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal beside it",
+          hint: "give the store a name of at most \(longest) bytes, together with its side files")
+      }
       location = StoreLocation(database: directory.appending(name))
       let database = location.database
 
@@ -60,6 +67,11 @@ package final class HeldStore {
         throw HopdError(
           .notAStore, "the name stands for \(found.kind); only regular files are stores",
           hint: "name the file itself, not a link to it")
+      }
+      guard found.size > 0 else {
+        // SQLite takes an empty file for a new database and writes its first page into it with the first lock.
+        throw HopdError(
+          .notAStore, "the file is empty", hint: "nothing was changed; to put a backup in its place move it away first")
       }
       // SQLite opens what lies under these names without looking: a pipe would hold the caller for ever.
       for file in location.sideFiles {

@@ -20,9 +20,11 @@ package struct QuarantineFile: Sendable {
   /// Where it is built, with the staged stores; it goes with them when they do.
   package var staged: FilePath { area.path(named: "quarantine") }
 
-  /// Its name in the end: `<store>.quarantine-<job>`, which no pattern for stores should match.
+  /// Its name in the end: `<store>.quarantine-<job>`, which no pattern for stores should match; a long one is cut.
   package var published: FilePath {
-    area.location.directory.appending("\(area.location.fileName).quarantine-\(area.job)")
+    let name = area.location.fileName
+    let label = name.utf8.count > 160 ? "\(name.prefix(32))~\(PathText.digest(Array(name.utf8)))" : name
+    return area.location.directory.appending("\(label).quarantine-\(area.job)")
   }
 
   /// Makes the empty database unless it is there.

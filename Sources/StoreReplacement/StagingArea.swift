@@ -40,6 +40,69 @@ package struct StagingArea: Sendable {
     return path
   }
 
+  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside for
+  /// `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new file.
+  package func create(hop: Int?, reserving bytes: Int64, resuming: Bool = false) throws -> FilePath {
+    let path = resuming ? path(hop: hop) : try create(hop: hop)
+    do {
+      try reserve(bytes, for: path)
+    } catch {
+      if !resuming { try? remove(path) }
+      throw error
+    }
+    return path
+  }
+
+  /// What space is held for.
+  package enum SpacePurpose: String, CaseIterable, Sendable {
+    /// The staged store of the second pass.
+    case nextStore = "reserve"
+    /// Backup and side file of a commit in place.
+    case commit = "reserve-commit"
+  }
+
+  /// Sets disk space aside for what is made later.
+  package func holdSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
+    let spaceHolder = path(named: purpose.rawValue)
+    try remove(spaceHolder)
+    try files.createUnsyncedFile(spaceHolder, [], mode: 0o600)
+    do { try reserve(bytes, for: spaceHolder) } catch {
+      try? remove(spaceHolder)
+      throw error
+    }
+  }
+
+  /// Gives back what `holdSpace` set aside.
+  package func releaseSpace(for purpose: SpacePurpose) throws {
+    try files.unlinkIfPresent(path(named: purpose.rawValue))
+  }
+
+  /// Gives back what was set aside beyond the end of a staged store that grows no more, or for now.
+  package func giveBackReserve(hop: Int?) throws {
+    let path = path(hop: hop)
+    if try files.status(path) != nil { try files.giveBackReserve(of: path) }
+  }
+
+  /// Bytes that this job's files have on the disk, also those only set aside.
+  package func allocatedBytes(hops: Range<Int>) throws -> Int64 {
+    try (hops.map { path(hop: $0) } + SpacePurpose.allCases.map { path(named: $0.rawValue) }).reduce(0) { sum, path in
+      sum.addingReportingOverflow(try files.status(path)?.allocated ?? 0).partialValue
+    }
+  }
+
+  private func reserve(_ bytes: Int64, for path: FilePath) throws {
+    guard bytes > 0 else { return }
+    do {
+      _ = try files.reserve(bytes, for: path)
+    } catch var error as HopdError where error.code == .noSpace {
+      error.message = "not enough space: \(bytes) bytes cannot be set aside"
+      error.place = Place(store: location.database)
+      error.hint =
+        "free \(bytes / 1_048_576 + 1) MiB on the file system of \(location.directory.printable), or raise the quota"
+      throw error
+    }
+  }
+
   /// Writes a complete staged store that was built in memory; it is synced when it is sealed.
   package func write(_ image: [UInt8], hop: Int?) throws -> FilePath {
     let path = path(hop: hop)

@@ -206,3 +206,32 @@ struct FileLockTests {
     #expect(!String(decoding: open, as: UTF8.self).contains("store.lock"))
   }
 }
+
+extension LinuxFileSystemTests {
+  @Test("Space is set aside without a larger file, and given back", arguments: ["/tmp", "/dev/shm"])
+  func reserve(_ place: String) throws {
+    var template = Array("\(place)/hopd-reserve-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { return }
+    let folder = try files.canonical(FilePath(platformString: template))
+    let path = folder.appending("file")
+    defer {
+      unlink(path.string)
+      rmdir(folder.string)
+    }
+    try files.createFile(path, [1, 2, 3], mode: 0o600)
+    guard try files.reserve(1 << 20, for: path) else { return }
+    var status = try #require(try files.status(path))
+    #expect(status.size == 3 && status.allocated >= 1 << 20, "\(status)")
+    try files.giveBackReserve(of: path)
+    status = try #require(try files.status(path))
+    #expect(status.size == 3 && status.allocated <= 65_536, "\(status)")
+    #expect(try files.read(path, limit: 9) == [1, 2, 3])
+    // More than there is: told as such, and nothing is taken.
+    let free = try files.freeBytes(at: folder)
+    do {
+      _ = try files.reserve(free.addingReportingOverflow(1 << 40).partialValue, for: path)
+    } catch let error as HopdError { #expect(error.code == .noSpace, "\(error)") }
+    try files.giveBackReserve(of: path)
+    #expect(try #require(try files.status(path)).allocated <= 65_536)
+  }
+}

@@ -170,4 +170,15 @@ import Testing
     #expect(outcome(.notFound, .identify) == .gone)
     #expect(outcome(.notFound, .replace) == .refused(reason: "not-found text"))
   }
+
+  @Test func eachRemovedBackupHasAnEntry() {
+    let log = RecordedLog()
+    var report = MigrationReport.sample("/srv/a.sqlite")
+    report.prunedBackups = ["/srv/.a.sqlite.hopd-backups/1", "/srv/.a.sqlite.hopd-backups/2"]
+    MigrationReporter(MigrationReporter.Subject(store: "/srv/a.sqlite", watch: "w", job: "j"), logger: log.logger)
+      .finished(report)
+    let entries = log.all(.backupPruned)
+    #expect(entries.map { $0[.backup] } == report.prunedBackups.map(\.string))
+    #expect(entries.allSatisfy { $0[.store] == "/srv/a.sqlite" && $0[.job] == "00ff000001" })
+  }
 }

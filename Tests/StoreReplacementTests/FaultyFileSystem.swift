@@ -53,6 +53,14 @@ final class FaultyFileSystem: DurableFileSystem {
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try change("create \(name(path))", path) { try real.createFile(path, bytes, mode: mode) }
   }
+  func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool {
+    var result = false
+    try change("reserve \(name(path))", path) { result = try real.reserve(bytes, for: path) }
+    return result
+  }
+  func giveBackReserve(of path: FilePath) throws {
+    try change("give-back \(name(path))", path) { try real.giveBackReserve(of: path) }
+  }
   func copyFile(from source: FilePath, to destination: FilePath) throws {
     try change("copy \(name(source)) \(name(destination))", destination) {
       try real.copyFile(from: source, to: destination)

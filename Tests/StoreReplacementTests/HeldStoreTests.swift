@@ -323,4 +323,35 @@ struct StagingAreaTests {
     #expect(HopdError.inUse(by: nil).code == .storeBusy)
     #expect(HopdError.inUse(by: FileHolder(process: 7, program: nil)).message.contains("(process 7)"))
   }
+
+  @Test("Long names: as long as SQLite can work with them, else refused by name", arguments: [200, 240, 247, 248, 255])
+  func longNames(_ length: Int) throws {
+    for kind in [SourceKind.rollback, .hotLog] where length <= 247 || kind == .rollback {
+      let world = try TestWorld(kind, name: String(repeating: "n", count: length - 7) + ".sqlite")
+      if length > 247 {
+        let found = code { try world.migrate(files: LinuxFileSystem()) }
+        #expect(found == .unsuitableFile && found?.exit == .dataError)
+        #expect(world.names.count == 1)
+        continue
+      }
+      let replaced = try world.migrate(files: LinuxFileSystem(), backup: BackupRule(keep: 2))
+      #expect(try world.content().version == "two")
+      let backup = try #require(replaced.backup)
+      #expect(try world.content(of: backup).version == "one")
+      #expect(try world.recover().decision == .nothingToDo)
+    }
+  }
+
+  @Test("An empty file is no store, and stays empty")
+  func emptyFile() throws {
+    let world = try TestWorld(.rollback)
+    try world.plain.unlink(world.location.database)
+    try world.plain.createFile(world.location.database, [], mode: 0o644)
+    let found = code {
+      try HeldStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
+    }
+    #expect(found == .notAStore)
+    #expect(try world.plain.status(world.location.database)?.size == 0)
+    #expect(world.names == ["Library.sqlite"])
+  }
 }

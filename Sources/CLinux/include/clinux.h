@@ -39,6 +39,9 @@ int clinux_o_path(void);
 /// copy_file_range(2) is _GNU_SOURCE only.
 ssize_t clinux_copy_file_range(int from, int to, size_t length);
 
+/// fallocate(2) is _GNU_SOURCE only: sets disk space aside for the first `bytes` bytes; the file's size stays as it is.
+int clinux_reserve(int descriptor, int64_t bytes);
+
 /// F_SETLEASE is _GNU_SOURCE only: 0 when nobody else has the file open, else -1 with errno (EAGAIN: in use).
 /// The lease is given back at once; the descriptor must be open for writing or reading by its owner.
 int clinux_probe_exclusive_lease(int descriptor);
@@ -71,6 +74,8 @@ struct clinux_file_status {
   uint32_t group;
   /// Type and permission bits as in st_mode.
   uint32_t mode;
+  /// Bytes on the disk, also those set aside beyond the end.
+  int64_t allocated;
   int64_t modified_seconds;
   uint32_t modified_nanoseconds;
   int is_mount_root;
