@@ -271,7 +271,10 @@ package struct BackupSet: Sendable {
       let path = folder.appending(name)
       switch try files.status(path)?.kind {
       case .directory: try copyTree(path, to: target.appending(name), depth: depth + 1)
-      case .regular: try files.copyFile(from: path, to: target.appending(name))
+      case .regular:
+        try files.copyFile(from: path, to: target.appending(name))
+        // Who owned it is needed when it is put back; where it cannot be said, a backup is still a backup.
+        _ = try? files.copyAttributes(from: path, to: target.appending(name))
       default: continue
       }
     }

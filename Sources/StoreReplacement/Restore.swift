@@ -9,6 +9,11 @@ import SystemPackage
 
 /// Puts backups back.
 package struct Restore {
+  /// What stands for the plan in the intent record of a restore.
+  package static let planFingerprint = "restore"
+  /// In the name of the copy beside the store.
+  private static let copyName = "restore"
+
   private let swap: StoreSwap
   private let lockDirectory: FilePath
   private var files: any DurableFileSystem { swap.files }
@@ -37,6 +42,7 @@ package struct Restore {
         .notAStore, "the backup was left open by a program: rows of it lie in a side file", at: Place(file: file),
         hint: "open and close it once: sqlite3 \(source.database.printable) 'PRAGMA quick_check'")
     }
+    // Whether there is a store is only known under the lock; `HeldStore` takes it for a store that is there.
     guard try files.status(location.database) != nil else {
       return try placeWhereNoneIs(source, location, job, rule, now)
     }
@@ -55,11 +61,17 @@ package struct Restore {
     }
     let area = StagingArea(location: location, job: job, files: files)
     let copy = try stage(source, in: area)
-    let intent = ReplacementIntent(
-      location: location, job: job, planFingerprint: "restore", source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: held.journalMode,
-      from: try currentVersion(held), to: copy.version, storeUUID: held.storeUUID, startedAt: now)
-    try putExternalDataBack(from: source, to: location, rule)
+    let intent: ReplacementIntent
+    do {
+      intent = ReplacementIntent(
+        location: location, job: job, planFingerprint: Restore.planFingerprint, source: fingerprint,
+        bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: held.journalMode,
+        from: try currentVersion(held), to: copy.version, storeUUID: held.storeUUID, startedAt: now)
+      try RestoredExternalData(source: source, destination: location, files: files).bringBack()
+    } catch {
+      try? area.remove(copy.path)
+      throw error
+    }
     let mode: JournalModeRule = record(of: source).map { $0.journalMode == .wal ? .wal : .delete } ?? .keep
     let result = try swap.swap(held, staged: copy.path, intent: intent, rule: rule, journalMode: mode, now: now)
     try swap.intents.remove(location)
@@ -74,8 +86,13 @@ package struct Restore {
       throw HopdError(.notFound, "the backup is not there", at: Place(file: source.database))
     }
     try area.requireSpace(status.size)
-    let path = area.path(hop: nil)
-    try area.remove(path)
+    // Copies of restores that were killed; what a migration has left is for recovery to judge.
+    for leftover in try StagingArea.leftovers(of: area.location, files: files) {
+      if leftover.path.lastComponent?.string.hasSuffix("-\(Restore.copyName).tmp") == true {
+        try area.remove(leftover.path)
+      }
+    }
+    let path = area.path(named: Restore.copyName)
     try files.copyFile(from: source.database, to: path)
     do {
       let digest = try HopdError.sqlite("read the backup", source.database) {
@@ -103,6 +120,11 @@ package struct Restore {
     }
     let lock = try HeldStore.lock(location, lockDirectory: lockDirectory, files: files)
     defer { lock.release() }
+    guard try files.status(location.database) == nil else {
+      throw HopdError(
+        .storeChanged, "a store appeared while the backup was to be put back", at: Place(store: location.database),
+        hint: "restore again: the store that is there now becomes a backup")
+    }
     let area = StagingArea(location: location, job: job, files: files)
     let copy = try stage(source, in: area)
     let record = record(of: source)
@@ -110,12 +132,20 @@ package struct Restore {
       if record?.journalMode == .wal {
         try HopdError.sqlite("set the journal mode", copy.path) {
           let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false, indexInMemory: true))
-          _ = try connection.text("PRAGMA journal_mode = WAL")
+          guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
+            throw HopdError(.inputOutput, "the copy did not take the journal mode wal", at: Place(file: copy.path))
+          }
         }
       }
-      try files.copyAttributes(from: source.database, to: copy.path)
+      do {
+        try files.copyAttributes(from: source.database, to: copy.path)
+      } catch let error as HopdError where error.code == .noPermission {
+        throw HopdError(
+          .noPermission, "owner, mode or attributes of the backup cannot be given to the restored store",
+          at: Place(store: location.database), cause: error, hint: "run hopctl restore as root or as the store's owner")
+      }
       try files.syncFile(copy.path)
-      try putExternalDataBack(from: source, to: location, rule)
+      try RestoredExternalData(source: source, destination: location, files: files).bringBack()
       try files.renameNoReplace(copy.path, to: location.database)
       try files.syncDirectory(location.directory)
     } catch {
@@ -126,17 +156,6 @@ package struct Restore {
     try swap.intents.remove(location)
     return ReplacedStore(
       location: location, version: copy.version, backup: nil, removedBackups: [], warnings: [])
-  }
-
-  /// External files of the backup that the store has lost; what is there is never touched (replacement.md §5).
-  private func putExternalDataBack(from source: StoreLocation, to location: StoreLocation, _ rule: BackupRule) throws {
-    guard try files.status(source.externalDataDirectory)?.kind == .directory else { return }
-    for directory in [location.supportDirectory, location.externalDataDirectory] {
-      try files.ensureDirectory(directory, mode: 0o755)
-    }
-    try BackupSet(location: location, rule: rule, files: files)
-      .linkFiles(in: source.externalDataDirectory, to: location.externalDataDirectory)
-    try files.syncDirectory(location.externalDataDirectory)
   }
 
   private func currentVersion(_ held: HeldStore) throws -> StoreVersionMark {

@@ -339,12 +339,37 @@ struct VerifyShape: Encodable {
 /// `restore`.
 struct RestoreShape: Encodable {
   let store: String
-  /// The backup that was put back.
-  let restored: String
+  /// The backup that was put back; null where an interrupted restore had done that.
+  @OrNull var restored: String?
   let version: String
   /// Where the store that was there is kept now.
   @OrNull var backup: String?
   let warnings: [ErrorShape]
+}
+
+/// `recover`.
+struct RecoverShape: Encodable {
+  let directory: String
+  let stores: [Store]
+  /// Staged stores that go with no store that is known here.
+  let orphans: [String]
+
+  struct Store: Encodable {
+    let store: String
+    /// untouched, to-mend, mended, resumes, needs-attention, busy.
+    let state: String
+    /// What lies there: missing, damaged, old, new, other; nil where nobody looked.
+    @OrNull var content: String?
+    /// none, readable, unreadable, newer.
+    @OrNull var record: String?
+    let staged: [String]
+    let unfinishedBackups: [String]
+    let backups: [String]
+    /// Acts in their order, as `drop-staged`.
+    let actions: [String]
+    let why: String
+    @OrNull var error: ErrorShape?
+  }
 }
 
 /// `create`.

@@ -45,7 +45,12 @@ struct RestoreCommand: HopctlCommand {
 
     let stateDirectory = try state.directory()
     // A run that crashed is put in order first: its record speaks of the store that is about to go.
-    _ = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
+    let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
+    if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
+      try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
+      // The newest backup is what that restore has replaced: putting it back would undo what was asked for.
+      if backup == nil { return try tellFinished(location, outcome) }
+    }
     let lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     let swap = StoreSwap(
@@ -61,8 +66,20 @@ struct RestoreCommand: HopctlCommand {
     if let kept = result.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
     try output.object(
       RestoreShape(
-        store: location.database.string, restored: chosen.database.string, version: result.version.name,
+        store: location.database.string, restored: OrNull(wrappedValue: chosen.database.string),
+        version: result.version.name,
         backup: OrNull(wrappedValue: result.backup?.string), warnings: result.warnings.map(ErrorShape.init)))
+  }
+
+  /// An interrupted restore had come to its end.
+  private func tellFinished(_ location: StoreLocation, _ outcome: RecoveryOutcome) throws {
+    let version = outcome.intent?.to.name ?? "the backup"
+    try output.line("restored \(store.text): \(version); an interrupted restore was complete")
+    if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
+    try output.object(
+      RestoreShape(
+        store: location.database.string, restored: OrNull(wrappedValue: outcome.backups.dropFirst().first?.string),
+        version: version, backup: OrNull(wrappedValue: outcome.backups.first?.string), warnings: []))
   }
 
   // MARK: Choosing

@@ -1,0 +1,60 @@
+// External files of a backup that the store has lost, brought back before the store gets its name. The directory is the
+// user's, so a file gets its own name only when it is complete: half a file under that name would be taken for the whole
+// one by everybody, the next restore too.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// Brings external files back; what is there is never touched (replacement.md §5).
+struct RestoredExternalData {
+  /// The backup.
+  let source: StoreLocation
+  /// The store.
+  let destination: StoreLocation
+  let files: any DurableFileSystem
+
+  /// Links the files, else copies them, and makes their names durable.
+  func bringBack() throws {
+    guard try files.status(source.externalDataDirectory)?.kind == .directory else { return }
+    let directory = destination.externalDataDirectory
+    for directory in [destination.supportDirectory, directory] { try files.ensureDirectory(directory, mode: 0o755) }
+    for name in try files.names(in: directory) where Self.isPart(name) { try files.unlink(directory.appending(name)) }
+    for name in try files.names(in: source.externalDataDirectory) where !Self.isPart(name) {
+      try bringBack(source.externalDataDirectory.appending(name), as: directory.appending(name))
+    }
+    // Also what an interrupted restore had made and not synced.
+    for directory in [directory, destination.supportDirectory, destination.directory] {
+      try files.syncDirectory(directory)
+    }
+  }
+
+  private func bringBack(_ file: FilePath, as target: FilePath) throws {
+    guard try files.status(file)?.kind == .regular, try files.status(target) == nil else { return }
+    do {
+      return try files.link(file, as: target)
+    } catch let error as HopdError
+      where error.code == .noPermission || error.code == .unsuitableFile || error.errno == .tooManyLinks
+    {
+      // Another owner's file, another file system, or too many names already.
+    }
+    let part = target.removingLastComponent().appending(
+      ".\(PathText.digest(PathText.bytes(of: target)))\(Self.suffix)")
+    do {
+      try files.copyFile(from: file, to: part)
+      // The copy belongs to whom the file belonged to, where this process may say so.
+      _ = try? files.copyAttributes(from: file, to: part)
+      try files.renameNoReplace(part, to: target)
+    } catch {
+      _ = try? files.unlinkIfPresent(part)
+      throw error
+    }
+  }
+
+  private static let suffix = ".hopd-part"
+
+  private static func isPart(_ name: FilePath.Component) -> Bool {
+    name.string.hasPrefix(".") && name.string.hasSuffix(suffix)
+  }
+}
