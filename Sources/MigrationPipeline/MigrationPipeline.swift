@@ -63,6 +63,20 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
+  /// What `recover` would find at a store and do; changes nothing.
+  package func examine(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+  ) throws(MigrationFailure) -> RecoveryOutcome {
+    do {
+      return try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+        .recovery.examine(location, rule: backup)
+    } catch {
+      throw MigrationFailure(
+        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
+        storeUUID: nil)
+    }
+  }
+
   /// Stores that an intent record in the state directory speaks of.
   package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
     let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)

@@ -55,6 +55,12 @@ package struct RecoveryRunner {
   package func recover(
     _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
+    try recover(given, planFingerprint: planFingerprint, rule: rule, acts: true)
+  }
+
+  func recover(
+    _ given: StoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
+  ) throws -> RecoveryOutcome {
     let location = canonical(given)
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
@@ -99,11 +105,11 @@ package struct RecoveryRunner {
     }
     var held: HeldStore?
     if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
-      held = try look(location, intent, &findings)
+      if acts { held = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
     }
     defer { held?.release() }
     let decision = Recovery.decide(findings)
-    try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent)
+    if acts { try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent) }
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
@@ -148,20 +154,25 @@ package struct RecoveryRunner {
     let connection = try held.connection
     connection.setProgressHandler(every: 200_000, keepAlive)
     defer { connection.setProgressHandler(nil) }
-    let isSound = try HopdError.sqlite("check the store", held.location.database) {
-      try connection.text("PRAGMA quick_check(1)") == "ok"
+    return try HopdError.sqlite("check the store", held.location.database) {
+      try content(of: connection, held.identity, intent)
     }
-    guard isSound else { return .damaged }
-    let digest: String? = try identifyIfPossible(held)
-    guard let intent else { return .other }
-    return intent.content(
-      digest: digest, schemaVersion: try held.schemaVersion(),
-      isSourceFile: held.identity == intent.source.database.file)
   }
 
-  private func identifyIfPossible(_ held: HeldStore) throws -> String? {
+  func content(
+    of connection: Connection, _ identity: FileIdentity, _ intent: ReplacementIntent?
+  ) throws -> RecoveryFindings.Store {
+    guard try connection.text("PRAGMA quick_check(1)") == "ok" else { return .damaged }
+    let digest: String? = try identifyIfPossible(connection)
+    guard let intent else { return .other }
+    return intent.content(
+      digest: digest, schemaVersion: try connection.integer("PRAGMA schema_version"),
+      isSourceFile: identity == intent.source.database.file)
+  }
+
+  private func identifyIfPossible(_ connection: Connection) throws -> String? {
     do {
-      return try identify(held.connection)
+      return try identify(connection)
     } catch let error as HopdError where error.code.isRetryable {
       throw error
     } catch {

@@ -12,7 +12,7 @@ struct Hopctl: ParsableCommand {
     commandName: "hopctl",
     abstract: "Migrates Core Data stores, one at a time.",
     discussion: """
-      Exit status: 0 done or nothing to do, 6 no models, 10 work to do (plan --check), 64 usage, 65 the store or model breaks a rule, \
+      Exit status: 0 done or nothing to do, 6 no models, 10 work to do (plan --check, recover), 64 usage, 65 the store or model breaks a rule, \
       66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
@@ -20,7 +20,7 @@ struct Hopctl: ParsableCommand {
       ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self,
       RehearseCommand.self,
       VerifyCommand.self,
-      RestoreCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
+      RestoreCommand.self, RecoverCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
     ])
 
   static func main() {

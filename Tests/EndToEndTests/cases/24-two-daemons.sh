@@ -10,10 +10,10 @@ config "$STORES" true >"$ROOM/first.toml"
 config "$ROOM/link" >"$ROOM/second.toml"; ln -s "$STORES" "$ROOM/link"
 config "$STORES/below" >"$ROOM/third.toml"
 config "$ROOM/other" >"$ROOM/fourth.toml"
-hopd() { timeout 60 "$(dirname "$(command -v hopctl)")/hopd" "$@"; }
+hopd=$(dirname "$(command -v hopctl)")/hopd
 # daemon NAME CONFIG STATE: runs in the background until it says it is ready
 daemon() {
-    hopd --config "$2" --state-directory "$3" >"$ROOM/$1.log" 2>&1 &
+    "$hopd" --config "$2" --state-directory "$3" >"$ROOM/$1.log" 2>&1 &
     pids+=($!)
     wait_for 20 "$1 is ready" grep -q 'ready:' "$ROOM/$1.log"
 }
@@ -21,12 +21,12 @@ pids=()
 trap 'kill "${pids[@]}" 2>/dev/null; wait; explain_failure $?' EXIT
 refused() { # WHAT STATUS PATTERN ARGUMENTS...
     local rc=0 what=$1 wanted=$2 pattern=$3; shift 3
-    hopd "$@" >"$ROOM/out" 2>&1 || rc=$?
+    timeout 60 "$hopd" "$@" >"$ROOM/out" 2>&1 || rc=$?
     same "status of $what" "$wanted" "$rc"
     matches "$what" "$pattern" "$(cat "$ROOM/out")"
 }
 daemon first "$ROOM/first.toml" "$ROOM/one"
-first=$(pgrep -P "${pids[0]}" hopd || echo "${pids[0]}")
+first=${pids[0]}
 refused 'the second daemon by another name of the directory' 69 "process $first, state directory $ROOM/one.* watches" \
     --config "$ROOM/second.toml" --state-directory "$ROOM/two"
 matches 'what to do' "kill $first" "$(cat "$ROOM/out")"
@@ -57,5 +57,5 @@ same 'version' "$NEW" "$(version_of "$L")"
 same 'told once' 1 "$(grep -c "hopctl .process $tool" "$ROOM/fifth.log")"
 # And what a killed daemon claimed is free at once.
 kill -KILL "$first"
-wait "${pids[0]}" 2>/dev/null || true
+wait "$first" 2>/dev/null || true
 daemon second "$ROOM/second.toml" "$ROOM/one"

@@ -1,0 +1,45 @@
+// A look at a store as recovery sees it, that changes nothing: neither files of ours nor what SQLite itself would put in
+// order when it opens the store.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension RecoveryRunner {
+  /// What `recover` would find and decide; nothing is done. Throws `.storeBusy` where only a writer could tell.
+  package func examine(
+    _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
+  ) throws -> RecoveryOutcome {
+    try recover(given, planFingerprint: planFingerprint, rule: rule, acts: false)
+  }
+
+  func lookUnchanged(
+    _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
+  ) throws {
+    guard let status = try files.status(location.database) else { return }
+    guard status.kind == .regular, status.size > 0 else {
+      findings.store = .damaged
+      return
+    }
+    do {
+      let found = try StoreReader.withUnchangedStore(at: location) { reader in
+        let connection = reader.connection
+        connection.setProgressHandler(every: 200_000, keepAlive)
+        defer { connection.setProgressHandler(nil) }
+        let store = try content(of: connection, status.identity, intent)
+        return (store, try connection.text("PRAGMA journal_mode") == "wal" ? JournalMode.wal : .delete)
+      }
+      findings.store = found.0
+      findings.lostWriteAheadLogMode = intent?.journalMode == .wal && found.1 == .delete
+      findings.lacksJournalMode = intent?.wantedJournalMode.map { $0 != found.1 } ?? false
+    } catch let error as HopdError
+      where [HopdError.Code.storeDamaged, .notAStore].contains(error.code) || error.code.exit == .dataError
+    {
+      findings.store = .damaged
+    } catch let error as HopdError where error.code == .notFound {
+      findings.store = .missing
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// What a crash left in a directory: explained store by store, and mended with --yes. The same decisions as at the start of
+// hopd and of every migration; here they can be read first.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// `hopctl recover DIRECTORY`.
+struct RecoverCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "recover", abstract: "Explains what a crash left in a directory, and mends it with --yes.",
+    discussion: """
+      Nothing depends on it: hopd does the same at its start and every migration of a store begins with it. Exit status: 0 nothing is \
+      left to do, 10 there is something to mend, 65 a store needs a person, 69 a store is in use.
+      """)
+
+  @Argument(help: "A folder of stores, or one store.", completion: .directory)
+  var directory: String
+
+  @Option(
+    name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the stores.",
+    completion: .directory)
+  var backupDirectory: String?
+
+  @Flag(help: "Mend what can be mended; without it nothing is changed.")
+  var yes = false
+
+  @OptionGroup var state: StateOptions
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let files = LinuxFileSystem()
+    let rule = BackupRule(directory: backupDirectory.map { FilePath($0) })
+    let stateDirectory = try state.directory()
+    let intents = try IntentStore(stateDirectory: stateDirectory, files: files)
+    let (folder, only) = try place(files)
+    let survey = try RecoverySurvey(of: folder, intents: intents, rule: rule, files: files)
+    let stores = survey.stores.filter { only == nil || $0.location.database == only }
+
+    var results: [RecoverShape.Store] = []
+    for traces in stores {
+      let result = treat(traces, stateDirectory, intents, rule)
+      try tell(result)
+      results.append(result)
+    }
+    let orphans = only == nil ? survey.orphans : []
+    for orphan in orphans {
+      try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
+    }
+    if results.isEmpty, orphans.isEmpty { try output.line("\(folder.printable): no trace of an interrupted job") }
+    try output.object(
+      RecoverShape(directory: folder.string, stores: results, orphans: orphans.map(\.string)))
+    let states = Set(results.map(\.state))
+    if states.contains("needs-attention") { throw Finished(status: .dataError) }
+    if states.contains("busy") { throw Finished(status: .unavailable) }
+    if states.contains("to-mend") { throw Finished(status: .workToDo) }
+  }
+
+  private func place(_ files: LinuxFileSystem) throws -> (folder: FilePath, only: FilePath?) {
+    do {
+      let path = try files.canonical(FilePath(directory))
+      if try files.status(path)?.kind == .directory { return (path, nil) }
+    } catch let error as HopdError where error.code == .notFound {
+      // A store that is missing may have traces all the same.
+    }
+    let store = try StoreArgument.location(of: directory)
+    return (store.directory, store.database)
+  }
+
+  /// Looks at a store, and with --yes mends it.
+  private func treat(
+    _ traces: RecoveryTraces, _ stateDirectory: FilePath, _ intents: IntentStore, _ rule: BackupRule
+  ) -> RecoverShape.Store {
+    let pipeline = MigrationPipeline()
+    func result(
+      _ state: String, _ outcome: RecoveryOutcome?, why: String, actions: [RecoveryAction] = [], error: HopdError? = nil
+    ) -> RecoverShape.Store {
+      RecoverShape.Store(
+        store: traces.location.database.string, state: state,
+        content: OrNull(wrappedValue: outcome?.findings?.store.rawValue),
+        record: OrNull(wrappedValue: outcome?.findings?.intent.rawValue), staged: traces.staged.map(\.string),
+        unfinishedBackups: traces.unfinishedBackups.map(\.string), backups: traces.backups.map(\.string),
+        actions: actions.map(\.rawValue), why: why, error: OrNull(wrappedValue: error.map(ErrorShape.init)))
+    }
+    do {
+      let outcome =
+        yes
+        ? try pipeline.recover(traces.location, stateDirectory: stateDirectory, backup: rule)
+          ?? pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
+        : try pipeline.examine(traces.location, stateDirectory: stateDirectory, backup: rule)
+      switch outcome.decision {
+      case .nothingToDo:
+        let why =
+          traces.isThere
+          ? "no trace of an interrupted job" : "there is no store; hopctl restore puts a backup in its place"
+        return result("untouched", outcome, why: why)
+      case .startAgain(let actions):
+        let why =
+          outcome.findings?.intent == .readable
+          ? "it was interrupted before its new version got its name: the store is the old one, and complete"
+          : "the store is complete; what lies beside it is from a job that nobody goes on with"
+        return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
+      case .resume(let actions):
+        let why =
+          "it was interrupted while its new version was built: the next migration goes on from the last checkpoint"
+        return result(
+          actions.isEmpty ? "resumes" : yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
+      case .completed(let actions):
+        if yes { try intents.remove(outcome.location) }
+        let why = "it was interrupted after its new version got its name: the new store is in place, and complete"
+        return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions + [.removeIntent])
+      case .quarantine:
+        let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+        return result("needs-attention", outcome, why: error.message, error: error)
+      }
+    } catch {
+      let error = ErrorReport.hopdError(error).located(Place(store: traces.location.database))
+      let isBusy = error.code.exit == .unavailable
+      return result(isBusy ? "busy" : "needs-attention", nil, why: error.message, error: error)
+    }
+  }
+
+  // MARK: Words
+
+  private func tell(_ store: RecoverShape.Store) throws {
+    try output.line("\(FilePath(store.store).printable): \(store.why)")
+    if let hint = store.error?.hint { try output.line("  \(hint)") }
+    for path in store.staged { try output.line("  staged: \(FilePath(path).printable)") }
+    for path in store.unfinishedBackups { try output.line("  unfinished backup: \(FilePath(path).printable)") }
+    for path in store.backups { try output.line("  backup: \(FilePath(path).printable)") }
+    for action in store.actions.compactMap(RecoveryAction.init) {
+      try output.line("  \(store.state == "mended" ? "done" : "to do"): \(RecoverCommand.sentence(action))")
+    }
+    if store.state == "to-mend" { try output.line("  --yes does it; so does the next migration") }
+  }
+
+  private static func sentence(_ action: RecoveryAction) -> String {
+    switch action {
+    case .syncDirectory: "make the new store's name durable"
+    case .dropStaged: "remove what was staged"
+    case .dropUnfinishedBackup: "remove the unfinished backup"
+    case .dropJobBackup: "remove the backup of the job, which is not needed"
+    case .makeContentDurable: "make the new content durable"
+    case .setJournalMode: "set the journal mode that was asked for"
+    case .restoreWriteAheadLogMode: "set the store back to WAL mode"
+    case .removeIntent: "remove the record of the job"
+    }
+  }
+}

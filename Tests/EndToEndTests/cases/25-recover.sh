@@ -1,0 +1,53 @@
+# about: hopctl recover explains what a kill left, changes nothing without --yes, mends with it, and has nothing to do then
+# needs: hopctl
+S=$STORES/a.sqlite
+make_store "$S" "$OLD" 60000 1
+titles() { sqlite3 -batch "$1" 'SELECT count(*), sum(length(ZTITLE)) FROM ZBOOK'; }
+before=$(titles "$S")
+recover() { # STATUS ARGUMENTS...
+    local rc=0 wanted=$1; shift
+    hopctl recover "$@" >"$ROOM/out" 2>&1 || rc=$?
+    same "status of recover $*: $(cat "$ROOM/out")" "$wanted" "$rc"
+}
+recover 0 "$STORES"
+matches 'nothing found' 'no trace' "$(cat "$ROOM/out")"
+# Killed in the middle: the next migration goes on, so there is nothing to mend.
+hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null 2>&1 &
+tool=$!
+wait_for 20 'hopctl is at work' in_the_middle
+kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
+found=$(snapshot "$STORES")
+recover 0 "$STORES" --json
+same state resumes "$(json stores.0.state <"$ROOM/out")"
+same content old "$(json stores.0.content <"$ROOM/out")"
+unchanged "$STORES" "$found"
+# The app has written since: what was staged is of no use any more, and of another state directory anyway.
+sqlite3 -batch "$S" 'UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1 WHERE Z_ENT = 1'
+found=$(snapshot "$STORES")
+recover 10 "$STORES"
+matches 'why' 'the store is the old one' "$(cat "$ROOM/out")"
+matches 'what' 'to do: remove what was staged' "$(cat "$ROOM/out")"
+recover 10 "$S" --json
+same state to-mend "$(json stores.0.state <"$ROOM/out")"
+unchanged "$STORES" "$found"
+recover 0 "$STORES" --yes
+matches 'done' 'done: remove what was staged' "$(cat "$ROOM/out")"
+[ -z "$(find "$STORES" -name '.*hop-*')" ] || fail "left: $(find "$STORES" -name '.*hop-*')"
+same 'rows' "$before" "$(titles "$S")"
+recover 0 "$STORES" --yes
+matches 'nothing left' 'no trace' "$(cat "$ROOM/out")"
+# A store that is missing is not made again: its record and its staged store stay, and a person is needed.
+hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null 2>&1 &
+tool=$!
+wait_for 20 'hopctl is at work' in_the_middle
+kill -KILL "$tool"; wait "$tool" 2>/dev/null || true
+mv "$S" "$ROOM/kept.sqlite"
+found=$(snapshot "$STORES")
+recover 65 "$STORES" --yes
+matches 'why' 'missing' "$(cat "$ROOM/out")"
+unchanged "$STORES" "$found"
+mv "$ROOM/kept.sqlite" "$S"
+hopctl migrate "$S" --models "$MODEL" --no-progress >/dev/null
+same 'rows after the migration' "$before" "$(titles "$S")"
+same 'version' "$NEW" "$(version_of "$S")"
+recover 0 "$STORES"
