@@ -30,9 +30,12 @@ extension Connection {
     }
     image.withUnsafeBytes { UnsafeMutableRawBufferPointer(start: copy, count: image.count).copyMemory(from: $0) }
     // The copy is SQLite's from here on, also where this fails.
-    let code = sqlite3_deserialize(
-      handle, schema, copy.assumingMemoryBound(to: UInt8.self), count, count,
-      UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+    // Inside it is an ATTACH.
+    let code = try watch.attaching { () throws(SQLiteError) in
+      sqlite3_deserialize(
+        handle, schema, copy.assumingMemoryBound(to: UInt8.self), count, count,
+        UInt32(SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE))
+    }
     guard code == SQLITE_OK else {
       throw SQLiteError(extendedCode: code, message: "the image cannot be taken for a database")
     }

@@ -9,7 +9,7 @@ import SystemPackage
 /// A SQLite connection, hardened for files from strangers.
 package final class Connection {
   let handle: OpaquePointer
-  private let watch = ConnectionGuard()
+  let watch = ConnectionGuard()
   private var progress: ProgressBox?
   private var functions: [FunctionBox] = []
   private var aggregates: [AggregateBox] = []
