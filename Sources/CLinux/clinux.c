@@ -26,6 +26,18 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
   return sqlite3_db_config(db, op, on, &result);
 }
 
+// A table in which SQLite's R-Tree keeps its content. It prepares its writes when the tree is opened, also only to read; statements
+// of others do not come at these tables, as DEFENSIVE protects them.
+static int is_rtree_content(const char *table) {
+  static const char *const suffixes[] = {"_node", "_rowid", "_parent"};
+  size_t length = table ? strlen(table) : 0;
+  for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+    size_t suffix = strlen(suffixes[i]);
+    if (length > suffix && strcmp(table + length - suffix, suffixes[i]) == 0) return 1;
+  }
+  return 0;
+}
+
 static int guard(void *context, int action, const char *one, const char *two, const char *schema, const char *inner) {
   (void)inner;
   int reads_only = ((uintptr_t)context & 1) != 0;
@@ -56,6 +68,7 @@ static int guard(void *context, int action, const char *one, const char *two, co
     // A virtual table of SQLite's own, as pragma_table_info, tells its columns in the form of an update of the schema; to write
     // it for real DEFENSIVE and the way in which the file is open do not allow.
     return !reads_only || is_temporary || (action == SQLITE_UPDATE && one && strcmp(one, "sqlite_master") == 0)
+                   || is_rtree_content(one)
                ? SQLITE_OK
                : SQLITE_DENY;
   default: return reads_only && !is_temporary ? SQLITE_DENY : SQLITE_OK;

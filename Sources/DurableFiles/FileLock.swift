@@ -34,7 +34,11 @@ package final class FileLock {
     descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
     try files.adoptByDirectoryOwner(path)
     // Only a help for whoever reads the refusal; the lock itself is the kernel's.
-    let text = Array("\(getpid())\n".utf8)
+    FileLock.note(Array("\(getpid())\n".utf8), in: descriptor)
+  }
+
+  /// Writes into a lock file who has it, in place of what stood there: a help for readers, so nothing is synced and no failure told.
+  package static func note(_ text: [UInt8], in descriptor: Int32) {
     _ = ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)
   }

@@ -225,9 +225,7 @@ private final class HeldClaim: @unchecked Sendable {
 
   /// Writes what the claim says.
   func say(_ claim: WatchClaim) {
-    let bytes = claim.bytes
-    _ = ftruncate(descriptor, 0)
-    _ = pwrite(descriptor, bytes, bytes.count, 0)
+    FileLock.note(claim.bytes, in: descriptor)
   }
 
   /// What other living daemons claim, as far as they have any business there.

@@ -12,6 +12,7 @@ extension StoreSwap {
   /// Waits until nobody else has the store's file open, and keeps it so; nil where the system cannot tell, as for files of
   /// another owner. The store is locked: programs that wait for it give up after a while, or it is busy.
   func holdAlone(_ held: HeldStore) throws -> FileLease? {
+    guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
     while true {
       switch FileLease.take(held.identity) {

@@ -81,6 +81,8 @@ package struct StoreSwap {
   let inPlaceObserver: InPlaceObserver
   /// How long the swap waits for programs that have the store open and hold no lock of it.
   var patience = Duration.seconds(10)
+  /// Is it asked whether there are such programs? Only tests that look at the files in the middle of a swap say no.
+  var asksForOpeners = true
   /// Pages that a replacement in place writes between two signs of life.
   let pagesPerStep: Int32
 

@@ -66,7 +66,7 @@ struct OpenElsewhereTests {
     #expect(found.version == "one" && found.rows == TestWorld.rows)
     #expect(!world.names.contains { $0.contains(".hop") }, "\(world.names)")
     // And when it is gone, the retry finishes.
-    try world.migrate(files: LinuxFileSystem(), job: "cd34")
+    try world.migrate(files: LinuxFileSystem(), job: "cd34", patience: .seconds(10))
     #expect(try world.content().version == "two")
   }
 
@@ -89,7 +89,7 @@ struct OpenElsewhereTests {
       let file = world.location.database
       let error = code {
         try world.migrate(
-          files: LinuxFileSystem(),
+          files: LinuxFileSystem(), patience: .seconds(10),
           observer: { done in
             guard done == step else { return }
             // It is held up while the lease lasts, so nobody may wait for it here.

@@ -125,7 +125,8 @@ final class TestWorld {
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
     journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    patience: Duration = .seconds(10), meanwhile: (HeldStore) throws -> Void = { _ in }, observer: @escaping SwapObserver = { _ in },
+    patience: Duration? = nil, meanwhile: (HeldStore) throws -> Void = { _ in },
+    observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }
   ) throws -> ReplacedStore {
     let intents = try intents(files)
@@ -140,7 +141,9 @@ final class TestWorld {
     var swap = StoreSwap(
       files: files, intents: intents, identify: TestWorld.identify, mode: mode, observer: observer,
       inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
-    swap.patience = patience
+    // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
+    swap.asksForOpeners = patience != nil
+    swap.patience = patience ?? swap.patience
     let result = try swap.replace(
       held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
     try intents.remove(held.location)
