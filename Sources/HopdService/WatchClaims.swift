@@ -225,8 +225,8 @@ private final class HeldClaim: @unchecked Sendable {
 
   /// Writes what the claim says.
   func say(_ claim: WatchClaim) {
+    // What a longer one has left behind it is read by nobody.
     let bytes = claim.bytes
-    _ = ftruncate(descriptor, 0)
     _ = pwrite(descriptor, bytes, bytes.count, 0)
   }
 
