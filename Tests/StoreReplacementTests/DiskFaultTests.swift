@@ -81,7 +81,7 @@ struct DiskFaultTests {
       let judgement = Judgement(isReported: error == nil, withRetry: true)
       if let complaint = world.complaint(judgement) { "\(place): \(complaint)".record() }
     }
-    #expect(failures > 1)
+    #expect(failures > 0)
     print("simulated: \(scenario): failed \(failures) times by \(fault.testDescription)")
   }
 
