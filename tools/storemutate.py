@@ -383,7 +383,7 @@ def side_files(path, r):
     elif how.startswith('hot-journal'):
         child(path, hot_journal)
     file = wal if 'wal' in how else journal
-    if how.endswith('-bytes') and file.is_file():
+    if how.endswith('-bytes') and file.is_file() and not file.is_symlink():
         file.write_bytes(scratch(r, file.read_bytes()))
     elif how == 'garbage':
         Path(f"{path}{r.choice(['-wal', '-shm', '-journal'])}").write_bytes(r.choice([b'', r.randbytes(5000), path.read_bytes()[:9000]]))
@@ -392,13 +392,21 @@ def side_files(path, r):
     elif how == 'directory':
         os.mkdir(f"{path}{r.choice(['-wal', '-shm', '-journal'])}")
     elif how == 'link':
-        os.symlink(r.choice(['/etc/passwd', 'nowhere', path.name]), f"{path}{r.choice(['-wal', '-shm', '-journal'])}")
+        os.symlink(r.choice([decoy(path), 'nowhere', path.name]), f"{path}{r.choice(['-wal', '-shm', '-journal'])}")
     elif how == 'super':
         child(path, hot_journal)
         name = str(path.parent / 'super-mj0123').encode()
         with open(journal, 'ab') as f:
             f.write(struct.pack('>I', 1) + name + struct.pack('>II', len(name), sum(name)) + b'\xd9\xd5\x05\xf9\x20\xa1\x63\xd7')
     return f'beside: {how}'
+
+
+def decoy(path):
+    """Somebody else's file, for links to lead to. One of ours: later changes of the same case may write through the link."""
+    file = path.parent.parent / 'decoy'
+    if not file.exists():
+        file.write_text('root:x:0:0:root:/root:/bin/sh\n')
+    return str(file)
 
 
 def external(path, r):
@@ -410,7 +418,7 @@ def external(path, r):
     f, how = r.choice(files), r.choice(['gone', 'link', 'fifo', 'directory', 'empty', 'longer', 'stranger', 'none', 'linked-folder', 'hard'])
     if how in ('gone', 'link', 'fifo', 'directory'):
         f.unlink()
-        {'gone': lambda: 0, 'link': lambda: f.symlink_to('/etc/passwd'), 'fifo': lambda: os.mkfifo(f), 'directory': f.mkdir}[how]()
+        {'gone': lambda: 0, 'link': lambda: f.symlink_to(decoy(path)), 'fifo': lambda: os.mkfifo(f), 'directory': f.mkdir}[how]()
     elif how == 'empty':
         f.write_bytes(b'')
     elif how == 'longer':

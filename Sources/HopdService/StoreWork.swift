@@ -101,6 +101,7 @@ package struct PipelineWork: StoreWork {
         storeUUID: facts?.uuid)
     }
     do {
+      try pipeline.rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
       let assessment = try StoreReader.withUnchangedStore(at: request.location) { reader in
         reader.connection.setProgressHandler {
           beat()

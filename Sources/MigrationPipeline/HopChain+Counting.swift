@@ -73,7 +73,9 @@ extension HopChain {
 
   /// Removes the store that the last pass has read; the result is in place.
   func removeInput() throws {
-    if plan.isMixed, medium == .file, let kept = inputStore { try area.remove(area.path(hop: kept)) }
+    guard plan.isMixed, medium == .file, let kept = inputStore else { return }
+    try area.remove(area.path(hop: kept))
+    try files.syncDirectory(area.location.directory)
   }
 
   /// The hop whose staged store the last pass reads; nil where that is the source itself.

@@ -77,6 +77,14 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
+  /// Lets SQLite roll back what a writer that died had begun, so that the store can be looked at: a look that changes nothing cannot read
+  /// around a hot journal. Throws `.storeBusy` where the writer lives.
+  package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
+    guard try StoreReader.hasHotJournal(location) else { return }
+    let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+    try HeldStore(location: location, lockDirectory: workshop.lockDirectory, files: files).release()
+  }
+
   /// Stores that an intent record in the state directory speaks of.
   package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
     let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)

@@ -51,9 +51,7 @@ extension MigrationRun {
       try checkSource(reader)
       let staged = try area.create(hop: nil)
       try files.unlink(staged)
-      try reader.connection.execute(
-        "VACUUM \(SQLiteIdentifier.quoted(reader.schema)) INTO \(SQLiteIdentifier.literal(Connection.uri(staged) + "?mode=rwc"))"
-      )
+      try reader.connection.vacuum(reader.schema, into: staged)
       try publish(staged, as: destination, isLogged: isLogged) { try copyExternalData(to: destination) }
       return report(.current)
     }

@@ -37,6 +37,7 @@ extension MigrationRun {
 
     stage = .identify
     try checkStop()
+    try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
     // Most stores are current: they are told by a look that changes and locks nothing.
     guard
       try identified(
@@ -123,13 +124,17 @@ extension MigrationRun {
       now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
 
     stage = .report
-    // What cannot be removed now is removed with the intent's leftovers at the next start.
-    try? chain.removeInput()
+    // What cannot be removed now keeps the record, so that the next start removes it.
+    var isClean = true
+    do {
+      try chain.removeInput()
+      isClean = try !chain.hasStagedStores()
+    } catch { isClean = false }
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups
-    try? workshop.intents.remove(held.location, afterSuccess: true)
+    if isClean { try? workshop.intents.remove(held.location, afterSuccess: true) }
     return report
   }
 

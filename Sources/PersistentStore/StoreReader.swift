@@ -331,6 +331,14 @@ extension StoreReader {
     return stamps
   }
 
+  /// Does a rollback journal lie beside a store that a writer at work, or one that died, has filled?
+  package static func hasHotJournal(_ location: StoreLocation) throws(HopdError) -> Bool {
+    var status = stat()
+    guard location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG
+    else { return false }
+    return try isHotJournal(location.rollbackJournal)
+  }
+
   private static func isHotJournal(_ path: FilePath) throws(HopdError) -> Bool {
     let bytes = try firstBytes(of: path, count: 8)
     return bytes.count == 8 && bytes.contains { $0 != 0 }

@@ -188,7 +188,10 @@ struct InPlaceSwap {
   ) -> ReplacedStore {
     let location = held.location
     var result = swap.finish(location, intent.to, folder, backups, rule, now, isMoved: true)
-    do { try StagingArea.remove(staged, files: files) } catch {
+    do {
+      try StagingArea.remove(staged, files: files)
+      try files.syncDirectory(location.directory)  // before the record goes, or a power cut leaves it to nobody
+    } catch {
       result.warnings.append(
         HopdError(
           .inputOutput, "the staged store could not be removed; the next run does it", at: Place(file: staged),

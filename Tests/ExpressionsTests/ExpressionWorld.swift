@@ -58,7 +58,7 @@ final class ExpressionWorld {
     schema = StoreSchema(
       model: model, frameworkVersion: dice.pick([419, 754, 1344]), naming: JoinTableNaming(["Person.friends"]))
     connection = try Connection(path: "", access: .memory)
-    try connection.execute("ATTACH ':memory:' AS \"store\"")
+    try connection.attachMemory(as: "store", for: .scratch)
     try StoreWriter(connection: connection, schema: "store").createTables(schema)
     try ExpressionFunctions.register(on: connection)
     source = StoreInstanceSource(reader: StoreReader(connection: connection, schema: "store"), schema: schema)

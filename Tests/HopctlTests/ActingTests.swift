@@ -129,6 +129,9 @@ struct ActingTests {
     let second = try room.run("migrate", store, "--models", room.model)
     #expect(second.status == 0)
     #expect(second.output.hasPrefix("current "))
+    let copy = room.path("current.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model, "--output", copy).status == 0)
+    #expect(try room.run("dump", copy, "--models", room.model).lines().count == 300)
 
     let unasked = try room.run("restore", store)
     #expect(unasked.status == 64)

@@ -50,7 +50,7 @@ import Testing
   @Test func aCrowdOfStrangeTablesIsToldInPart() throws {
     let tables = (0..<300).map { "CREATE TABLE notes\($0) (a)" }.joined(separator: "; ")
     let error = refusal(
-      try SmallStore(try simple.model("V1"), tables + "; CREATE VIEW z AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX"),
+      try SmallStore(try simple.model("V1"), tables + "; CREATE VIEW v AS SELECT 1; ALTER TABLE ZA DROP COLUMN ZX"),
       simple)
     let reasons = error?.reasons ?? []
     #expect(error?.message.contains("102 reasons or more") == true)

@@ -55,6 +55,20 @@ import Testing
     #expect(try writer.text("PRAGMA journal_mode") == "delete")
   }
 
+  @Test func aDatabaseIsWrittenAnewAlsoByAConnectionThatOnlyReadsIt() throws {
+    let folder = try TemporaryDirectory()
+    let connection = try source(in: folder, pageSize: 4096, autoVacuum: 0, isLogged: false)
+    try connection.execute("DELETE FROM ZA WHERE Z_PK > 100")
+    let reader = try Connection(path: "", access: .memory)
+    try reader.attachUnchanged(folder.path.appending("source.sqlite"), as: "store", access: .immutable)
+    let path = folder.path.appending("copy.sqlite")
+    try reader.vacuum("store", into: path)
+    let copy = try Connection(path: path, access: .immutable)
+    #expect(try copy.integer("SELECT count(*) FROM ZA") == 100)
+    #expect(try copy.integer("PRAGMA freelist_count") == 0)
+    #expect(throws: SQLiteError.self) { try reader.vacuum("store", into: path) }
+  }
+
   @Test func givingUpLeavesNoDatabase() throws {
     let folder = try TemporaryDirectory()
     let connection = try source(in: folder, pageSize: 4096, autoVacuum: 2, isLogged: true)
