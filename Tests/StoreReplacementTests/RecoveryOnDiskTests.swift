@@ -316,7 +316,7 @@ struct RecoveryOnDiskTests {
     #expect(Self.all.count == 5292)
     let disk = try Disk(try Contents())
     var seen: Set<String> = []
-    for combination in Self.chosen(80) {
+    for combination in Self.chosen(50) {
       try disk.make(combination)
       let before = try disk.everything()
       let outcome = try disk.recover()
@@ -341,7 +341,7 @@ struct RecoveryOnDiskTests {
   @Test("Cut off at each call, once and for good, it comes to the same end the next time")
   func cutOff() throws {
     let disk = try Disk(try Contents())
-    for combination in Self.chosen(6) {
+    for combination in Self.chosen(4) {
       try disk.make(combination)
       let counting = FaultyFileSystem()
       _ = try disk.recover(counting)
