@@ -135,10 +135,14 @@ package struct BackupSet: Sendable {
     return removed
   }
 
-  /// Removes a generation or the rest of one; the database goes first, so that a half-removed one is never taken for
-  /// complete.
+  /// Removes a generation or the rest of one; the database goes first and for good, so that a half-removed one is never
+  /// taken for complete, nor for somebody's whose label is gone: a power cut may keep the later removals alone.
   package func remove(_ folder: FilePath) throws {
-    try files.unlinkIfPresent(folder.appending(location.fileName))
+    let database = folder.appending(location.fileName)
+    if try files.status(database) != nil {
+      try files.unlink(database)
+      try files.syncDirectory(folder)
+    }
     try removeTree(folder)
     let parent = folder.removingLastComponent()
     try files.syncDirectory(parent)

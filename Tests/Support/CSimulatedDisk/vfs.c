@@ -215,7 +215,6 @@ static char *shm_path(sd_file *file) {
 
 static int shm_map(sqlite3_file *base, int region, int size, int extends, void volatile **result) {
   sd_file *file = (sd_file *)base;
-  usage *use = use_of(file);
   *result = NULL;
   if (!file->uses_shm) {
     char *path = shm_path(file);
@@ -223,8 +222,9 @@ static int shm_map(sqlite3_file *base, int region, int size, int extends, void v
     free(path);
     if (code) return SQLITE_CANTOPEN;
     file->uses_shm = 1;
-    use->shm_users++;
+    use_of(file)->shm_users++;
   }
+  usage *use = use_of(file);  // not before: a new file may move all inodes
   if (region >= use->region_count) {
     if (!extends) return SQLITE_OK;
     use->regions = realloc(use->regions, (size_t)(region + 1) * sizeof *use->regions);
