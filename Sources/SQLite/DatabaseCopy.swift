@@ -24,10 +24,12 @@ extension Connection {
     _ schema: String, to path: FilePath, pagesPerStep: Int32 = 512, progress: (_ done: Int64, _ all: Int64) -> Bool
   ) throws(SQLiteError) {
     let target = try Connection(path: path, access: .readWrite)
-    // Nobody reads the file before it is complete, and after a kill it is made again: no journal, no syncs. Exclusive
-    // locking lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
+    // Nobody reads the file before it is complete, and after a kill it is made again: no journal on disk (in memory, where an
+    // empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking lets it leave
+    // the write-ahead mode, which the first page brings along, without a `-shm`.
     try target.execute(
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; PRAGMA cache_size = -512")
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA cache_size = -512"
+    )
     do {
       try target.overwrite(from: self, schema: schema, pagesPerStep: pagesPerStep) { done, all in
         if !progress(done, all) { throw SQLiteError(extendedCode: SQLITE_INTERRUPT, message: "interrupted") }

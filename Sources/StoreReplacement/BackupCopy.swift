@@ -63,6 +63,9 @@ extension BackupSet {
         throw HopdError(.storeDamaged, "quick_check of the backup finds damage", at: Place(file: copy.database))
       }
     }
+    // SQLite does not say when it could not remove a journal of its own. One whose last write a power cut takes back would be
+    // played into the backup by whoever opens it.
+    for file in copy.sideFiles { try files.unlinkIfPresent(file) }
     try files.syncDirectory(part)
     try whenCopied()
     try files.renameNoReplace(part, to: folder)

@@ -94,7 +94,8 @@ struct PowerCutControlTests {
     #expect(try firstComplaint(run) == nil)
   }
 
-  /// Syncs of a migration without which a power cut loses something, by what they are of.
+  /// Syncs of a migration without which a power cut loses something, by what they are of; where a log is folded in or a
+  /// backup is given up again, a later sync of the same file or directory stands in for some of them.
   static let indispensable: Set<String> = ["sync .Library.sqlite.hop-ab12.tmp", "sync directory stores"]
 
   @Test(
@@ -115,6 +116,7 @@ struct PowerCutControlTests {
       if try firstComplaint(run, last: 12) != nil { missed.append(name) } else { others.append(name) }
     }
     print("simulated: \(scenario): missed \(missed), not missed \(others)")
-    #expect(Self.indispensable.isSubset(of: missed))
+    let isPlain = scenario.kind == .rollback && scenario.keep > 0
+    #expect(!missed.isEmpty && (!isPlain || Self.indispensable.isSubset(of: missed)))
   }
 }

@@ -189,9 +189,18 @@ uint32_t sd_find(sd_disk *disk, const char *path, uint32_t *directory, const cha
   return at;
 }
 
+// Is there a way to the directory? One whose own name was lost takes the names in it along, as with any journal.
+static int is_found(const sd_disk *disk, uint32_t directory, int depth) {
+  if (directory == 1) return 1;
+  for (uint32_t i = 0; i < disk->name_count && depth < 16; i++)
+    if (disk->names[i].inode == directory) return is_found(disk, disk->names[i].directory, depth + 1);
+  return 0;
+}
+
 static uint32_t link_count(const sd_disk *disk, uint32_t number) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < disk->name_count; i++) count += disk->names[i].inode == number;
+  for (uint32_t i = 0; i < disk->name_count; i++)
+    count += disk->names[i].inode == number && is_found(disk, disk->names[i].directory, 0);
   return count;
 }
 

@@ -10,6 +10,8 @@ typedef struct {
   const operation *op;
   // Its sync failed: later ones do not make it safe.
   int is_lost;
+  // It is on the disk for good, and waits here for its turn behind one that may be there or not.
+  int is_safe;
 } pending;
 
 struct sd_walk {
@@ -46,6 +48,17 @@ static int concerns(const operation *op, const operation *sync) {
   return !is_name(op) && op->inode == sync->inode;
 }
 
+static int is_in(const operation *op, uint32_t directory) {
+  return op->directory == directory || (op->kind == OP_RENAME && op->other == directory);
+}
+
+// Do both change the same file, or names of the same directory? Then their order stays: what comes later prevails.
+static int meets(const operation *earlier, const operation *later) {
+  if (is_name(earlier) != is_name(later)) return 0;
+  if (!is_name(earlier)) return earlier->inode == later->inode;
+  return is_in(later, earlier->directory) || (earlier->kind == OP_RENAME && is_in(later, earlier->other));
+}
+
 // A new file or directory is there from its creation on, and nobody finds it before its name is.
 static void know_inode(sd_disk *disk, const operation *op) {
   while (op->kind == OP_ADD && disk->inode_count < op->inode) {
@@ -62,17 +75,23 @@ int sd_walk_step(sd_walk *walk) {
   case OP_SYNC_DIRECTORY: {
     size_t left = 0;
     for (size_t i = 0; i < walk->count; i++) {
-      if (concerns(walk->open[i].op, op) && !walk->open[i].is_lost) sd_apply(walk->safe, walk->open[i].op, SD_KEPT, 0);
-      else walk->open[left++] = walk->open[i];
+      pending each = walk->open[i];
+      if (concerns(each.op, op) && !each.is_lost) each.is_safe = 1;
+      int waits = !each.is_safe;
+      for (size_t k = 0; k < left && !waits; k++) waits = meets(walk->open[k].op, each.op);
+      if (waits) walk->open[left++] = each;
+      else sd_apply(walk->safe, each.op, SD_KEPT, 0);
     }
     walk->count = left;
     break;
   }
   case OP_FAILED_FILE:
-  case OP_FAILED_DIRECTORY:
     for (size_t i = 0; i < walk->count; i++)
-      if (concerns(walk->open[i].op, op)) walk->open[i].is_lost = 1;
+      if (concerns(walk->open[i].op, op) && !walk->open[i].is_safe) walk->open[i].is_lost = 1;
     break;
+  // Names stand in a journal: a later sync has all before it, and where a journal fails no later one succeeds (ext4 aborts,
+  // xfs shuts down), which the sticky faults are.
+  case OP_FAILED_DIRECTORY: break;
   default:
     know_inode(walk->safe, op);
     know_inode(walk->now, op);
@@ -82,7 +101,7 @@ int sd_walk_step(sd_walk *walk) {
       walk->open = realloc(walk->open, walk->capacity * sizeof *walk->open);
       if (!walk->open) abort();
     }
-    walk->open[walk->count++] = (pending){op, 0};
+    walk->open[walk->count++] = (pending){op, 0, 0};
   }
   return 1;
 }
@@ -103,8 +122,9 @@ sd_disk *sd_walk_image(const sd_walk *walk, const uint8_t *choices, uint64_t see
   image->boot++;
   image->clock = walk->disk->clock;
   for (size_t i = 0; i < walk->count; i++) {
-    if (choices[i] == SD_DROPPED) continue;
-    sd_apply(image, walk->open[i].op, choices[i], seed + i * 0x9e3779b97f4a7c15u);
+    int choice = walk->open[i].is_safe ? SD_KEPT : choices[i];
+    if (choice == SD_DROPPED) continue;
+    sd_apply(image, walk->open[i].op, choice, seed + i * 0x9e3779b97f4a7c15u);
   }
   return image;
 }
