@@ -105,6 +105,8 @@ def many_rows(s, r):
 # ---- Core Data's own tables ---------------------------------------------------------------------
 def primary_keys(s, r):
     col, v = r.choice(['Z_ENT', 'Z_NAME', 'Z_SUPER', 'Z_MAX']), r.choice([value(r), r.choice(NAMES), r.choice(INTS), r.randrange(8)])
+    if col == 'Z_NAME':
+        v = r.choice([*NAMES, *INTS, r.randrange(8)])           # a name of an entity may be told, and the mark must not
     sql, v = bind(v)
     what = r.choice(['one', 'one', 'one', 'delete', 'add', 'swap', 'case'])
     some = 'rowid = (SELECT rowid FROM Z_PRIMARYKEY ORDER BY random() LIMIT 1)'.replace('random()', f'abs(Z_ENT * {r.randrange(1, 97)} % 11)')
@@ -113,7 +115,7 @@ def primary_keys(s, r):
     elif what == 'delete':
         s.c.execute(f'DELETE FROM Z_PRIMARYKEY WHERE {some}')
     elif what == 'add':
-        s.c.execute(f'INSERT INTO Z_PRIMARYKEY VALUES (?, {sql}, ?, ?)', (r.choice(INTS), v, r.choice(INTS), r.choice(INTS)))
+        s.c.execute(f'INSERT INTO Z_PRIMARYKEY VALUES (?, {sql}, ?, ?)', (r.choice(INTS), None if SECRET in repr(v) else v, r.choice(INTS), r.choice(INTS)))
     elif what == 'swap':
         s.c.execute('UPDATE Z_PRIMARYKEY SET Z_NAME = (SELECT p.Z_NAME FROM Z_PRIMARYKEY p WHERE p.Z_ENT = 3 - Z_PRIMARYKEY.Z_ENT) WHERE Z_ENT IN (1, 2)')
     else:
@@ -172,6 +174,8 @@ def metadata(s, r):
             b'<?xml version="1.0"?><!DOCTYPE p [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><plist><string>&b;</string></plist>']),))
     else:
         sql, v = bind(value(r))
+        if what == 'uuid' and SECRET in repr(v):                # the store's identifier is told
+            sql, v = '?', 'no identifier at all'
         s.c.execute(f"UPDATE Z_METADATA SET {'Z_UUID' if what == 'uuid' else 'Z_VERSION'} = {sql}", (v,))
     return f'Z_METADATA {what}'
 

@@ -132,7 +132,7 @@ struct HopChain {
       if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the hop before is gone") }
       let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
       try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
-      let manager = manager(of: last, reading: input)
+      let manager = try manager(of: last, reading: input)
       done &+= try materialise(
         last, manager: manager, hasStore: hasStore, reserving: reserved, rowsBefore: done, into: &outcome)
       if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
@@ -231,15 +231,18 @@ struct HopChain {
     return staged.rows
   }
 
-  private func manager(of index: Int, reading source: TableSpace) -> MigrationEngine.MigrationManager {
-    MigrationManager(
+  private func manager(of index: Int, reading source: TableSpace) throws(HopdError) -> MigrationEngine.MigrationManager
+  {
+    try MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external, policies: policies, note: note, medium: medium,
       references: views.references, counts: views.counts, memo: plan.memo)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
-  private var external: ExternalDataDirectory { ExternalDataDirectory(of: plan.store.location) }
+  private var external: ExternalDataDirectory {
+    get throws(HopdError) { try ExternalDataDirectory(of: plan.store.location) }
+  }
 
   /// Where a hop that writes has its tables.
   func space(of index: Int) -> TableSpace { .schema(MigrationManager.schemaName(ofHop: index)) }

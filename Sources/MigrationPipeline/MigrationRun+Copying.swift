@@ -65,8 +65,10 @@ extension MigrationRun {
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
-    let outcome = try chain.run()
-    let verified = try verify(outcome.staged, chain: chain)
+    let (outcome, verified) = try blamingSource(reader) {
+      let outcome = try chain.run()
+      return (outcome, try verify(outcome.staged, chain: chain))
+    }
     try chain.removeInput()
     stage = .replace
     observer(.replacing)
@@ -86,7 +88,7 @@ extension MigrationRun {
       }
     }
     guard let schema = plan.hops.first?.sourceSchema else { return (0, 0) }
-    let directory = ExternalDataDirectory(of: request.location)
+    let directory = try ExternalDataDirectory(of: request.location)
     var total: (bytes: Int64, missing: Int64) = (0, 0)
     for column in ExternalDataColumn.all(in: schema) {
       for count in try ExternalDataCensus.count(column, reader: reader, directory: directory).values {
@@ -137,7 +139,7 @@ extension MigrationRun {
     guard let schema = plan.hops.last?.destinationSchema else { return }
     let columns = ExternalDataColumn.all(in: schema)
     guard !columns.isEmpty else { return }
-    let source = ExternalDataDirectory(of: request.location)
+    let source = try ExternalDataDirectory(of: request.location)
     // Below the canonical directory no call follows a link.
     let from = StoreLocation(
       database: try files.canonical(request.location.directory).appending(request.location.fileName)

@@ -109,9 +109,10 @@ extension MigrationRun {
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer)
-    let (outcome, verified) =
+    let (outcome, verified) = try blamingSource(reader) {
       try buildInMemory(chain, held, intent: &intent, workshop: workshop)
-      ?? build(chain, intent: &intent, workshop: workshop)
+        ?? build(chain, intent: &intent, workshop: workshop)
+    }
 
     stage = .replace
     observer(.replacing)

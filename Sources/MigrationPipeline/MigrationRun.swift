@@ -129,11 +129,24 @@ final class MigrationRun {
 
   /// P4: is the source sound? A damaged store is refused before anything is written.
   func checkSource(_ reader: StoreReader) throws {
-    let answer = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).quick_check(1)")
+    try requireSound(reader, by: "quick_check")
+  }
+
+  private func requireSound(_ reader: StoreReader, by check: String, cause: HopdError? = nil) throws {
+    let answer = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(check)(1)")
     guard answer == "ok" else {
       throw HopdError(
-        .storeDamaged, "SQLite finds the database damaged: \(answer ?? "no answer")",
+        .storeDamaged, "SQLite finds the database damaged: \(answer ?? "no answer")", cause: cause,
         hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
+    }
+  }
+
+  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes, at which
+  /// quick_check does not look: then the store is damaged, and no bug of ours is to be reported.
+  func blamingSource<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch let error as HopdError where error.code == .verificationFailed {
+      try requireSound(reader, by: "integrity_check", cause: error)
+      throw error
     }
   }
 

@@ -73,7 +73,7 @@ struct ExternalDataInspection {
   private mutating func countSource() throws {
     let columns = ExternalDataColumn.all(in: journey.sourceSchema)
     guard !columns.isEmpty else { return }
-    let directory = ExternalDataDirectory(of: location)
+    let directory = try ExternalDataDirectory(of: location)
     for column in columns {
       let found = try ExternalDataCensus.count(column, reader: reader, directory: directory)
       counts[Column(table: column.table, name: column.column)] = found

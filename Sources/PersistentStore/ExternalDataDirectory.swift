@@ -31,10 +31,11 @@ package final class ExternalDataDirectory {
   /// The store's own files, by device and inode.
   private let guarded: Set<[UInt64]>
 
-  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it.
-  package init(of location: StoreLocation) {
+  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it. Throws `.inputOutput`
+  /// where nobody can say: files that only this look does not find must not count as missing.
+  package init(of location: StoreLocation) throws(HopdError) {
     path = location.externalDataDirectory
-    state = ExternalDataDirectory.open(location)
+    state = try ExternalDataDirectory.open(location)
     guarded = Set(
       ([location.database] + location.sideFiles).compactMap { file in
         var found = clinux_file_status()
@@ -104,18 +105,25 @@ package final class ExternalDataDirectory {
 
   // MARK: Opening
 
-  private static func open(_ location: StoreLocation) -> State {
+  private static func open(_ location: StoreLocation) throws(HopdError) -> State {
     let parent = location.directory.withPlatformString { Glibc.open($0, clinux_o_path() | O_DIRECTORY | O_CLOEXEC) }
-    guard parent >= 0 else { return .absent }
+    guard parent >= 0 else { return try state(errno, location.directory) }
     defer { close(parent) }
     let names = [location.supportDirectory, location.externalDataDirectory].compactMap { $0.lastComponent?.string }
     let flags = clinux_o_path() | O_DIRECTORY | O_CLOEXEC
     let descriptor = clinux_openat_beneath(parent, names.joined(separator: "/"), flags, 0)
-    if descriptor >= 0 { return .open(descriptor) }
-    switch errno {
+    return descriptor >= 0 ? .open(descriptor) : try state(errno, location.externalDataDirectory)
+  }
+
+  private static func state(_ code: Int32, _ path: FilePath) throws(HopdError) -> State {
+    switch code {
     case ENOENT: return .absent
     case ELOOP, ENOTDIR, EXDEV: return .unsuitable("below something that is a link or no directory")
-    case let code: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
+    case EIO, ENOMEM, EMFILE, ENFILE:
+      throw HopdError(
+        .inputOutput, "the directory of external data cannot be opened: \(Errno(rawValue: code))", at: Place(file: path),
+        hint: "see that it is readable, then start again")
+    default: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
     }
   }
 

@@ -3,7 +3,9 @@
 import ArgumentParser
 import Diagnostics
 import Glibc
+import PersistentStore
 import SQLite
+import SystemPackage
 
 /// `hopctl`.
 @main
@@ -25,6 +27,12 @@ struct Hopctl: ParsableCommand {
 
   static func main() {
     let command: any ParsableCommand
+    do {
+      try requireText()
+    } catch {
+      ErrorReport.tell(error, json: CommandLine.arguments.contains("--json"))
+      Glibc.exit(error.code.exit.rawValue)
+    }
     do {
       command = try parseAsRoot()
     } catch {
@@ -49,6 +57,21 @@ struct Hopctl: ParsableCommand {
       let error = ErrorReport.hopdError(error)
       ErrorReport.tell(error, json: work.output.json)
       Glibc.exit(error.code.exit.rawValue)
+    }
+  }
+
+  /// Words come to Swift as text, with what is no UTF-8 replaced: another file than the one that was meant. Such a file is
+  /// refused by every command (and by the daemon), because nobody could tell the names of its side files.
+  private static func requireText() throws(HopdError) {
+    for case let word? in UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+    where String(validatingCString: word) == nil {
+      let path = FilePath(platformString: word)
+      guard access(word, F_OK) == 0 else {
+        throw HopdError(.usage, "a word of the command line is not UTF-8: \(path.printable)", hint: "type it anew")
+      }
+      throw HopdError(
+        .notAStore, "the file name is not UTF-8, so the names of its side files cannot be told", at: Place(file: path),
+        hint: "rename the store together with its -wal, -shm and -journal files")
     }
   }
 

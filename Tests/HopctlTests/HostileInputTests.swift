@@ -40,6 +40,24 @@ struct HostileInputTests {
     #expect(!plan.errors.contains("\u{1b}"))
   }
 
+  /// A name that is no text would be told as another one: every command says so, and leaves the file alone.
+  @Test(arguments: ["identify", "plan", "migrate", "verify", "dump", "restore"])
+  func aNameThatIsNoTextIsRefused(_ command: String) throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    let hopctl = try #require(Program.path)
+    let script = #"""
+      cd "$(dirname "$STORE")"; odd=$'odd\xff.sqlite'; mv "$STORE" "$odd"; before=$(sha256sum <"$odd")
+      "$HOPCTL" "$COMMAND" "$odd" --json && status=0 || status=$?
+      [ "$(sha256sum <"$odd")" = "$before" ] || exit 1
+      exit $status
+      """#
+    let outcome = try room.shell(script, ["STORE=\(store)", "HOPCTL=\(hopctl.string)", "COMMAND=\(command)"])
+    #expect(outcome.status == 65, "\(outcome.errors)")
+    #expect(try outcome.json().error?.code?.text == "not-a-store")
+    #expect(outcome.errors.contains("odd\\xff.sqlite") && outcome.errors.contains("hint: rename the store together"))
+  }
+
   /// What helps stands at the end, and is not buried under a name.
   @Test func longNamesAreShortened() throws {
     let room = try Room()

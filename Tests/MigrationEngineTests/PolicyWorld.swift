@@ -314,7 +314,7 @@ final class PolicyWorld {
     let manager = MigrationManager(
       connection: connection, hop: hop, source: .schema("store"), isFinal: isFinal,
       identity: Checkpoint.Identity(plan: "plan", source: "source", boot: "boot"), options: options,
-      external: ExternalDataDirectory(of: StoreLocation(database: sourcePath)), policies: policies,
+      external: try ExternalDataDirectory(of: StoreLocation(database: sourcePath)), policies: policies,
       note: { [unowned self] in notes.append($0) })
     let staged = try manager.run(into: stagedPath) { progress in
       reports += 1

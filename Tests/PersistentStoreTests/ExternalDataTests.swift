@@ -57,7 +57,7 @@ import Testing
     write("the store", to: location.database)
     prepare(location.database, location.externalDataDirectory.appending(Self.uuid))
     let name = try #require(ExternalFileName(Self.uuid.utf8))
-    let directory = ExternalDataDirectory(of: location)
+    let directory = try ExternalDataDirectory(of: location)
     do {
       return (directory.status(of: name), nil, try directory.content(of: name, limit: 100))
     } catch {
