@@ -96,7 +96,8 @@ import Testing
   }
 
   /// Compiled against the library that lies beside the tests.
-  @Test(.enabled(if: PolicyPageTests.compiler != nil, "no swiftc in PATH"))
+  @Test(
+    .enabled(if: PolicyPageTests.compiler != nil, "no swiftc in PATH"), .disabled(if: Sanitizer.isOn, Sanitizer.reason))
   func theSwiftPolicyOfThePageRuns() throws {
     let block = try #require(try Self.blocks("swift").first)
     let folder = try folder()
