@@ -37,20 +37,23 @@ package struct LinuxFileSystem: DurableFileSystem {
     let descriptor = try openDirectory(directory, flags: O_RDONLY)
     // fdopendir takes the descriptor over and closes it, so it gets its own.
     let own = try call("list the directory", at: directory) { Glibc.dup(descriptor.number) }
-    guard let stream = fdopendir(own) else {
-      let code = Glibc.errno
+    let stream: OpaquePointer
+    do {
+      stream = try callForPointer("list the directory", at: directory) { fdopendir(own) }
+    } catch {
       _ = Glibc.close(own)
-      throw HopdError(errno: code, "list the directory", at: directory)
+      throw error
     }
     defer { closedir(stream) }
     var names: [FilePath.Component] = []
     while true {
-      Glibc.errno = 0
-      guard let entry = readdir(stream) else {
-        let code = Glibc.errno
-        if code != 0 { throw HopdError(errno: code, "list the directory", at: directory) }
-        break
+      var next: UnsafeMutablePointer<dirent>?
+      try call("list the directory", at: directory) {
+        Glibc.errno = 0  // the end of the directory is no error
+        next = readdir(stream)
+        return next == nil && Glibc.errno != 0 ? -1 : Int32(0)
       }
+      guard let entry = next else { break }
       let component = withUnsafePointer(to: &entry.pointee.d_name) {
         $0.withMemoryRebound(to: CChar.self, capacity: 256) { FilePath.Component(platformString: $0) }
       }

@@ -65,6 +65,20 @@ func call<Result: FixedWidthInteger & SignedInteger>(
   }
 }
 
+/// The same for a call that answers a null pointer where it fails.
+func callForPointer<Pointer>(
+  _ doing: String, at path: @autoclosure () -> FilePath, _ body: () -> Pointer?
+) throws -> Pointer {
+  while true {
+    var found: Pointer?
+    try call(doing, at: path()) {
+      found = body()
+      return found == nil ? -1 : Int32(0)
+    }
+    if let found { return found }
+  }
+}
+
 /// A descriptor that closes itself. Errors of close carry no news here: what must be durable was synced before.
 struct Descriptor: ~Copyable {
   let number: Int32

@@ -232,6 +232,12 @@ extension StoreReader {
     }
   }
 
+  /// Does the header of a store's database say that it keeps a write-ahead log? A connection that opened it `immutable` does
+  /// not tell: without a log it answers `delete` [M].
+  package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
+    try firstBytes(of: location.database, count: 20).suffix(1) == [2]
+  }
+
   /// What a SQLite error means for a store.
   package static func explained(_ error: SQLiteError, location: StoreLocation) -> HopdError {
     let place = Place(store: location.database)

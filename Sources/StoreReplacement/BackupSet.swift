@@ -79,8 +79,7 @@ package struct BackupSet: Sendable {
   package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
     self.location = location
     self.files = files
-    let name = location.fileName
-    let label = name.utf8.count > 160 ? "\(name.prefix(32))~\(PathText.digest(Array(name.utf8)))" : name
+    let label = NameLabel.label(of: location.fileName)
     directory = location.directory.appending(".\(label).hopd-backups")
     if let base = rule.directory {
       let store = PathText.digest(PathText.bytes(of: location.database))
@@ -178,10 +177,7 @@ package struct BackupSet: Sendable {
   func label(_ folder: FilePath, _ record: BackupRecord) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    guard let label = try? encoder.encode(record) else {
-      throw HopdError(.internalError, "the backup's label cannot be written as JSON", at: Place(file: folder))
-    }
-    try files.createFile(folder.appending("backup.json"), Array(label), mode: 0o600)
+    try files.createFile(folder.appending("backup.json"), Array(encoder.encode(record)), mode: 0o600)
   }
 
   /// Copies a generation to the configured place, synced, and takes the one beside the store away.

@@ -38,13 +38,7 @@ package struct IntentStore: Sendable {
   package func write(_ intent: ReplacementIntent) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    let bytes: [UInt8]
-    do {
-      bytes = Array(try encoder.encode(intent))
-    } catch {
-      throw HopdError(.internalError, "the intent record cannot be written as JSON", cause: error)
-    }
-    try files.writeDurably(bytes, to: path(of: intent.store.path))
+    try files.writeDurably(Array(encoder.encode(intent)), to: path(of: intent.store.path))
     try files.adoptByDirectoryOwner(path(of: intent.store.path))
   }
 

@@ -22,8 +22,7 @@ package struct QuarantineFile: Sendable {
 
   /// Its name in the end: `<store>.quarantine-<job>`, which no pattern for stores should match; a long one is cut.
   package var published: FilePath {
-    let name = area.location.fileName
-    let label = name.utf8.count > 160 ? "\(name.prefix(32))~\(PathText.digest(Array(name.utf8)))" : name
+    let label = NameLabel.label(of: area.location.fileName)
     return area.location.directory.appending("\(label).quarantine-\(area.job)")
   }
 

@@ -29,7 +29,7 @@ extension RecoveryRunner {
         connection.setProgressHandler(every: 200_000, keepAlive)
         defer { connection.setProgressHandler(nil) }
         let store = try content(of: connection, status.identity, intent)
-        return (store, try connection.text("PRAGMA journal_mode") == "wal" ? JournalMode.wal : .delete)
+        return (store, try StoreReader.keepsWriteAheadLog(location) ? JournalMode.wal : .delete)
       }
       findings.store = found.0
       findings.lostWriteAheadLogMode = intent?.journalMode == .wal && found.1 == .delete
@@ -39,6 +39,8 @@ extension RecoveryRunner {
     {
       findings.store = .damaged
     } catch let error as HopdError where error.code == .notFound {
+      // A file that is there and cannot be opened for now, as with too many open ones, is not missing.
+      guard try files.status(location.database) == nil else { throw error }
       findings.store = .missing
     }
   }

@@ -175,6 +175,8 @@ package struct RecoveryRunner {
       return try identify(connection)
     } catch let error as HopdError where error.code.isRetryable {
       throw error
+    } catch let error as SQLiteError where error.isPassing {
+      throw error
     } catch {
       return nil  // no version can be read: neither the old nor the new one
     }

@@ -78,7 +78,6 @@ package struct RecoverySurvey: Sendable {
     let end = rest.ranges(of: ".hop-").last?.lowerBound ?? rest.ranges(of: ".hopd-backups").last?.lowerBound
     guard let end, end > rest.startIndex, let store = FilePath.Component(String(rest[..<end])), store.kind == .regular
     else { return nil }
-    let isCut = store.string.utf8.count == 49 && store.string.utf8.dropFirst(32).first == UInt8(ascii: "~")
-    return isCut ? nil : store
+    return NameLabel.mayBeCut(store.string) ? nil : store
   }
 }

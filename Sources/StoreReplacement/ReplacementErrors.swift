@@ -41,6 +41,8 @@ extension HopdError {
   static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
     let place = Place(store: store)
     switch error.code {
+    case 9:  // SQLITE_INTERRUPT
+      return HopdError(.interrupted, "stopped on request", at: place, cause: error, hint: "start it again")
     case 5, 6:  // SQLITE_BUSY, SQLITE_LOCKED
       return HopdError(
         .storeBusy, "the store is in use by another program", at: place, cause: error,
@@ -67,5 +69,13 @@ extension HopdError {
     } catch let error as SQLiteError {
       throw storeError(error, doing, store)
     }
+  }
+}
+
+extension SQLiteError {
+  /// Does it say something of this moment, the machine or the program, and nothing of what is in the file?
+  var isPassing: Bool {
+    // SQLITE_PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, MISUSE, AUTH
+    [3, 5, 6, 7, 8, 9, 10, 13, 14, 15, 21, 23].contains(code)
   }
 }

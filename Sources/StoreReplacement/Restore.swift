@@ -43,11 +43,9 @@ package struct Restore {
         hint: "open and close it once: sqlite3 \(source.database.printable) 'PRAGMA quick_check'")
     }
     // Whether there is a store is only known under the lock; `HeldStore` takes it for a store that is there.
-    guard try files.status(location.database) != nil else {
+    guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       return try placeWhereNoneIs(source, location, job, rule, now)
     }
-
-    let fingerprint = try SourceFingerprint(of: location, files: files)
     let held: HeldStore
     do {
       held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
@@ -56,9 +54,6 @@ package struct Restore {
       throw error
     }
     defer { held.release() }
-    guard let fingerprint else {
-      throw HopdError(.notFound, "the store is gone", at: Place(store: location.database))
-    }
     let area = StagingArea(location: location, job: job, files: files)
     let copy = try stage(source, in: area)
     let intent: ReplacementIntent

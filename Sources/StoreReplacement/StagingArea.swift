@@ -213,10 +213,5 @@ package struct StagingArea: Sendable {
 
   private static let sideFileSuffixes = ["-journal", "-wal", "-shm"]
 
-  /// Long names are cut so that name, job, hop and side-file suffix fit into the 255 bytes of a file name.
-  private static func prefix(_ location: StoreLocation) -> String {
-    let name = location.fileName
-    guard name.utf8.count > 160 else { return ".\(name).hop-" }
-    return ".\(name.prefix(32))~\(PathText.digest(Array(name.utf8))).hop-"
-  }
+  private static func prefix(_ location: StoreLocation) -> String { ".\(NameLabel.label(of: location.fileName)).hop-" }
 }

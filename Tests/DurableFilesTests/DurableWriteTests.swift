@@ -77,4 +77,12 @@ struct DurableWriteTests {
       if !isMet { return }
     }
   }
+
+  @Test("A file system that cannot set space aside says so, and keeps the file")
+  func withoutReserve() throws {
+    let (disk, path) = try start()
+    #expect(try disk.reserve(1 << 20, for: path) == false)
+    try disk.giveBackReserve(of: path)
+    #expect(try disk.read(path, limit: 100) == Self.old)
+  }
 }

@@ -33,6 +33,8 @@ struct SystemCallFaultTests {
       ("attributes", { _ = try $0.attributes(of: $1.appending("file")) }),
       ("free space", { _ = try $0.freeBytes(at: $1) }),
       ("writable", { try $0.checkWritable($1.appending("file")) }),
+      ("reserve", { _ = try $0.reserve(1 << 16, for: $1.appending("file")) }),
+      ("give back", { try $0.giveBackReserve(of: $1.appending("file")) }),
       ("open elsewhere", { _ = try $0.isOpenElsewhere($1.appending("file")) }),
       ("create", { try $0.createFile($1.appending("new"), [1, 2, 3], mode: 0o600) }),
       ("create unsynced", { try $0.createUnsyncedFile($1.appending("new"), [1, 2, 3], mode: 0o600) }),
@@ -137,6 +139,24 @@ struct SystemCallFaultTests {
         try SystemCallFault.$answer.withValue(answer) { try files.copyFile(from: path.appending("file"), to: target) }
         #expect(try files.read(target, limit: 99) == Array("content".utf8))
       }
+    }
+
+    @Test("Space that cannot be set aside is done without; a full or failing disk is told")
+    func reserve() throws {
+      let path = try world("reserve").appending("file")
+      for (errno, expected) in [
+        (EOPNOTSUPP, nil), (ENOSYS, nil), (EFBIG, nil), (EINVAL, nil), (EPERM, nil), (ENOSPC, HopdError.Code.noSpace),
+        (EDQUOT, .noSpace), (EIO, .inputOutput),
+      ] {
+        let answer: @Sendable (String) -> Int32? = { $0.hasSuffix("bytes aside") ? errno : nil }
+        SystemCallFault.$answer.withValue(answer) {
+          var isReserved = true
+          let found = code { isReserved = try files.reserve(1 << 20, for: path) }
+          #expect(found == expected, "\(Errno(rawValue: errno))")
+          #expect(isReserved == (expected != nil), "\(Errno(rawValue: errno))")
+        }
+      }
+      #expect(try files.read(path, limit: 99) == Array("content".utf8))
     }
 
     @Test("A file system without extended attributes has none")

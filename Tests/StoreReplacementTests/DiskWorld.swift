@@ -38,6 +38,10 @@ final class DiskWorld {
   var hasFailed = false
   /// Locks are the kernel's: they lie on the real file system and go with the process.
   let locks: LockDirectory
+  /// Called when the staged store is complete, before it takes its place.
+  var beforeSwap: () throws -> Void = {}
+  var observer: SwapObserver = { _ in }
+  var inPlaceObserver: InPlaceObserver = { _ in }
   let location: StoreLocation
   var stores: FilePath { disk.root.appending("stores") }
   var state: FilePath { disk.root.appending("state") }
@@ -130,6 +134,7 @@ final class DiskWorld {
         try disk.createUnsyncedFile(quarantine.staged, DiskWorld.quarantined, mode: 0o600)
         _ = try quarantine.publish(attributesOf: held.location.database)
       }
+      try beforeSwap()
       let result = try swap().replace(held, with: verified, intent: intent, backup: rule, now: now)
       try? intents.remove(held.location, afterSuccess: true)
       return result
@@ -143,7 +148,8 @@ final class DiskWorld {
   func swap() throws -> StoreSwap {
     // Step by step: pages may reach the disk before the commit.
     StoreSwap(
-      files: disk, intents: try intents(), identify: TestWorld.identify, mode: scenario.mode, pagesPerStep: 1)
+      files: disk, intents: try intents(), identify: TestWorld.identify, mode: scenario.mode, observer: observer,
+      inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
   }
 
   /// Version 2 of the store, written beside it as scratch.

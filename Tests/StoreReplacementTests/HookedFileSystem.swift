@@ -40,6 +40,10 @@ final class HookedFileSystem: DurableFileSystem {
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try made("create", path) { try real.createFile(path, bytes, mode: mode) }
   }
+  func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool {
+    try made("reserve", path) { try real.reserve(bytes, for: path) }
+  }
+  func giveBackReserve(of path: FilePath) throws { try made("give back", path) { try real.giveBackReserve(of: path) } }
   func copyFile(from source: FilePath, to path: FilePath) throws {
     try made("copy", path) { try real.copyFile(from: source, to: path) }
   }

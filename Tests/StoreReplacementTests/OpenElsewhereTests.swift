@@ -5,6 +5,7 @@ import DurableFiles
 import Glibc
 import PersistentStore
 import SQLite
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -106,5 +107,44 @@ struct OpenElsewhereTests {
       #expect(error == nil ? found.version == "two" : error == .storeBusy && found.version == "one", "\(step)")
       if step == .renamed { #expect(error == nil) }
     }
+  }
+
+  /// Has the kernel held somebody up who wants to open the file with that inode?
+  private static func isAskedFor(_ inode: UInt64) -> Bool {
+    let bytes = (try? LinuxFileSystem().read("/proc/locks", limit: 1 << 22)) ?? []
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").contains {
+      $0.contains("LEASE") && $0.contains("BREAKING") && $0.contains(":\(inode) ")
+    }
+  }
+
+  @Test(
+    "One that opens the old file in the instant of the rename is waited for, but not for ever", arguments: [0.1, 60])
+  func inTheInstant(_ seconds: Double) throws {
+    let world = try TestWorld(.wal)
+    let file = world.location.database
+    let inode = try #require(try world.plain.status(file)).identity.inode
+    let opener = Mutex<pid_t>(0)
+    defer {
+      let pid = opener.withLock { $0 }
+      kill(pid, SIGKILL)
+      var status: Int32 = 0
+      while waitpid(pid, &status, 0) == -1, errno == EINTR {}
+    }
+    let wasAskedFor = Mutex(false)
+    let files = HookedFileSystem(before: { call, path in
+      guard call == "rename", path == file else { return }
+      let pid = try start("exec 3<>\"$0\"; exec sleep \(seconds)", file)
+      opener.withLock { $0 = pid }
+      for _ in 0..<2000 where !wasAskedFor.withLock({ $0 }) {
+        if Self.isAskedFor(inode) { wasAskedFor.withLock { $0 = true } } else { usleep(2000) }
+      }
+    })
+    let result = try world.migrate(files: files, patience: .milliseconds(200))
+    #expect(wasAskedFor.withLock { $0 }, "the program never came as far as the file: nothing is proved")
+    let found = try world.content()
+    #expect(found.version == "two" && found.rows == TestWorld.rows)
+    let backup = try #require(result.backup)
+    #expect(try world.content(of: backup).version == "one")
+    #expect(try world.recover().decision == .nothingToDo)
   }
 }

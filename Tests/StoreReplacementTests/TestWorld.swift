@@ -127,7 +127,7 @@ final class TestWorld {
     journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
     patience: Duration? = nil, meanwhile: (HeldStore) throws -> Void = { _ in },
     observer: @escaping SwapObserver = { _ in },
-    inPlaceObserver: @escaping InPlaceObserver = { _ in }
+    inPlaceObserver: @escaping InPlaceObserver = { _ in }, keepAlive: @escaping () -> Void = {}
   ) throws -> ReplacedStore {
     let intents = try intents(files)
     let source = try #require(try SourceFingerprint(of: location, files: files))
@@ -139,7 +139,8 @@ final class TestWorld {
     let verified = try stage(held, area)
     try meanwhile(held)
     var swap = StoreSwap(
-      files: files, intents: intents, identify: TestWorld.identify, mode: mode, observer: observer,
+      files: files, intents: intents, identify: TestWorld.identify, mode: mode, keepAlive: keepAlive,
+      observer: observer,
       inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
     // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
     swap.asksForOpeners = patience != nil
