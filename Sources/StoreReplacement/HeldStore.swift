@@ -228,11 +228,7 @@ package final class HeldStore {
     guard journalMode == .wal else { return }
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
       let connection = try connection
-      let busy = try connection.integer("PRAGMA wal_checkpoint(TRUNCATE)")
-      guard busy == 0 else {
-        throw HopdError(
-          .inputOutput, "the write-ahead log could not be folded into the store", at: Place(store: location.database))
-      }
+      try connection.foldWriteAheadLogIn(at: Place(store: location.database))
       connection.keepWriteAheadLogOnClose(false)
     }
   }
@@ -253,11 +249,9 @@ package final class HeldStore {
   func setJournalMode(_ wanted: JournalMode?) throws {
     guard let wanted, wanted != journalMode else { return }
     try HopdError.sqlite("set the journal mode", location.database) {
-      guard try connection.text("PRAGMA journal_mode = \(wanted.rawValue)") == wanted.rawValue else {
-        throw HopdError(
-          .inputOutput, "the store did not take the journal mode \(wanted.rawValue)",
-          at: Place(store: location.database))
-      }
+      try connection.setJournalMode(
+        wanted, orTell: "the store did not take the journal mode \(wanted.rawValue)",
+        at: Place(store: location.database))
     }
   }
 

@@ -96,9 +96,8 @@ struct InPlaceSwap {
     }
     let connection = try HopdError.sqlite("open the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
-      guard try connection.text("PRAGMA journal_mode = DELETE") == "delete" else {
-        throw HopdError(.inputOutput, "the staged store does not leave its journal mode", at: Place(file: staged))
-      }
+      try connection.setJournalMode(
+        .delete, orTell: "the staged store does not leave its journal mode", at: Place(file: staged))
       guard try connection.integer("PRAGMA page_size") == held.pageSize else {
         throw HopdError(
           .cannotReplace, "the new store has pages of another size than the store",

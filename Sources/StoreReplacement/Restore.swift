@@ -127,9 +127,8 @@ package struct Restore {
       if record?.journalMode == .wal {
         try HopdError.sqlite("set the journal mode", copy.path) {
           let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false, indexInMemory: true))
-          guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
-            throw HopdError(.inputOutput, "the copy did not take the journal mode wal", at: Place(file: copy.path))
-          }
+          try connection.setJournalMode(
+            .wal, orTell: "the copy did not take the journal mode wal", at: Place(file: copy.path))
         }
       }
       do {

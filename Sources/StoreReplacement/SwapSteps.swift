@@ -22,11 +22,8 @@ extension StoreSwap {
     let wanted = journalMode.mode(keeping: held.journalMode)
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
-      let answer = try connection.text("PRAGMA journal_mode = \(wanted.rawValue)")
-      guard answer == wanted.rawValue else {
-        throw HopdError(
-          .inputOutput, "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
-      }
+      try connection.setJournalMode(
+        wanted, orTell: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
     }
     let location = StoreLocation(database: staged)
     for file in location.sideFiles where try files.status(file) != nil {
@@ -51,10 +48,9 @@ extension StoreSwap {
     let location = held.location
     undo.isFolded = held.journalMode == .wal
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
-      guard try held.connection.text("PRAGMA journal_mode = DELETE") == "delete" else {
-        throw HopdError(
-          .inputOutput, "the write-ahead log could not be folded into the store", at: Place(store: location.database))
-      }
+      try held.connection.setJournalMode(
+        .delete, orTell: "the write-ahead log could not be folded into the store",
+        at: Place(store: location.database))
     }
     for file in [location.writeAheadLog, location.sharedMemory] where try files.status(file) != nil {
       throw changed(location, "\(file.printable) is there although the log was folded in")
@@ -182,9 +178,8 @@ extension StoreSwap {
       // Core Data store; but the record must stay while it is the only one that knows which one it was.
       if undo.isFolded, isStillThere {
         attempt("set the store's journal mode to WAL again") {
-          guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
-            throw HopdError(.inputOutput, "SQLite keeps the mode", at: Place(store: location.database))
-          }
+          try connection.setJournalMode(
+            .wal, orTell: "SQLite keeps the mode", at: Place(store: location.database))
         }
       }
     }

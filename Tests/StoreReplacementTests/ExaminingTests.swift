@@ -65,51 +65,50 @@ struct ExaminingTests {
   @Test("In every situation on disk it says what recovery does")
   func situations() throws {
     let disk = try RecoveryOnDiskTests.Disk(try RecoveryOnDiskTests.Contents())
-    var seen: Set<String> = []
     for combination in RecoveryOnDiskTests.chosen(12) {
       try disk.make(combination)
-      let decision = try compare(disk.world, disk.rule, plan: nil, "\(combination)")
-      seen.insert(decision.map { String("\($0)".prefix { $0 != "(" }) } ?? "busy")
+      #expect(try compare(disk.world, disk.rule, plan: nil, "\(combination)") != nil, "a journal where none was made")
     }
-    #expect(seen.count > 1, "\(seen)")
   }
 
-  @Test(
-    "After a kill at every step it says what recovery does",
-    arguments: SwapCrashTests.isFull ? SourceKind.allCases : [.rollback, .wal])
-  func kills(_ kind: SourceKind) throws {
+  /// Of the kinds the quick tier takes those that differ most.
+  static let killed: [(SourceKind, ReplacementMode)] =
+    SwapCrashTests.isFull
+    ? SourceKind.allCases.flatMap { kind in ReplacementMode.allCases.map { (kind, $0) } }
+    : [(.wal, .rename), (.rollback, .inPlace)]
+
+  @Test("After a kill at every step it says what recovery does", arguments: killed)
+  func kills(_ kind: SourceKind, _ mode: ReplacementMode) throws {
     var hot = 0
-    for mode in ReplacementMode.allCases {
-      let world = try TestWorld(kind, externalFiles: ["A0B1"])
-      var names: [String] = []
-      var pages = 0
-      func keep(_ step: String) throws {
-        guard !names.contains(step) else { return }
-        names.append(step)
-        try world.snapshot(step)
-      }
-      try world.migrate(
-        files: LinuxFileSystem(), mode: mode,
-        meanwhile: {
-          // SQLite writes pages to the file before the commit, as it does with large stores.
-          if mode == .inPlace { try $0.connection.execute("PRAGMA cache_size = 1") }
-          try keep("built")
-        }, observer: { try keep("\($0)") },
-        inPlaceObserver: {
-          if $0 == .writing { pages += 1 }
-          try keep($0 == .writing ? "writing \(pages < 5 ? 1 : 5)" : "\($0)")
-        })
-      try keep("reported")
-      #expect(names.count > 7)
-      for name in names {
-        try world.reboot(into: name)
-        let decision = try compare(world, BackupRule(), plan: "plan", "\(kind), \(mode), killed when \(name)")
-        if decision == nil { hot += 1 }
-        let found = try world.content()
-        #expect(found.rows == TestWorld.rows)
-      }
+    let world = try TestWorld(kind, externalFiles: ["A0B1"])
+    var names: [String] = []
+    var pages = 0
+    func keep(_ step: String) throws {
+      guard !names.contains(step) else { return }
+      names.append(step)
+      try world.snapshot(step)
     }
-    if kind == .rollback { #expect(hot > 0, "no kill came between the first page and the commit") }
+    try world.migrate(
+      files: LinuxFileSystem(), mode: mode,
+      meanwhile: {
+        // SQLite writes pages to the file before the commit, as it does with large stores.
+        if mode == .inPlace { try $0.connection.execute("PRAGMA cache_size = 1") }
+        try keep("built")
+      }, observer: { try keep("\($0)") },
+      inPlaceObserver: {
+        if $0 == .writing { pages += 1 }
+        try keep($0 == .writing ? "writing \(pages < 5 ? 1 : 5)" : "\($0)")
+      })
+    try keep("reported")
+    #expect(names.count > 7)
+    for name in names {
+      try world.reboot(into: name)
+      let decision = try compare(world, BackupRule(), plan: "plan", "\(kind), \(mode), killed when \(name)")
+      if decision == nil { hot += 1 }
+      let found = try world.content()
+      #expect(found.rows == TestWorld.rows)
+    }
+    if kind == .rollback, mode == .inPlace { #expect(hot > 0, "no kill came between the first page and the commit") }
   }
 
   @Test("What is no file, is empty, or goes meanwhile is told as recovery tells it")
@@ -149,6 +148,9 @@ struct ExaminingTests {
     try world.plain.rename(database, to: away)
     #expect(try examine(world.plain).decision == .quarantine(.storeMissing))
     try world.plain.createFile(database, [], mode: 0o600)
+    #expect(try examine(world.plain).decision == .quarantine(.storeDamaged))
+    try world.plain.unlink(database)
+    try world.plain.createFile(database, Array("a letter, and no database".utf8), mode: 0o600)
     #expect(try examine(world.plain).decision == .quarantine(.storeDamaged))
     try world.plain.unlink(database)
     #expect(symlink(away.string, database.string) == 0)

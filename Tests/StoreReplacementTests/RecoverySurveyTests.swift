@@ -126,6 +126,7 @@ struct RecoverySurveyTests {
     try world.plain.rename(away, to: world.location.database)
     // Everything that is made from the name fits into a file name.
     #expect(try world.recover().decision == .startAgain([.dropStaged]))
+    guard stem.utf8.count > stem.unicodeScalars.count else { return }  // the others are tried elsewhere
     try world.migrate(files: LinuxFileSystem())
     #expect(try world.content().version == "two")
     #expect(try survey(world).stores.first?.backups.count == 1)

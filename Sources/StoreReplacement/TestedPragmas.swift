@@ -1,0 +1,22 @@
+// The two pragmas whose answers must be tested: SQLite may leave things as they are without an error. A swap that ignored such an
+// answer renamed over a live -wal, and the old store came back after success was reported [measured, faults.md §4].
+
+import Diagnostics
+import PersistentStore
+import SQLite
+
+extension Connection {
+  /// Sets the journal mode of the database; throws `refusal` at `place` where SQLite keeps another one.
+  func setJournalMode(_ wanted: JournalMode, orTell refusal: String, at place: Place) throws {
+    guard try text("PRAGMA journal_mode = \(wanted.rawValue)") == wanted.rawValue else {
+      throw HopdError(.inputOutput, refusal, at: place)
+    }
+  }
+
+  /// Writes all of the write-ahead log into the database and empties it; throws where a reader stands against it.
+  func foldWriteAheadLogIn(at place: Place) throws {
+    guard try integer("PRAGMA wal_checkpoint(TRUNCATE)") == 0 else {
+      throw HopdError(.inputOutput, "the write-ahead log could not be folded into the store", at: place)
+    }
+  }
+}
