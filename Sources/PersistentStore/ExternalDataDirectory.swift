@@ -121,7 +121,8 @@ package final class ExternalDataDirectory {
     case ELOOP, ENOTDIR, EXDEV: return .unsuitable("below something that is a link or no directory")
     case EIO, ENOMEM, EMFILE, ENFILE:
       throw HopdError(
-        .inputOutput, "the directory of external data cannot be opened: \(Errno(rawValue: code))", at: Place(file: path),
+        .inputOutput, "the directory of external data cannot be opened: \(Errno(rawValue: code))",
+        at: Place(file: path),
         hint: "see that it is readable, then start again")
     default: return .unsuitable("in a directory that cannot be opened (\(Errno(rawValue: code)))")
     }
