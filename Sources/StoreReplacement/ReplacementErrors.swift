@@ -40,6 +40,11 @@ extension HopdError {
   /// What SQLite answered about `store`, as an error with the next thing to do.
   static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
     let place = Place(store: store)
+    if error.isDamage {
+      return HopdError(
+        .storeDamaged, "cannot \(doing): the file is damaged or no SQLite database", at: place, cause: error,
+        hint: "nothing was changed; sqlite3 FILE 'PRAGMA integrity_check' says more")
+    }
     switch error.code {
     case 9:  // SQLITE_INTERRUPT
       return HopdError(.interrupted, "stopped on request", at: place, cause: error, hint: "start it again")
@@ -47,10 +52,6 @@ extension HopdError {
       return HopdError(
         .storeBusy, "the store is in use by another program", at: place, cause: error,
         hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself")
-    case 11, 26:  // SQLITE_CORRUPT, SQLITE_NOTADB
-      return HopdError(
-        .storeDamaged, "cannot \(doing): the file is damaged or no SQLite database", at: place, cause: error,
-        hint: "nothing was changed; sqlite3 FILE 'PRAGMA integrity_check' says more")
     case 3, 8, 14, 23:  // SQLITE_PERM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_AUTH
       return HopdError(
         .noPermission, "cannot \(doing): SQLite may not write the store or its directory", at: place, cause: error,
