@@ -96,10 +96,13 @@ def many_rows(s, r):
     t = r.choice([t for t in s.data_tables() if 'Z_PK' in s.columns(t)])
     cols = [c for c in s.columns(t) if c != 'Z_PK']
     top = s.all(f'SELECT max(Z_PK) FROM {q(t)}')[0][0] or 0
-    s.c.execute(f"WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) INSERT OR IGNORE INTO {q(t)} (Z_PK, {', '.join(map(q, cols))}) "
+    # A row may have a value of some hundred KiB: as many as fit into about 32 MiB.
+    row = s.all(f"SELECT total({' + '.join(f'coalesce(length(CAST({q(c)} AS BLOB)), 0)' for c in cols)}) FROM (SELECT * FROM {q(t)} LIMIT 1)")[0][0] or 0
+    n = max(30, min(3000, int((32 << 20) / (row + 1))))
+    s.c.execute(f"WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {n}) INSERT OR IGNORE INTO {q(t)} (Z_PK, {', '.join(map(q, cols))}) "
                 f"SELECT {int(top)} + i, {', '.join(q(c) for c in cols)} FROM n, (SELECT * FROM {q(t)} LIMIT 1)")
     s.c.execute('UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 5000')
-    return f'{t} has 3000 more rows'
+    return f'{t} has {n} more rows'
 
 
 # ---- Core Data's own tables ---------------------------------------------------------------------

@@ -26,6 +26,8 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
   return sqlite3_db_config(db, op, on, &result);
 }
 
+int clinux_sqlite3_without_statistics(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
 // A table in which SQLite's R-Tree keeps its content. It prepares its writes when the tree is opened, also only to read; statements
 // of others do not come at these tables, as DEFENSIVE protects them.
 static int is_rtree_content(const char *table) {

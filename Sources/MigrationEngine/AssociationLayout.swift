@@ -115,15 +115,15 @@ package struct AssociationLayout: Sendable, Hashable {
         offset = groups[shared].offset
       } else {
         let span = spans[sourceTable.name] ?? KeySpan(low: 1, high: 0)
+        guard span.low > Int64.min else { throw Self.exhausted(at: place) }
         if let end = reserved[table.name] {
           // The least key of this range is one above the last range.
           let (start, overflow) = end.subtractingReportingOverflow(min(span.low, 1) - 1)
           let (last, overflowsAtEnd) = start.addingReportingOverflow(max(span.high, 0))
-          guard !overflow, !overflowsAtEnd, min(span.low, 1) > Int64.min else { throw Self.exhausted(at: place) }
+          guard !overflow, !overflowsAtEnd else { throw Self.exhausted(at: place) }
           offset = start
           reserved[table.name] = last
         } else {
-          guard min(span.low, 1) > Int64.min else { throw Self.exhausted(at: place) }
           reserved[table.name] = max(span.high, 0)
         }
         // The objects of groups are counted from one, so their range is nobody else's.

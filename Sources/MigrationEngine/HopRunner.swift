@@ -48,6 +48,8 @@ struct HopRunner {
   let medium: StagedMedium
   /// What was made for other stores that go the same way.
   let memo: Memo?
+  /// What is known of references in what the hop reads.
+  let references: ReferenceMemory
   /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
   private var hasTemplate = false
   private var pageSize: Int64 = 4096
@@ -59,8 +61,9 @@ struct HopRunner {
   init(
     connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil, medium: StagedMedium = .file,
-    memo: Memo? = nil, observer: @escaping MigrationManager.Observer
+    memo: Memo? = nil, references: ReferenceMemory, observer: @escaping MigrationManager.Observer
   ) {
+    self.references = references
     self.medium = medium
     self.memo = memo
     self.mapped = mapped
@@ -358,7 +361,8 @@ struct HopRunner {
     try connection.transaction {
       try mapped?.scratch.keepResults(connection, schema: program.destination)
       if !isFinal, options.invalidRows.isFail {
-        try SoundReferences(connection: connection, schema: program.destination).note(program, hop: hop)
+        try SoundReferences(connection: connection, schema: program.destination)
+          .note(program, hop: hop, memory: references)
       }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,

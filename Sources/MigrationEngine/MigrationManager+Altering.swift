@@ -31,7 +31,7 @@ extension MigrationManager {
         var runner = HopRunner(
           connection: connection, hop: hop,
           program: program.program(source: source, destination: destinationSchema), isFinal: isFinal,
-          identity: identity, options: options, note: note, observer: observer)
+          identity: identity, options: options, note: note, references: references, observer: observer)
         defer { subject = runner.subject }
         let done = try runner.run(into: staged)
         return StagedStore(

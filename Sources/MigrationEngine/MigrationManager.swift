@@ -133,7 +133,7 @@ package struct MigrationManager {
   private let policies: (any PolicyProvider)?
   let note: HopNote.Taker?
   private let medium: StagedMedium
-  private let references: ReferenceMemory
+  let references: ReferenceMemory
   private let programs: RememberedPrograms
   private let counts: CountMemory?
 
@@ -196,7 +196,7 @@ package struct MigrationManager {
       defer { mapped?.policies?.close() }
       var runner = HopRunner(
         connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, mapped: mapped, medium: medium, memo: programs.memo,
+        options: options, note: note, mapped: mapped, medium: medium, memo: programs.memo, references: references,
         observer: observer)
       do {
         return try runner.run(into: staged)

@@ -19,7 +19,7 @@ struct SoundReferences {
 
   /// Notes the references that a program has written and that are sound for certain. Only of hops that do nothing but insert
   /// rows: whoever sets, mends or leaves out afterwards could break them.
-  func note(_ program: HopProgram, hop: Hop) throws(SQLiteError) {
+  func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
     var rows: [Insertion] = []
     for step in program.steps {
       switch step {
@@ -38,7 +38,7 @@ struct SoundReferences {
     let written = TableSpace.views(ofHop: hop.index, over: program.source, origins: origins)
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
     for reference in Self.references(of: hop.destinationSchema)
-    where try reference.followsFromSource(of: written, connection) {
+    where try reference.followsFromSource(of: written, connection, memory) {
       try connection.run(
         "INSERT INTO \(qualified) VALUES (?, ?, ?, ?)",
         [
@@ -60,18 +60,30 @@ struct SoundReferences {
       ]) != nil
   }
 
-  /// Every to-one of a layout with each entity that it may point to.
+  /// Every to-one of a layout, and both ends of its pairs, with each entity that they may point to.
   private static func references(of layout: StoreSchema) -> [SourceReference] {
-    layout.tables.flatMap { table in
-      table.columns.flatMap { column -> [SourceReference] in
-        guard case .toOne(let entity, let name) = column.role,
-          let relationship = layout.model.entity(named: entity)?.relationships.first(where: { $0.name == name }),
-          let target = layout.table(of: relationship.destinationEntityName)
-        else { return [] }
-        return layout.numbersOfSubtree(of: relationship.destinationEntityName).map {
-          SourceReference(table: table.name, column: column.name, targetTable: target.name, targetNumber: $0)
+    let pairs = layout.joinTables.flatMap { join in
+      [(join.ownerColumn, join.entity), (join.targetColumn, join.inverseEntity)].flatMap { column, entity in
+        references(of: join.name, column, to: entity, in: layout)
+      }
+    }
+    return pairs
+      + layout.tables.flatMap { table in
+        table.columns.flatMap { column -> [SourceReference] in
+          guard case .toOne(let entity, let name) = column.role,
+            let relationship = layout.model.entity(named: entity)?.relationships.first(where: { $0.name == name })
+          else { return [] }
+          return references(of: table.name, column.name, to: relationship.destinationEntityName, in: layout)
         }
       }
+  }
+
+  private static func references(
+    of table: String, _ column: String, to entity: String, in layout: StoreSchema
+  ) -> [SourceReference] {
+    guard let target = layout.table(of: entity) else { return [] }
+    return layout.numbersOfSubtree(of: entity).map {
+      SourceReference(table: table, column: column, targetTable: target.name, targetNumber: $0)
     }
   }
 }

@@ -62,6 +62,7 @@ package struct SourceReference: Sendable, Hashable {
     if space.isViews { return false }
     let target = space.qualified(targetTable)
     guard let keys = try memory.denseKeys(of: target, number: targetNumber, connection) else { return false }
+    if memory.counts?.isWithin(keys, column: column, of: space.qualified(table)) == true { return true }
     let key = SQLiteIdentifier.quoted(column)
     let other = try connection.value(
       "SELECT 1 FROM \(space.qualified(table)) WHERE \(key) IS NOT NULL AND (\(key) NOT BETWEEN \(keys.lowerBound)"
@@ -72,7 +73,7 @@ package struct SourceReference: Sendable, Hashable {
   /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an entity
   /// lacks none of its objects: what is sound below is sound in the view.
   func followsFromSource(
-    of space: TableSpace, _ connection: Connection, _ memory: ReferenceMemory = ReferenceMemory()
+    of space: TableSpace, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
     guard let source = space.source, let origin = space.origin(of: table), let key = origin.carried[column],
       let target = space.origin(of: targetTable), let number = target.whole[targetNumber]
@@ -98,9 +99,11 @@ package final class ReferenceMemory {
   private var answers: [String: [SourceReference: Bool]] = [:]
   /// Keys of an entity by table and number; none where they have gaps.
   private var keys: [String: [Int64: ClosedRange<Int64>?]] = [:]
+  /// What was counted in the same tables.
+  let counts: CountMemory?
 
-  /// Remembers nothing yet.
-  package init() {}
+  /// Remembers nothing yet; `counts` has what was counted in the same tables.
+  package init(counts: CountMemory? = nil) { self.counts = counts }
 
   /// Forgets everything: the tables may be others now.
   package func forget() {
@@ -116,11 +119,13 @@ package final class ReferenceMemory {
     let low = try connection.integer("SELECT min(\"Z_PK\") FROM \(table)")
     let high = try connection.integer("SELECT max(\"Z_PK\") FROM \(table)")
     if let low, let high, low > 0, high >= low {
-      let rows = try connection.integer("SELECT count(*) FROM \(table)")
-      let other =
-        rows == high - low + 1
-        ? try connection.value("SELECT 1 FROM \(table) WHERE \"Z_ENT\" IS NOT \(number) LIMIT 1") : .null
-      if other == nil { found = low...high }
+      if let rows = counts?.rows(of: table) {
+        if rows == [number: high - low + 1] { found = low...high }
+      } else if try connection.integer("SELECT count(*) FROM \(table)") == high - low + 1,
+        try connection.value("SELECT 1 FROM \(table) WHERE \"Z_ENT\" IS NOT \(number) LIMIT 1") == nil
+      {
+        found = low...high
+      }
     }
     keys[table, default: [:]][number] = .some(found)
     return found

@@ -95,9 +95,12 @@ struct ViewTable: Sendable {
       }
     }
     let whole = rows.map(\.whole).reduce(into: [:]) { all, one in all.merge(one) { first, _ in first } }
+    let numbers: Set<Int64> = rows.reduce(into: []) { $0.formUnion($1.numbers) }
+    // Rows of a number that are taken by two insertions would be there twice.
+    let isTakenOnce = rows.reduce(0) { $0 + $1.numbers.count } == numbers.count
     return TableSpace.Origin(
-      table: first.sourceTable, driver: first.driver, carried: carried,
-      numbers: rows.reduce(into: []) { $0.formUnion($1.numbers) }, whole: whole)
+      table: first.sourceTable, driver: first.driver, carried: carried, numbers: numbers,
+      whole: isTakenOnce ? whole : [:])
   }
 
   /// Columns whose values are made by something that may fail.

@@ -38,8 +38,8 @@ struct HopChain {
   /// Where staged stores are built.
   var medium = StagedMedium.file
 
-  /// The views that this run has made, by hop.
-  let views = ChainViews()
+  /// The views that this run has made, by hop, and what is known of the store's rows.
+  let views: ChainViews
 
   /// What came of the chain.
   struct Outcome {
@@ -339,8 +339,14 @@ struct HopChain {
 /// The views of a run by hop, and what is known of their rows; one value for all copies of a chain.
 final class ChainViews {
   fileprivate(set) var spaces: [Int: TableSpace] = [:]
-  let counts = CountMemory()
-  let references = ReferenceMemory()
+  let counts: CountMemory
+  let references: ReferenceMemory
+
+  /// No views yet; `counts` has what the plan has counted in the store, whose tables are the same until the run ends.
+  init(counts: CountMemory) {
+    self.counts = counts
+    references = ReferenceMemory(counts: counts)
+  }
 }
 
 extension HopReport {

@@ -64,7 +64,7 @@ extension MigrationRun {
       identity: Checkpoint.Identity(plan: passes.fingerprint, source: job, boot: try files.bootIdentifier()),
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
-      files: files, stop: stop, observer: observer)
+      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try blamingSource(reader) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))

@@ -108,7 +108,7 @@ extension MigrationRun {
       identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
-      files: files, stop: stop, observer: observer)
+      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try blamingSource(reader) {
       try buildInMemory(chain, held, intent: &intent, workshop: workshop)
         ?? build(chain, intent: &intent, workshop: workshop)

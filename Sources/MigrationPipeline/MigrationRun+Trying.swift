@@ -76,14 +76,15 @@ extension MigrationRun {
         files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate
-      let outcome = try HopChain(
+      let chain = HopChain(
         plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
         identity: Checkpoint.Identity(
           plan: passes.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
         options: self.request.engine, rules: self.request.rules, policies: nil, policyLines: self.policyLines,
         takesNotes: self.request.takesNotes,
-        files: self.files, stop: self.stop, observer: self.observer, end: end
-      ).run()
+        files: self.files, stop: self.stop, observer: self.observer, end: end,
+        views: ChainViews(counts: self.counts))
+      let outcome = try self.blamingSource(reader) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }
   }

@@ -54,6 +54,8 @@ final class MigrationRun {
   var rows: [String: Int64]?
   /// The file of objects that were set aside; nil where none was.
   var quarantine: FilePath?
+  /// What was counted in the store while it was planned: from then on nobody changes it until the run ends.
+  let counts = CountMemory()
   /// Did this run make the external data directory of a copy?
   var hasMadeExternalData = false
 
@@ -141,10 +143,13 @@ final class MigrationRun {
     }
   }
 
-  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes, at which
-  /// quick_check does not look: then the store is damaged, and no bug of ours is to be reported.
+  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes, and rows
+  /// that break a key there may be twice under the same key: at that quick_check does not look. Then the store is damaged, and
+  /// no bug of ours is to be reported.
   func blamingSource<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let error as HopdError where error.code == .verificationFailed {
+    do { return try body() } catch let error as HopdError
+      where error.code == .verificationFailed || error.code == .internalError && error.cause is SQLiteError
+    {
       try requireSound(reader, by: "integrity_check", cause: error)
       throw error
     }
@@ -156,8 +161,10 @@ final class MigrationRun {
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
     try checkSource(reader)
+    counts.forget()
     let plan = try MigrationPlanner.plan(
-      store: store, catalog: request.catalog, target: request.target, rules: request.rules, reader: reader)
+      store: store, catalog: request.catalog, target: request.target, rules: request.rules,
+      reader: StoreReader(connection: reader.connection, space: reader.space, memory: counts))
     if needsPolicies { try MigrationRun.requirePolicies(plan, policies) }
     // What no statement can do is refused here, before anything is written; once for all stores that go the same way.
     _ = try plan.memo.fact(CompilableHops()) { () throws(HopdError) -> Bool in

@@ -8,6 +8,7 @@ package final class CountMemory {
   private var totals: [String: Int64] = [:]
   private var counts: [String: [String: Int64]] = [:]
   private var ends: [String: KeyEnds] = [:]
+  private var rows: [String: [Int64: Int64]] = [:]
 
   /// Remembers nothing yet.
   package init() {}
@@ -17,10 +18,25 @@ package final class CountMemory {
     totals = [:]
     counts = [:]
     ends = [:]
+    rows = [:]
   }
 
   /// All rows of a table, whose name has its schema before it.
   func total(of table: String) -> Int64? { totals[table] }
+
+  /// The rows of a table by Z_ENT, without the numbers that none has.
+  package func rows(of table: String) -> [Int64: Int64]? { rows[table] }
+
+  /// Keeps the rows of a table, all of them.
+  func keep(rows found: [Int64: Int64], of table: String) {
+    rows[table] = found
+    totals[table] = found.values.reduce(0, &+)
+  }
+
+  /// Was it found that a column has nothing but keys from the first to the last of a range, and NULLs?
+  package func isWithin(_ keys: ClosedRange<Int64>, column: String, of table: String) -> Bool {
+    count(RowKeys.outside(keys, RowCounter.column(column)), in: table) == 0
+  }
 
   /// The ends of a table's keys.
   func ends(of table: String) -> KeyEnds? { ends[table] }

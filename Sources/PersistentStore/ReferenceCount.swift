@@ -87,11 +87,22 @@ struct ReferenceCount {
   func missing() throws(SQLiteError) -> [DanglingReferences] {
     var found: [DanglingReferences] = []
     for place in missingPlaces {
-      if try isRefuted(condition(of: place), in: place.table) { continue }
+      if try isRefuted(condition(of: place), in: place.table) {
+        keepRefuted(place)
+        continue
+      }
       guard let count = try reader.connection.integer(place.query(reader)), count > 0 else { continue }
       found.append(DanglingReferences(entity: place.entity, relationship: place.relationship, count: count))
     }
     return found
+  }
+
+  /// What no row fulfils for both ends of a pair, none fulfils for one of them.
+  private func keepRefuted(_ place: DanglingReferences.Place) {
+    for end in place.ends {
+      guard let term = keys[end.target]?.mayBeMissing(RowCounter.column(end.column)) else { continue }
+      reader.memory?.keep(0, for: term, in: reader.qualified(place.table))
+    }
   }
 
   /// All discriminators.

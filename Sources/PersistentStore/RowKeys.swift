@@ -33,7 +33,8 @@ struct RowKeys {
     let first = try reader.connection.integer("SELECT min(Z_PK) FROM \(name)") ?? 0
     let last = try reader.connection.integer("SELECT max(Z_PK) FROM \(name)") ?? 0
     let (distance, isFar) = last.subtractingReportingOverflow(first)
-    let isSmall = !isFar && distance < budget && first > .min / 2 && last < .max / 2
+    // In a damaged table keys may be in no order, and the last one found before the first.
+    let isSmall = !isFar && distance >= 0 && distance < budget && first > .min / 2 && last < .max / 2
     let isDense = isSmall && total == distance + 1
     guard total > 0, isSmall, byEntity || !isDense else {
       form = isDense ? .range(first...last) : nil
@@ -86,12 +87,16 @@ struct RowKeys {
   /// key, so a row that does is looked at again.
   func mayBeMissing(_ column: String) -> String? {
     switch form {
-    // The plus takes the column's affinity off: a text is never compared as one.
-    case .range(let keys)?:
-      "(+\(column) NOT BETWEEN \(keys.lowerBound) AND \(keys.upperBound) OR (+\(column) | 0) IS NOT +\(column))"
+    case .range(let keys)?: RowKeys.outside(keys, column)
     case .bits?: "\(test)(\(column))"
     case nil: nil
     }
+  }
+
+  /// Is a value anything but a whole number within a range? Not asked of NULL.
+  static func outside(_ keys: ClosedRange<Int64>, _ column: String) -> String {
+    // The plus takes the column's affinity off: a text is never compared as one.
+    "(+\(column) NOT BETWEEN \(keys.lowerBound) AND \(keys.upperBound) OR (+\(column) | 0) IS NOT +\(column))"
   }
 
   /// A condition that is true at least for every pair of a key that a row has and a number that is not that row's Z_ENT;

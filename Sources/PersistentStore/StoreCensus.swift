@@ -62,6 +62,9 @@ package final class StoreCensus {
   /// Answers several questions in one pass over each table; they cost nothing when they are asked afterwards.
   package func take(_ subjects: Subjects, values: [String: [ValueQuestion]] = [:]) throws(SQLiteError) {
     var conditions: [String: [String]] = [:]
+    if subjects.contains(.rows) {
+      for table in schema.tables where rows[table.name] == nil { rows[table.name] = known(table) }
+    }
     // They come first: the look at the keys of a table counts its rows by entity on the way.
     let references = try referencesToTake(subjects)
     defer { references?.unregister() }
@@ -91,6 +94,7 @@ package final class StoreCensus {
     let count = try ReferenceCount(
       schema: schema, reader: reader, counter: counter, asksForMissing: missing, asksForEntities: entities)
     rows.merge(count.rows) { _, new in new }
+    for (table, counts) in count.rows { reader.memory?.keep(rows: counts, of: reader.qualified(table)) }
     return count
   }
 
@@ -99,9 +103,22 @@ package final class StoreCensus {
   /// Rows of a table by Z_ENT; what is no integer is 0, the number of no entity.
   package func rowCounts(of table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let counts = rows[table.name] { return counts }
-    let counts = try count(table)
+    let counts = if let known = known(table) { known } else { try count(table) }
     rows[table.name] = counts
+    reader.memory?.keep(rows: counts, of: reader.qualified(table.name))
     return counts
+  }
+
+  /// What was counted before, or follows from it: a view that shows all rows of some entities, and no others, has as many
+  /// as the table below it.
+  private func known(_ table: EntityTable) -> [Int64: Int64]? {
+    guard let memory = reader.memory else { return nil }
+    if let counts = memory.rows(of: reader.qualified(table.name)) { return counts }
+    guard let origin = reader.space.origin(of: table.name), let below = reader.space.source,
+      Set(origin.whole.values) == origin.numbers, origin.whole.count == origin.numbers.count,
+      let counts = memory.rows(of: below.qualified(origin.table)), origin.numbers.isSuperset(of: counts.keys)
+    else { return nil }
+    return origin.whole.compactMapValues { counts[$0] }
   }
 
   private func count(_ table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {

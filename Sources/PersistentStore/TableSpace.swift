@@ -30,7 +30,7 @@ package struct TableSpace: Sendable, Hashable {
     package let carried: [String: String]
     /// Entity numbers of the rows below that are taken.
     package let numbers: Set<Int64>
-    /// Entity numbers of the view whose rows are all rows of a number below, and that number.
+    /// Entity numbers of the view whose rows are all rows of a number below, each once, and that number.
     package let whole: [Int64: Int64]
 
     /// Makes an origin.

@@ -49,6 +49,8 @@ package struct ValidationRule: Sendable, Hashable {
   package let number: Int64
   /// SQL that is true for a row `d` of the table that breaks the rule.
   package let condition: String
+  /// SQL that is true where any row breaks it, if that is sooner asked of the table than of each row.
+  package let existence: String?
   /// The attribute's column, where giving it the model's default may mend the row.
   package let column: String?
 
@@ -105,12 +107,14 @@ private struct RuleBuilder {
     }
   }
 
-  private mutating func add(_ code: ValidationErrorCode, _ property: String, _ condition: String, column: String? = nil)
-  {
+  private mutating func add(
+    _ code: ValidationErrorCode, _ property: String, _ condition: String, existence: String? = nil,
+    column: String? = nil
+  ) {
     rules.append(
       ValidationRule(
         entity: entity.name, property: property, code: code, table: table.name, number: number, condition: condition,
-        column: column))
+        existence: existence, column: column))
   }
 
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
@@ -212,9 +216,10 @@ private struct RuleBuilder {
     let keys = names.map(quoted).joined(separator: ", ")
     let present = names.map { "\(quoted($0)) IS NOT NULL" }.joined(separator: " AND ")
     let numbers = layout.numbersOfSubtree(of: owner.name).map(String.init).joined(separator: ", ")
+    let rows = "FROM \(qualified(table.name)) WHERE \"Z_ENT\" IN (\(numbers)) AND \(present)"
     add(
       .uniqueness, constraint.joined(separator: ", "),
       "d.\"Z_PK\" IN (SELECT \"Z_PK\" FROM (SELECT \"Z_PK\", row_number() OVER (PARTITION BY \(keys) ORDER BY \"Z_PK\")"
-        + " AS n FROM \(qualified(table.name)) WHERE \"Z_ENT\" IN (\(numbers)) AND \(present)) WHERE n > 1)")
+        + " AS n \(rows)) WHERE n > 1)", existence: "EXISTS (SELECT 1 \(rows) GROUP BY \(keys) HAVING count(*) > 1)")
   }
 }

@@ -22,6 +22,10 @@ package final class Connection {
   /// Page cache of temporary tables in KiB.
   static let scratchCacheKibibytes: Int64 = 512
 
+  /// Nobody asks how much memory SQLite has, and counting it takes a lock with every allocation: a hundredth of a migration, a
+  /// twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it goes on counting.
+  private static let isConfigured = clinux_sqlite3_without_statistics() == 0
+
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
     /// Read only, through SQLite's locks. Makes `-shm` and `-wal` beside a WAL store.
@@ -72,6 +76,7 @@ package final class Connection {
       parameters = "?vfs=unix-none"
     case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
     }
+    _ = Connection.isConfigured
     var opened: OpaquePointer?
     let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
     let code = sqlite3_open_v2(name, &opened, flags, nil)

@@ -207,6 +207,7 @@ private final class ViewedWorld {
     #expect(
       try StoreReader(connection: fused, space: space).metadata()
         == StoreReader(connection: apart, space: staged).metadata(), "\(title)")
+    try compareCounts(of: first, StoreReader(connection: apart, space: staged), fused, space)
     var results: [[[String]]] = []
     for (connection, source, name) in [(apart, staged, "apart.sqlite"), (fused, space, "fused.sqlite")] {
       do {
@@ -222,6 +223,21 @@ private final class ViewedWorld {
     }
     #expect(results[0] == results[1], "\(title): the hop behind makes something else of it")
     return compared + results[0].count
+  }
+
+  /// What was counted in the store tells how many rows its views have.
+  private func compareCounts(
+    of hop: Hop, _ staged: StoreReader, _ connection: Connection, _ views: TableSpace
+  ) throws {
+    let memory = CountMemory()
+    for (schema, space) in [(hop.sourceSchema, TableSpace.schema("store")), (hop.destinationSchema, views)] {
+      let census = StoreCensus(
+        schema: schema, reader: StoreReader(connection: connection, space: space, memory: memory))
+      for table in schema.tables {
+        let counts = try census.rowCounts(of: table)
+        if space.isViews { #expect(try counts == staged.rowCounts(of: table.name), "\(title): \(table.name)") }
+      }
+    }
   }
 
   private func rows(_ connection: Connection, _ table: String, _ columns: [String]) throws -> [[String]] {

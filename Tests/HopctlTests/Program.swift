@@ -169,7 +169,12 @@ final class Room {
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-    let variables = ["PATH=/usr/bin:/bin", "HOME=\(path.string)", "HOPD_STATE_DIRECTORY=\(path("state"))"] + more
+    // What a sanitizer is told holds for the program too.
+    let sanitizers = ["ASAN_OPTIONS", "TSAN_OPTIONS"].compactMap { (name: String) -> String? in
+      getenv(name).map { "\(name)=" + String(cString: $0) }
+    }
+    let variables =
+      ["PATH=/usr/bin:/bin", "HOME=\(path.string)", "HOPD_STATE_DIRECTORY=\(path("state"))"] + sanitizers + more
     var argv = ([program.string] + arguments).map { $0.withCString { strdup($0) } } + [nil]
     var environment = variables.map { $0.withCString { strdup($0) } } + [nil]
     defer { for pointer in argv + environment { free(pointer) } }

@@ -86,6 +86,17 @@ struct SmallHop {
     }
     #expect(error?.code == .keysExhausted)
     #expect(error?.place.entity == "M1")
+    // The least key of all, in the first table that is mapped and in the second.
+    let two = SmallHop.hop(
+      entities + [Entity(name: "B", attributes: [SmallHop.uid])], entities,
+      ["A", "B"].map { ExplicitEntityMapping(name: $0, type: .transform, source: $0, destination: "A") })
+    for table in ["ZA", "ZB"] {
+      let error = #expect(throws: HopdError.self) {
+        _ = try AssociationLayout(hop: two, spans: [table: Span(low: Int64.min, high: 5)])
+      }
+      #expect(error?.code == .keysExhausted)
+      #expect(error?.place.entity == String(table.last ?? "-"))
+    }
   }
 
   @Test func abstractDestinationsAreRefused() {

@@ -206,6 +206,10 @@ enum ChainPrograms {
     return [try #require(path?.string, "BookToBookPolicy is not built beside the tests")]
   }
 
+  /// May a policy be a program of this build? A sanitizer's shadow memory does not fit into the memory that a policy may have;
+  /// `tools/sanitize` says that there is one.
+  static let runsSwift = getenv("HOPD_SANITIZER") == nil
+
   /// Text mappings of a chain that stand in for its policies.
   static func textMappings(_ chain: String) -> FilePath { root.appending("Tests/ChainMappings").appending(chain) }
 }

@@ -16,6 +16,10 @@ struct sqlite3;
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
 
+/// Lets SQLite not count its memory, for which it takes a lock with every allocation. Before anything else is asked of it, else
+/// SQLITE_MISUSE and it counts; 0, or SQLite's code. sqlite3_config is variadic.
+int clinux_sqlite3_without_statistics(void);
+
 /// Watches every statement that a connection prepares: nothing is attached or detached unless `*attaches` is not 0, no function
 /// that loads code is called, and with `reads_only` nothing but temporary tables and views is made, changed or dropped. In C, as
 /// SQLite asks for every column of every statement. 0, or SQLite's code. `attaches` outlives the connection.
