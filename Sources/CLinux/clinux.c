@@ -210,6 +210,10 @@ int clinux_reserve(int descriptor, int64_t bytes) {
   return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
 }
 
+int clinux_start_write_back(int descriptor) {
+  return sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 int clinux_probe_exclusive_lease(int descriptor) {
   if (clinux_take_lease(descriptor) != 0) return -1;
   return clinux_drop_lease(descriptor);

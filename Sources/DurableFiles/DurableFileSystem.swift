@@ -61,6 +61,11 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
+  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing: `syncFile` is
+  /// needed as before, has less left to do, and tells of errors that came meanwhile.
+  ///
+  /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
+  func startWriteBack(of path: FilePath)
   /// Makes the content and attributes of a file durable. A failure is final: the caller gives up, never asks again.
   func syncFile(_ path: FilePath) throws
   /// Makes the names in a directory durable. A failure is final as with `syncFile`.
@@ -105,6 +110,9 @@ extension DurableFileSystem {
 
   /// For file systems that cannot set space aside.
   package func giveBackReserve(of path: FilePath) throws {}
+
+  /// For file systems that write when they are told to.
+  package func startWriteBack(of path: FilePath) {}
 
   /// For file systems that do not tell the two apart.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {

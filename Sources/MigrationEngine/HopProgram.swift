@@ -19,6 +19,9 @@ package struct HopProgram: Sendable, Hashable {
   /// Does a policy take part? Then the hop cannot go on in its middle: a policy program may keep what it saw.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
+  /// Are the destination's indexes built? A store in between has none.
+  var buildsIndexes: Bool { steps.contains { if case .index = $0 { true } else { false } } }
+
   /// A check of the source.
   package struct Precondition: Sendable, Hashable {
     /// A query whose rows are violations.

@@ -112,7 +112,8 @@ struct HopRunner {
         case .policy(let policy): try run(policy, update: update)
         case .validate: try validate(update: update)
         case .index where hasTemplate: checkpoint.step += 1
-        case .update(let statement), .index(let statement), .trigger(let statement): try run(statement, update: update)
+        case .index(let statement): try build(statement, update: update)
+        case .update(let statement), .trigger(let statement): try run(statement, update: update)
         }
       }
       subject = "bookkeeping"
@@ -283,14 +284,36 @@ struct HopRunner {
     let hop: Int
   }
 
+  private var demands: [ValidationRule] {
+    let space = TableSpace.schema(program.destination)
+    return memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) }
+      ?? ValidationRule.all(in: hop.destinationSchema, space: space)
+  }
+
+  private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
+    MappedHopValidation(
+      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
+      rules: options.invalidRows, hop: hop.title, demands: demands)
+  }
+
+  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which names them.
+  private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
+    do {
+      try run(index, update: update)
+    } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
+      _ = try validation(demands).run()
+      throw error
+    }
+  }
+
   /// Pass 3 over the whole destination, in one transaction.
   private mutating func validate(update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
-    let space = TableSpace.schema(program.destination)
-    let validation = MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: space, rules: options.invalidRows, hop: hop.title,
-      demands: memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) })
+    let implied = ImpliedDemands(
+      written: program.written(hop), counts: references.counts,
+      indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
+    let validation = validation(demands.filter { !implied.contains($0) })
     var done = checkpoint
     done.step += 1
     done.key = nil

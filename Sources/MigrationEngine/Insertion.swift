@@ -65,6 +65,17 @@ package struct Insertion: Sendable, Hashable {
     self.suffix = suffix
   }
 
+  /// Columns in the order of their table, with NULL for those left out between: SQLite then makes the record of the values where
+  /// they are, and copies none of them.
+  static func inOrder(_ columns: [Column], of table: EntityTable?) -> [Column] {
+    let order = table?.columns.map(\.name) ?? []
+    let known = Dictionary(columns.map { ($0.name, $0) }) { first, _ in first }
+    guard known.count == columns.count, Set(order).isSuperset(of: known.keys),
+      let last = order.lastIndex(where: { known[$0] != nil })
+    else { return columns }
+    return order[...last].map { known[$0] ?? Column($0, "NULL", isExact: true) }
+  }
+
   /// The statement that inserts the rows of a range, ?1 to ?2, into a schema.
   package func statement(into schema: String) -> String {
     let names = columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
@@ -72,6 +83,17 @@ package struct Insertion: Sendable, Hashable {
     return "INSERT INTO \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) (\(names))"
       + " SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(all.joined(separator: " AND "))\(suffix)"
+  }
+
+  /// Is a value a number or a text as it stands, and so never NULL? Of other expressions nothing is said.
+  package static func isPlainValue(_ value: String) -> Bool {
+    if value.hasPrefix("'") {
+      // A quote inside is doubled; a single one would end the text before the end.
+      let inside = value.dropFirst().dropLast()
+      return value.utf8.count > 1 && value.hasSuffix("'") && !inside.split(separator: "''").contains { $0.contains("'") }
+    }
+    let digits = value.hasPrefix("-") ? value.dropFirst() : value[...]
+    return !digits.isEmpty && digits.allSatisfy { ("0"..."9").contains($0) }
   }
 
   /// The column of the row under `s` that a value is, if it is nothing else.

@@ -284,7 +284,9 @@ package struct MappedHopCompiler {
     let isWhole = lane.isArithmetic && lane.mapping.filter == nil && lane.offset == 0
     return HopProgram.Action(
       Insertion(
-        into: lane.destinationTable, columns: columns, from: rows.tables, sourceTable: lane.sourceTable,
+        into: lane.destinationTable,
+        columns: Insertion.inOrder(columns, of: hop.destinationSchema.table(of: lane.destinationEntity)),
+        from: rows.tables, sourceTable: lane.sourceTable,
         where: rows.conditions, numbers: [lane.sourceNumber],
         whole: isWhole ? [lane.destinationNumber: lane.sourceNumber] : [:], rangeKey: rows.rangeKey,
         driver: rows.driver), schema: destinationSchema)

@@ -17,25 +17,10 @@ struct SoundReferences {
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + Self.name }
 
-  /// Notes the references that a program has written and that are sound for certain. Only of hops that do nothing but insert
-  /// rows: whoever sets, mends or leaves out afterwards could break them.
+  /// Notes the references that a program has written and that are sound for certain. Only between tables into which rows are
+  /// inserted and nothing else is done: whoever sets, mends or leaves out afterwards could break them.
   func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
-    var rows: [Insertion] = []
-    for step in program.steps {
-      switch step {
-      case .copy(let copy): rows.append(copy.rows)
-      case .chunks(let chunks):
-        let made = chunks.actions.compactMap(\.rows)
-        guard made.count == chunks.actions.count else { return }
-        rows += made
-      case .validate, .index, .trigger: break
-      case .update, .policy: return
-      }
-    }
-    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter { $0.obstacle == nil }
-    var origins: [String: TableSpace.Origin] = [:]
-    for table in tables { origins[table.table] = table.origin }
-    let written = TableSpace.views(ofHop: hop.index, over: program.source, origins: origins)
+    guard let written = program.written(hop) else { return }
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")
     for reference in Self.references(of: hop.destinationSchema)
     where try reference.followsFromSource(of: written, connection, memory) {

@@ -88,10 +88,13 @@ struct ViewTable: Sendable {
   var origin: TableSpace.Origin? {
     guard let first = rows.first else { return nil }
     var carried: [String: String] = [:]
+    var present: Set<String> = []
     for column in columns {
       let values = Set(rows.map { row in row.columns.first { $0.name == column.name }?.value })
       if values.count == 1, let value = values.first, let value, let name = Insertion.carriedColumn(value) {
         carried[column.name] = name
+      } else if values.allSatisfy({ $0.map(Insertion.isPlainValue) ?? false }) {
+        present.insert(column.name)
       }
     }
     let whole = rows.map(\.whole).reduce(into: [:]) { all, one in all.merge(one) { first, _ in first } }
@@ -99,7 +102,7 @@ struct ViewTable: Sendable {
     // Rows of a number that are taken by two insertions would be there twice.
     let isTakenOnce = rows.reduce(0) { $0 + $1.numbers.count } == numbers.count
     return TableSpace.Origin(
-      table: first.sourceTable, driver: first.driver, carried: carried, numbers: numbers,
+      table: first.sourceTable, driver: first.driver, carried: carried, present: present, numbers: numbers,
       whole: isTakenOnce ? whole : [:])
   }
 

@@ -5,6 +5,7 @@
 import Diagnostics
 import DurableFiles
 import MigrationEngine
+import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
 import StoreReplacement
@@ -17,6 +18,7 @@ extension HopChain {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
       of: hop, rules: rules, input: reader(of: source))
+    if space.isViews { keep(expected, of: hop.destinationSchema, in: space) }
     let found = try rows(of: reader(of: space), schema: hop.destinationSchema)
     let wrong = expected.filter { found[$0.key, default: 0] != $0.value }.sorted { $0.key < $1.key }
     guard wrong.isEmpty else {
@@ -31,6 +33,21 @@ extension HopChain {
         })
     }
     return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+  }
+
+  /// Views show the rows of what was counted just now, filters included, and nothing else: they are not counted again. What is
+  /// written of them is.
+  private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: TableSpace) {
+    for table in schema.tables {
+      let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
+      var rows: [Int64: Int64] = [:]
+      for entity in concrete {
+        guard let count = expected[entity], let number = schema.number(of: entity) else { break }
+        rows[number] = count
+      }
+      guard rows.count == concrete.count else { continue }
+      views.counts.keep(rows: rows.filter { $0.value > 0 }, of: space.qualified(table.name))
+    }
   }
 
   /// Reads a version of the store, whose rows stay as they are: what was counted once is not counted again.

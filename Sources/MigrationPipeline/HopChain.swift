@@ -159,6 +159,7 @@ struct HopChain {
   func seal(_ manager: MigrationEngine.MigrationManager) throws {
     try manager.seal()
     try area.giveBackReserve(hop: plan.hops.count - 1)
+    area.startWriteBack(hop: plan.hops.count - 1)
   }
 
   // MARK: One pass

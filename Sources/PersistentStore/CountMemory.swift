@@ -27,8 +27,8 @@ package final class CountMemory {
   /// The rows of a table by Z_ENT, without the numbers that none has.
   package func rows(of table: String) -> [Int64: Int64]? { rows[table] }
 
-  /// Keeps the rows of a table, all of them.
-  func keep(rows found: [Int64: Int64], of table: String) {
+  /// Keeps the rows of a table by Z_ENT, all of them.
+  package func keep(rows found: [Int64: Int64], of table: String) {
     rows[table] = found
     totals[table] = found.values.reduce(0, &+)
   }
@@ -36,6 +36,11 @@ package final class CountMemory {
   /// Was it found that a column has nothing but keys from the first to the last of a range, and NULLs?
   package func isWithin(_ keys: ClosedRange<Int64>, column: String, of table: String) -> Bool {
     count(RowKeys.outside(keys, RowCounter.column(column)), in: table) == 0
+  }
+
+  /// Was it found that a column has a value in every row?
+  func isPresent(_ column: String, of table: String) -> Bool {
+    count("\(RowCounter.column(column)) IS NULL", in: table) == 0
   }
 
   /// The ends of a table's keys.

@@ -28,6 +28,8 @@ package struct TableSpace: Sendable, Hashable {
     package let driver: Driver
     /// Columns that are carried as they are, and the columns below that they are.
     package let carried: [String: String]
+    /// Columns that have a value in every row, whatever lies below.
+    package let present: Set<String>
     /// Entity numbers of the rows below that are taken.
     package let numbers: Set<Int64>
     /// Entity numbers of the view whose rows are all rows of a number below, each once, and that number.
@@ -35,8 +37,10 @@ package struct TableSpace: Sendable, Hashable {
 
     /// Makes an origin.
     package init(
-      table: String, driver: Driver, carried: [String: String], numbers: Set<Int64>, whole: [Int64: Int64]
+      table: String, driver: Driver, carried: [String: String], present: Set<String> = [], numbers: Set<Int64>,
+      whole: [Int64: Int64]
     ) {
+      self.present = present
       self.table = table
       self.driver = driver
       self.carried = carried
@@ -97,6 +101,14 @@ package struct TableSpace: Sendable, Hashable {
 
   /// What the rows of a view come from; nil for tables.
   package func origin(of table: String) -> Origin? { origins[table] }
+
+  /// Is it known, by what views show and by what was counted, that a column has a value in every row?
+  package func isPresent(_ column: String, of table: String, by memory: CountMemory?) -> Bool {
+    guard isViews else { return memory?.isPresent(column, of: qualified(table)) ?? false }
+    guard let origin = origins[table], let source else { return false }
+    if origin.present.contains(column) { return true }
+    return origin.carried[column].map { source.isPresent($0, of: origin.table, by: memory) } ?? false
+  }
 
   /// The table by whose Z_PK rows of an entity's table are taken in ranges: itself, or what a view drives from in the end.
   package func driver(of table: String) -> Driver {

@@ -51,6 +51,8 @@ package struct ValidationRule: Sendable, Hashable {
   package let condition: String
   /// SQL that is true where any row breaks it, if that is sooner asked of the table than of each row.
   package let existence: String?
+  /// The columns that a constraint of uniqueness is about.
+  package let uniqueColumns: [String]
   /// The attribute's column, where giving it the model's default may mend the row.
   package let column: String?
 
@@ -109,12 +111,12 @@ private struct RuleBuilder {
 
   private mutating func add(
     _ code: ValidationErrorCode, _ property: String, _ condition: String, existence: String? = nil,
-    column: String? = nil
+    uniqueColumns: [String] = [], column: String? = nil
   ) {
     rules.append(
       ValidationRule(
         entity: entity.name, property: property, code: code, table: table.name, number: number, condition: condition,
-        existence: existence, column: column))
+        existence: existence, uniqueColumns: uniqueColumns, column: column))
   }
 
   private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
@@ -220,6 +222,7 @@ private struct RuleBuilder {
     add(
       .uniqueness, constraint.joined(separator: ", "),
       "d.\"Z_PK\" IN (SELECT \"Z_PK\" FROM (SELECT \"Z_PK\", row_number() OVER (PARTITION BY \(keys) ORDER BY \"Z_PK\")"
-        + " AS n \(rows)) WHERE n > 1)", existence: "EXISTS (SELECT 1 \(rows) GROUP BY \(keys) HAVING count(*) > 1)")
+        + " AS n \(rows)) WHERE n > 1)", existence: "EXISTS (SELECT 1 \(rows) GROUP BY \(keys) HAVING count(*) > 1)",
+      uniqueColumns: names)
   }
 }

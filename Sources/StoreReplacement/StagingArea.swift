@@ -83,6 +83,9 @@ package struct StagingArea: Sendable {
     if try files.status(path) != nil { try files.giveBackReserve(of: path) }
   }
 
+  /// Begins to write a complete staged store to the disk while it is verified: the sync before the swap waits for less then.
+  package func startWriteBack(hop: Int?) { files.startWriteBack(of: path(hop: hop)) }
+
   /// Bytes that this job's files have on the disk, also those only set aside.
   package func allocatedBytes(hops: Range<Int>) throws -> Int64 {
     try (hops.map { path(hop: $0) } + SpacePurpose.allCases.map { path(named: $0.rawValue) }).reduce(0) { sum, path in

@@ -27,6 +27,8 @@ private struct BookChain {
   /// May pages be at most this in the third version?
   var mostPages: Int64?
   var mapped = true
+  /// The version that the chain ends with.
+  var last = 4
 
   func model(_ number: Int) -> ManagedObjectModel {
     var book = Entity(
@@ -73,7 +75,7 @@ private struct BookChain {
       "UPDATE ZBOOK SET ZTITLE = 't' || Z_PK, ZPAGES = Z_PK, ZCODE = Z_PK; " + rows)
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
-        name: "Books", path: "/Books.xcdatamodeld", versions: (1...4).map(model), currentVersionName: "V4")
+        name: "Books", path: "/Books.xcdatamodeld", versions: (1...last).map(model), currentVersionName: "V\(last)")
     ])
     if mapped {
       let file = folder.appending("V2 to V3.hopmap.toml")
@@ -131,6 +133,33 @@ private struct BookChain {
       #expect(left.place.row == right.place.row)
     }
     #expect(told[0].reasons.count == told[1].reasons.count)
+  }
+
+  /// The last hop leaves the question to the index, which knows no objects: they are named as if it had been asked.
+  @Test(arguments: [true, false]) func aConstraintThatTheIndexFindsBrokenIsToldOfItsObjects(_ fuses: Bool) throws {
+    let workshop = try Workshop()
+    let chain = BookChain(uniqueCode: 3, last: 3)
+    let rows = "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8); UPDATE ZBOOK SET ZCODE = NULL WHERE Z_PK > 50"
+    var request = try chain.request(workshop, "broken", rows: rows, fuses: fuses)
+    let before = try StoreContent.lines(request.location)
+    for inMemoryMax in [0, Int64(2 << 20)] {
+      request.engine.inMemoryMax = inMemoryMax
+      let failure = #expect(throws: MigrationFailure.self) {
+        try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+      }
+      let error = try #require(failure).error
+      #expect(error.code == .invalidRows && error.place.hop == "V2 → V3")
+      #expect(error.reasons.map(\.place.property) == ["code"])
+      #expect(error.reasons.first?.message.contains("2 objects repeat a value") == true, "\(error.reasons)")
+      #expect(error.reasons.first?.message.contains("Z_PK 6, 8") == true, "\(error.reasons)")
+      #expect(try StoreContent.lines(request.location) == before)
+    }
+    // Rows that a rule takes out are gone before the index.
+    request.engine.invalidRows = InvalidRowsRules(standard: .skip)
+    _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    let reader = try Connection(path: request.location.database, access: .readOnly)
+    #expect(try reader.integer("SELECT count(*) FROM ZBOOK WHERE ZCODE = 4") == 1)
+    #expect(try reader.integer("SELECT count(*) FROM ZBOOK") == 58)
   }
 
   /// Stopped with hops apart and gone on with as one pass, and the other way round: the store and nothing else.

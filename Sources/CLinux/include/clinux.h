@@ -46,6 +46,9 @@ ssize_t clinux_copy_file_range(int from, int to, size_t length);
 /// fallocate(2) is _GNU_SOURCE only: sets disk space aside for the first `bytes` bytes; the file's size stays as it is.
 int clinux_reserve(int descriptor, int64_t bytes);
 
+/// sync_file_range(2) is _GNU_SOURCE only: begins to write what is dirty of a file, and waits for none of it.
+int clinux_start_write_back(int descriptor);
+
 /// F_SETLEASE is _GNU_SOURCE only: 0 when nobody else has the file open, else -1 with errno (EAGAIN: in use).
 /// The lease is given back at once; the descriptor must be open for writing or reading by its owner.
 int clinux_probe_exclusive_lease(int descriptor);

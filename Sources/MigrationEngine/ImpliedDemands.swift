@@ -1,0 +1,59 @@
+// Demands of a destination's model that its objects meet without anybody looking at them: because of what a hop inserts, or because
+// an index is built that could not be otherwise. Looking costs as much as the index, and a pass over the rows.
+
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopProgram {
+  /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which no other
+  /// statement names. nil where policies write, whatever they like.
+  func written(_ hop: Hop) -> TableSpace? {
+    var rows: [Insertion] = []
+    var others: [String] = []
+    for step in steps {
+      switch step {
+      case .copy(let copy): rows.append(copy.rows)
+      case .chunks(let chunks):
+        rows += chunks.actions.compactMap(\.rows)
+        others += chunks.actions.filter { $0.rows == nil }.map(\.sql)
+      case .update(let statement): others.append(statement.sql)
+      case .validate, .index, .trigger: break
+      case .policy: return nil
+      }
+    }
+    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter { table in
+      // Other tables may have the same name, or one that begins with it: then less is known, and nothing wrong.
+      let names = [table.table, SQLiteIdentifier.quoted(table.table)]
+      return table.obstacle == nil && !others.contains { sql in names.contains { sql.contains($0) } }
+    }
+    var origins: [String: TableSpace.Origin] = [:]
+    for table in tables { origins[table.table] = table.origin }
+    return TableSpace.views(ofHop: hop.index, over: source, origins: origins)
+  }
+}
+
+/// What need not be asked of a staged store.
+struct ImpliedDemands {
+  /// What the store shows of its source; nil where that is not known.
+  let written: TableSpace?
+  /// What was counted in the source.
+  let counts: CountMemory?
+  /// The indexes that are built afterwards, if a violation stops the hop anyway.
+  let indexes: [SchemaIndex]
+
+  /// Is a demand met, or its violation told by an index?
+  func contains(_ rule: ValidationRule) -> Bool {
+    switch rule.code {
+    case .missingValue:
+      guard let written, let column = rule.column else { return false }
+      return written.isPresent(column, of: rule.table, by: counts)
+    case .uniqueness:
+      // NULLs are equal to nothing in both.
+      return indexes.contains { index in
+        index.isUnique && index.table == rule.table && Set(index.columns.map(\.name)) == Set(rule.uniqueColumns)
+      }
+    default: return false
+    }
+  }
+}
