@@ -221,6 +221,9 @@ struct HopRunner {
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
+    // All statements are there: whoever watches may give back what compiling them took, before the page cache fills. A stop waits
+    // for the first chunk, else somebody who stops often would never come further.
+    _ = observer(progress(rows: 0))
     while true {
       let start = ContinuousClock.now
       // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
@@ -299,6 +302,7 @@ struct HopRunner {
   /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which names them.
   private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
+      try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
       try run(index, update: update)
     } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
       _ = try validation(demands).run()
@@ -393,15 +397,18 @@ struct HopRunner {
       try update.run(CheckpointTable.values(done))
     }
     checkpoint = done
+    if !isFinal, let counts = references.counts { program.notePresent(hop, in: counts) }
     try report(rows: 0)
   }
 
   // MARK: Progress and stopping
 
+  private func progress(rows: Int64) -> HopProgress {
+    HopProgress(hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
+  }
+
   private func report(rows: Int64) throws(HopdError) {
-    let progress = HopProgress(
-      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
-    guard observer(progress) else {
+    guard observer(progress(rows: rows)) else {
       throw HopdError(
         .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
         hint: "the next start goes on from the last checkpoint")
@@ -411,8 +418,7 @@ struct HopRunner {
   /// Lets the observer see life, and stop, inside statements that take long.
   private func watchLongStatements() {
     let observer = self.observer
-    let beat = HopProgress(
-      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: 0, chunks: checkpoint.chunks)
+    let beat = progress(rows: 0)
     // About every 10 ms: seldom enough to cost nothing, often enough for a watchdog and a stop.
     connection.setProgressHandler(every: 200_000) { observer(beat) }
   }

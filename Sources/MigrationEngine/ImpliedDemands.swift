@@ -31,6 +31,17 @@ extension HopProgram {
     for table in tables { origins[table.table] = table.origin }
     return TableSpace.views(ofHop: hop.index, over: source, origins: origins)
   }
+
+  /// Notes columns of the staged store that have a value in every row, for the hop that reads it.
+  func notePresent(_ hop: Hop, in counts: CountMemory) {
+    guard let written = written(hop) else { return }
+    let staged = TableSpace.schema(destination)
+    for table in hop.destinationSchema.tables {
+      for column in table.columns where written.isPresent(column.name, of: table.name, by: counts) {
+        counts.keepPresent(column.name, of: staged.qualified(table.name))
+      }
+    }
+  }
 }
 
 /// What need not be asked of a staged store.

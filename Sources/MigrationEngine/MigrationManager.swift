@@ -56,9 +56,12 @@ package struct EngineOptions: Sendable, Hashable {
   /// Largest file that may become a value of a column.
   package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
 
-  /// Page cache of the staged store in KiB: 2 MiB is as fast as more (performance §2), less under a tight limit. Index
-  /// sorting takes about as much again.
-  var cacheKibibytes: Int64 { min(2048, max(256, memoryLimit / 8 / 1024)) }
+  /// Page cache of the staged store in KiB while rows are written: what is looked up for each of them, the keys of objects by
+  /// distinct values, should stay in it, else each look-up reads a page. Less under a tight limit.
+  var cacheKibibytes: Int64 { min(6144, max(256, memoryLimit / 8 / 1024)) }
+
+  /// The same while indexes are built: nothing is looked up, and sorting takes memory of its own.
+  var indexingCacheKibibytes: Int64 { min(2048, cacheKibibytes) }
 }
 
 /// What a running hop tells between chunks.

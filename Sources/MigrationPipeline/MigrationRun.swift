@@ -68,10 +68,14 @@ final class MigrationRun {
     self.stop = stop
     let memory = StageMemory(store: request.location.database, files: files)
     self.memory = memory
+    var subject: String?
     self.observer = { event in
-      // Each hop is worked out anew, and then its statements run for long.
+      // Each hop is worked out anew, and each of its tables; then their statements run for long.
       switch event {
       case .hopStarted, .hopFinished: memory.giveBack()
+      case .progress(let progress) where progress.subject != subject:
+        subject = progress.subject
+        memory.giveBack()
       default: break
       }
       observer(event)

@@ -43,6 +43,11 @@ package final class CountMemory {
     count("\(RowCounter.column(column)) IS NULL", in: table) == 0
   }
 
+  /// Keeps that a column has a value in every row.
+  package func keepPresent(_ column: String, of table: String) {
+    keep(0, for: "\(RowCounter.column(column)) IS NULL", in: table)
+  }
+
   /// The ends of a table's keys.
   func ends(of table: String) -> KeyEnds? { ends[table] }
 
