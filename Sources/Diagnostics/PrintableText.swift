@@ -5,7 +5,9 @@
 extension Unicode.Scalar {
   /// Neither a control character nor one that changes how a line reads.
   fileprivate var isLineSafe: Bool {
-    switch properties.generalCategory {
+    // Nearly all there is: the tables of Unicode are not asked.
+    if value < 0x7f { return value >= 0x20 }
+    return switch properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: false
     default: true
     }

@@ -4,6 +4,7 @@
 import CLinux
 import Diagnostics
 import Glibc
+import Synchronization
 import SystemPackage
 
 /// File calls of Linux.
@@ -228,13 +229,25 @@ package struct LinuxFileSystem: DurableFileSystem {
     _ name: UnsafePointer<CChar>, at path: @autoclosure () -> FilePath, flags: Int32
   ) throws -> Int32 {
     guard name[0] == 0 || name[0] == CChar(bitPattern: UInt8(ascii: "/")) else { throw Self.relative(path()) }
-    let root = Descriptor(try call("open", at: "/") { Glibc.open("/", pathOnly | O_DIRECTORY | O_CLOEXEC) })
+    let root = try Self.root()
     let isRoot = name[0] == 0 || name[1] == 0
     return try call("open the directory", at: path()) {
       isRoot
-        ? clinux_openat_beneath(root.number, ".", flags | O_DIRECTORY | O_CLOEXEC, 0)
-        : clinux_openat_beneath(root.number, name + 1, flags | O_DIRECTORY | O_CLOEXEC, 0)
+        ? clinux_openat_beneath(root, ".", flags | O_DIRECTORY | O_CLOEXEC, 0)
+        : clinux_openat_beneath(root, name + 1, flags | O_DIRECTORY | O_CLOEXEC, 0)
     }
+  }
+
+  /// The root directory, opened once for the whole process: every path begins there.
+  private static func root() throws -> Int32 {
+    let known = rootDescriptor.load(ordering: .acquiring)
+    if known >= 0 { return known }
+    let opened = try call("open", at: "/") { Glibc.open("/", pathOnly | O_DIRECTORY | O_CLOEXEC) }
+    let (isFirst, other) = rootDescriptor.compareExchange(
+      expected: -1, desired: opened, ordering: .acquiringAndReleasing)
+    if isFirst { return opened }
+    close(opened)
+    return other
   }
 
   private static func relative(_ path: FilePath) -> HopdError {
@@ -300,3 +313,6 @@ package struct LinuxFileSystem: DurableFileSystem {
 
 /// O_PATH: names a file without opening it.
 private let pathOnly = clinux_o_path()
+
+/// The number under which the root directory is open; -1 before anybody needed it.
+private let rootDescriptor = Atomic<Int32>(-1)

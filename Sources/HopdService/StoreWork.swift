@@ -134,6 +134,9 @@ package struct PipelineWork: StoreWork {
   package func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport {
+    // The daemon looks at a store before it queues it.
+    var request = request
+    request.isKnownBehind = true
     do throws(MigrationFailure) {
       return try pipeline.run(request, stop: stop, observer: observer)
     } catch {

@@ -155,7 +155,8 @@ package struct HopCompiler {
     return HopProgram.CopyStep(
       subject: table.rootEntity,
       rows: Insertion(
-        into: table.name, columns: Insertion.inOrder(columns, of: table), from: ["\(self.source.qualified(source.name)) AS s"],
+        into: table.name, columns: Insertion.inOrder(columns, of: table),
+        from: ["\(self.source.qualified(source.name)) AS s"],
         sourceTable: source.name,
         where: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
         whole: Set(lanes.map(\.destinationNumber)).count == lanes.count ? whole : [:], rangeKey: "s.\"Z_PK\"",

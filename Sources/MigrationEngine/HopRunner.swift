@@ -51,7 +51,7 @@ struct HopRunner {
   /// What is known of references in what the hop reads.
   let references: ReferenceMemory
   /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
-  private var hasTemplate = false
+  private(set) var hasTemplate = false
   private var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
@@ -171,6 +171,17 @@ struct HopRunner {
     return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 
+  /// One transaction with its checkpoint. In memory neither is needed: what stops there is built anew.
+  private static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
+    if case .memory = medium { return try body() }
+    try connection.transaction { () throws -> Void in try body() }
+  }
+
+  private func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
+    if case .memory = medium, !done.isComplete { return }
+    try update.run(CheckpointTable.values(done))
+  }
+
   // MARK: Copying
 
   private mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
@@ -238,13 +249,13 @@ struct HopRunner {
       let end = overflow ? Int64.max : high
       var done = checkpoint
       var touched: Int64 = 0
-      try connection.transaction {
+      try Self.commit(medium, connection) {
         (lastChunkRows, touched) = try body(connection, low, end)
         done.key = end
         done.rows &+= lastChunkRows
         done.chunks += 1
         done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-        try update.run(CheckpointTable.values(done))
+        try save(done, update)
       }
       checkpoint = done
       let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
@@ -270,11 +281,11 @@ struct HopRunner {
     var done = checkpoint
     done.step += 1
     done.key = nil
-    try connection.transaction {
+    try Self.commit(medium, connection) {
       // One statement only, whatever the text: a trigger's may come from the store.
       try connection.run(statement.sql)
       done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-      try update.run(CheckpointTable.values(done))
+      try save(done, update)
     }
     checkpoint = done
     note?(.statement(sql: statement.sql, seconds: ChunkSizer.seconds(ContinuousClock.now - start), rows: nil))
@@ -321,11 +332,11 @@ struct HopRunner {
     var done = checkpoint
     done.step += 1
     done.key = nil
-    try connection.transaction {
+    try Self.commit(medium, connection) {
       let invalid = try validation.run()
       try mapped?.scratch.keep(invalid, connection, schema: program.destination)
       done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-      try update.run(CheckpointTable.values(done))
+      try save(done, update)
     }
     checkpoint = done
     try report(rows: 0)
@@ -359,7 +370,7 @@ struct HopRunner {
     done.key = nil
     done.rows &+= written
     done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-    try update.run(CheckpointTable.values(done))
+    try save(done, update)
     checkpoint = done
     try report(rows: 0)
   }
@@ -369,7 +380,7 @@ struct HopRunner {
     var done = checkpoint
     done.step += 1
     done.key = nil
-    try update.run(CheckpointTable.values(done))
+    try save(done, update)
     checkpoint = done
   }
 
@@ -385,7 +396,7 @@ struct HopRunner {
     let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
     var done = checkpoint
     done.isComplete = true
-    try connection.transaction {
+    try Self.commit(medium, connection) {
       try mapped?.scratch.keepResults(connection, schema: program.destination)
       if !isFinal, options.invalidRows.isFail {
         try SoundReferences(connection: connection, schema: program.destination)
@@ -394,7 +405,7 @@ struct HopRunner {
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
         hasTables: hasTemplate)
-      try update.run(CheckpointTable.values(done))
+      try save(done, update)
     }
     checkpoint = done
     if !isFinal, let counts = references.counts { program.notePresent(hop, in: counts) }

@@ -100,11 +100,17 @@ package enum HopViews {
     try connection.run(
       "INSERT INTO \(space.qualified("Z_METADATA")) VALUES (1, ?, ?)",
       [.text(metadata.uuid), .blob(PropertyList.encodeBinary(.dictionary(metadata.entries)))])
-    for entry in books.hop.destinationSchema.primaryKeyEntries {
-      let mark = entry.parent == 0 ? marks[entry.name] ?? 0 : 0
+    let entries = books.hop.destinationSchema.primaryKeyEntries
+    // As many rows as SQLite has parameters for, and one statement for all of them.
+    for start in stride(from: 0, to: entries.count, by: 200) {
+      let part = entries[start..<min(start + 200, entries.count)]
+      let rows = part.map { _ in "(?, ?, ?, ?)" }.joined(separator: ", ")
       try connection.run(
-        "INSERT INTO \(space.qualified("Z_PRIMARYKEY")) VALUES (?, ?, ?, ?)",
-        [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)])
+        "INSERT INTO \(space.qualified("Z_PRIMARYKEY")) VALUES \(rows)",
+        part.flatMap { entry -> [SQLiteValue] in
+          let mark = entry.parent == 0 ? marks[entry.name] ?? 0 : 0
+          return [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)]
+        })
     }
   }
 }

@@ -90,7 +90,8 @@ package struct Insertion: Sendable, Hashable {
     if value.hasPrefix("'") {
       // A quote inside is doubled; a single one would end the text before the end.
       let inside = value.dropFirst().dropLast()
-      return value.utf8.count > 1 && value.hasSuffix("'") && !inside.split(separator: "''").contains { $0.contains("'") }
+      return value.utf8.count > 1 && value.hasSuffix("'")
+        && !inside.split(separator: "''").contains { $0.contains("'") }
     }
     let digits = value.hasPrefix("-") ? value.dropFirst() : value[...]
     return !digits.isEmpty && digits.allSatisfy { ("0"..."9").contains($0) }

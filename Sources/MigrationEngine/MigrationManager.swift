@@ -197,14 +197,27 @@ package struct MigrationManager {
       }
       defer { mapped?.fallbacks.unregister() }
       defer { mapped?.policies?.close() }
-      var runner = HopRunner(
-        connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
-        options: options, note: note, mapped: mapped, medium: medium, memo: programs.memo, references: references,
-        observer: observer)
+      func runner(_ memo: Memo?) -> HopRunner {
+        HopRunner(
+          connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
+          options: options, note: note, mapped: mapped, medium: medium, memo: memo, references: references,
+          observer: observer)
+      }
+      var first = runner(programs.memo)
       do {
-        return try runner.run(into: staged)
+        return try first.run(into: staged)
       } catch let error as SQLiteError {
-        throw explained(error, subject: runner.subject)
+        guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
+      }
+      // An index of the template spoke up where a row was inserted: without it the violation is told as of a store in a file, and
+      // rows that a rule leaves out are gone before the index is there.
+      try connection.detach(destinationSchema)
+      try attach(staged)
+      var second = runner(nil)
+      do {
+        return try second.run(into: staged)
+      } catch let error as SQLiteError {
+        throw explained(error, subject: second.subject)
       }
     }
   }

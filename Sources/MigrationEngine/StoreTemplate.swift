@@ -19,12 +19,11 @@ struct StoreTemplate: Sendable {
     let autoVacuum: Int64
   }
 
-  /// Can indexes and bookkeeping be there before the rows? A unique index would speak up in another place, triggers and R-Trees
-  /// act on rows, and history has numbers of its store.
+  /// Can indexes and bookkeeping be there before the rows? Triggers and R-Trees act on rows, and history has numbers of its store.
+  /// A unique index speaks up in another place: then the hop is made once more without a template.
   static func serves(_ hop: Hop) -> Bool {
     let layout = hop.destinationSchema
     return layout.triggers.isEmpty && layout.rTrees.isEmpty && layout.history == nil
-      && !layout.indexes.contains(where: \.isUnique)
   }
 
   /// Makes the store of a hop's destination, as the hop itself would make it with no rows.

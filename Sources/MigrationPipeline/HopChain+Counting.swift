@@ -4,8 +4,8 @@
 
 import Diagnostics
 import DurableFiles
-import MigrationEngine
 import ManagedObjectModel
+import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SQLite

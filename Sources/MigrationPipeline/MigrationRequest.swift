@@ -45,6 +45,9 @@ package struct MigrationRequest: Sendable {
   package var unmappedEntities: UnmappedEntitiesRule = .fail
   /// Makes the policies that mapping models name; nil where no class is bound.
   package var policies: PolicyMaker? = nil
+  /// Has the caller seen a moment ago that the store is behind its target? Then it is locked without another look; what counts is
+  /// seen under the lock in any case.
+  package var isKnownBehind = false
   /// Does somebody read statements and decisions (`MigrationEvent.note`)?
   package var takesNotes = false
   /// Where intent records and locks live; it must exist and be writable.

@@ -38,12 +38,14 @@ extension MigrationRun {
     stage = .identify
     try checkStop()
     try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
-    // Most stores are current: they are told by a look that changes and locks nothing.
-    guard
+    // Most stores are current: they are told by a look that changes and locks nothing, here or by the caller.
+    if !request.isKnownBehind,
       try identified(
         StoreIdentifier.identify(
-          request.location, catalog: request.catalog, target: request.target, countsRows: false)) != nil
-    else { return report(.current) }
+          request.location, catalog: request.catalog, target: request.target, countsRows: false)) == nil
+    {
+      return report(.current)
+    }
 
     stage = .lock
     guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
@@ -95,7 +97,9 @@ extension MigrationRun {
           countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
-    if request.replacement == .rename { try area.proveAttributesCanBeKept() }
+    // A store in memory has its one file at once, and fails at it as early.
+    let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
+    if request.replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = ReplacementIntent(
@@ -110,8 +114,9 @@ extension MigrationRun {
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try blamingSource(reader) {
-      try buildInMemory(chain, held, intent: &intent, workshop: workshop)
-        ?? build(chain, intent: &intent, workshop: workshop)
+      if let built = try buildInMemory(chain, held, intent: &intent, workshop: workshop) { return built }
+      if request.replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
+      return try build(chain, intent: &intent, workshop: workshop)
     }
 
     stage = .replace

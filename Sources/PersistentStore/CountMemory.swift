@@ -79,6 +79,10 @@ extension StoreReader {
   package func keyEnds(of table: String) throws(SQLiteError) -> KeyEnds {
     let name = qualified(table)
     if let known = memory?.ends(of: name) { return known }
+    if let below = try keyEndsBelow(table) {
+      memory?.keep(below, of: name)
+      return below
+    }
     // Each by itself is found at one end of the table; both in one question would read all of it.
     let found =
       try connection.rows("SELECT (SELECT min(\"Z_PK\") FROM \(name)), (SELECT max(\"Z_PK\") FROM \(name))") { row in
@@ -87,5 +91,14 @@ extension StoreReader {
       }.first ?? KeyEnds(low: nil, high: nil)
     memory?.keep(found, of: name)
     return found
+  }
+
+  /// Those of the table below, where a view shows all of its rows under their keys.
+  private func keyEndsBelow(_ table: String) throws(SQLiteError) -> KeyEnds? {
+    guard let memory, let below = space.source, let origin = space.origin(of: table), origin.showsAllRows,
+      origin.carried["Z_PK"] == "Z_PK", let counts = memory.rows(of: below.qualified(origin.table)),
+      origin.numbers.isSuperset(of: counts.keys)
+    else { return nil }
+    return try StoreReader(connection: connection, space: below, memory: memory).keyEnds(of: origin.table)
   }
 }

@@ -61,7 +61,8 @@ extension StoreReader {
         if scalar == end { closing = nil }
         continue
       }
-      if scalar.properties.isAlphabetic || scalar == "_" || scalar == "$" || ("0"..."9").contains(scalar)
+      if ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || scalar == "_" || scalar == "$"
+        || ("0"..."9").contains(scalar)
         || scalar.value > 0x7f
       {
         // Longer ones are none of the words.

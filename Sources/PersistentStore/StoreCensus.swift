@@ -115,8 +115,8 @@ package final class StoreCensus {
     guard let memory = reader.memory else { return nil }
     if let counts = memory.rows(of: reader.qualified(table.name)) { return counts }
     guard let origin = reader.space.origin(of: table.name), let below = reader.space.source,
-      Set(origin.whole.values) == origin.numbers, origin.whole.count == origin.numbers.count,
-      let counts = memory.rows(of: below.qualified(origin.table)), origin.numbers.isSuperset(of: counts.keys)
+      origin.showsAllRows, let counts = memory.rows(of: below.qualified(origin.table)),
+      origin.numbers.isSuperset(of: counts.keys)
     else { return nil }
     return origin.whole.compactMapValues { counts[$0] }
   }

@@ -35,6 +35,9 @@ package struct TableSpace: Sendable, Hashable {
     /// Entity numbers of the view whose rows are all rows of a number below, each once, and that number.
     package let whole: [Int64: Int64]
 
+    /// Are all rows of the numbers that are taken shown, each once?
+    package var showsAllRows: Bool { Set(whole.values) == numbers && whole.count == numbers.count }
+
     /// Makes an origin.
     package init(
       table: String, driver: Driver, carried: [String: String], present: Set<String> = [], numbers: Set<Int64>,

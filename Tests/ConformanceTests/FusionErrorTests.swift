@@ -162,6 +162,20 @@ private struct BookChain {
     #expect(try reader.integer("SELECT count(*) FROM ZBOOK") == 58)
   }
 
+  /// A caller that says the store is behind may be wrong by then: under the lock it is seen.
+  @Test func aStoreThatIsNoLongerBehindIsLeftAlone() throws {
+    let workshop = try Workshop()
+    var request = try BookChain().request(workshop, "current", rows: "", fuses: true)
+    let first = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    #expect(first.result == .migrated)
+    let before = try Data(contentsOf: URL(filePath: request.location.database.string))
+    request.isKnownBehind = true
+    let second = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    #expect(second.result == .current)
+    #expect(try Data(contentsOf: URL(filePath: request.location.database.string)) == before)
+    #expect(try names(request).allSatisfy { !$0.contains(".hop-") })
+  }
+
   /// Stopped with hops apart and gone on with as one pass, and the other way round: the store and nothing else.
   @Test(arguments: [true, false]) func anotherSettingStartsOver(_ mapped: Bool) throws {
     var chain = BookChain(title: "uppercase:($source.title)")
