@@ -313,7 +313,9 @@ struct HopRunner {
   /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which names them.
   private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
-      try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
+      if case .file = medium {
+        try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
+      }
       try run(index, update: update)
     } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
       _ = try validation(demands).run()
@@ -408,7 +410,8 @@ struct HopRunner {
       try save(done, update)
     }
     checkpoint = done
-    if !isFinal, let counts = references.counts { program.notePresent(hop, in: counts) }
+    // Rows that a rule leaves out take what refers to them along.
+    if !isFinal, options.invalidRows.isFail, let counts = references.counts { program.notePresent(hop, in: counts) }
     try report(rows: 0)
   }
 

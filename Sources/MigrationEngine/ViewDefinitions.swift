@@ -18,7 +18,8 @@ struct ViewDefinitions: Sendable {
   let space: TableSpace
   let preconditions: [HopProgram.Precondition]
   let questions: [Question]
-  /// What the destination's model demands of rows in `space`; none for a hop without mapping models.
+  /// What the destination's model demands of rows in `space`, but for what follows from the views; none for a hop without mapping
+  /// models.
   let demands: [ValidationRule]
   private let statements: [String]
 
@@ -44,7 +45,10 @@ struct ViewDefinitions: Sendable {
     self.space = space
     self.statements = statements
     preconditions = program.preconditions
-    demands = hop.isMapped ? ValidationRule.all(in: hop.destinationSchema, space: space) : []
+    let implied = ImpliedDemands(written: space, counts: nil, indexes: [])
+    demands =
+      hop.isMapped
+      ? ValidationRule.all(in: hop.destinationSchema, space: space).filter { !implied.contains($0) } : []
     questions = program.tables.compactMap { table in
       let failing = table.failing(ExpressionFunctions.mayFail)
       guard !failing.isEmpty || table.filterMayFail(ExpressionFunctions.mayFail) else { return nil }
