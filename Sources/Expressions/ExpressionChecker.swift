@@ -27,12 +27,21 @@ package struct ExpressionChecker: Sendable {
   }
 
   /// The value of a destination attribute. Transient and derived ones are not written, so nothing is asked of theirs.
+  ///
+  /// Where a policy makes the objects, a plain attribute of the source may have another type: apps write policies to convert such
+  /// values, and leave the expression that Xcode has generated. A row where it stays is an error of the row.
   package func check(_ node: ExpressionNode, for attribute: Attribute) throws(HopdError) {
     guard !attribute.isTransient, !attribute.isDerived else { return }
     var typing = ExpressionTyping(scope)
     let type = typing.type(of: node)
-    if typing.findings.isEmpty { typing.checkFit(of: type, node, to: attribute) }
+    if typing.findings.isEmpty, !isLeftToPolicy(node, type) { typing.checkFit(of: type, node, to: attribute) }
     try typing.finish(at: Place(property: attribute.name))
+  }
+
+  private func isLeftToPolicy(_ node: ExpressionNode, _ type: ExpressionType) -> Bool {
+    guard scope.hasPolicy, case .value = type, case .keyPath(.variable("source"), let steps) = node, steps.count == 1
+    else { return false }
+    return true
   }
 
   /// The objects of a destination relationship. More than one object for a to-one is a matter of the rows.
@@ -100,6 +109,11 @@ extension ExpressionTyping {
     }
     if case .constant(.integer(let number)) = node, let range = attribute.type.integerRange, !range.contains(number) {
       invalid("\(number) does not fit \(attribute.name), which is \(attributeWords(attribute))", hint: nil)
+    }
+    if case .constant(.double(let number)) = node, attribute.type.integerRange != nil,
+      number != number.rounded(.towardZero)
+    {
+      invalid("\(number) has a fraction, and \(attribute.name) is \(attributeWords(attribute))", hint: nil)
     }
   }
 

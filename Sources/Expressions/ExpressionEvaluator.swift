@@ -338,14 +338,16 @@ package struct ExpressionEvaluator {
     case .or(let parts): return try parts.contains { try holds($0, bindings) }
     case .not(let part): return try !holds(part, bindings)
     case .comparison(let comparison):
-      let left = try one(comparison.left, bindings)
+      let left = try evaluate(comparison.left, bindings)
       guard comparison.modifier != .direct else {
-        return try compare(comparison, left, one(comparison.right, bindings))
+        return try compare(comparison, left.value, one(comparison.right, bindings))
       }
       let members: [ExpressionValue]
-      switch left {
-      case .null: members = []
-      case .list(let values): members = values
+      switch (left, left.value) {
+      // A to-one without an object is a member, as an attribute without a value is.
+      case (.many(let ends, _), .list(let values)): members = values + (ends.contains(nil) ? [.null] : [])
+      case (_, .null): members = []
+      case (_, .list(let values)): members = values
       default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is no collection")
       }
       // Nothing to compare, nothing that can fail.

@@ -31,13 +31,13 @@ extension HopdError {
   static func overflow(_ target: String) -> HopdError {
     HopdError(
       .numberOverflow, "a number does not fit \(target)",
-      hint: "change the expression, or set what happens to such rows with invalid_rows")
+      hint: "guard it with TERNARY, change the expression, or let a policy make the object")
   }
 
   static func cast(to target: String) -> HopdError {
     HopdError(
       .castFailed, "a value cannot be turned into \(target)",
-      hint: "change the expression, or set what happens to such rows with invalid_rows")
+      hint: "guard it with TERNARY, change the expression, or let a policy make the object")
   }
 
   static func mismatch(_ message: String) -> HopdError {

@@ -38,6 +38,9 @@ extension SQLExpressionCompiler {
     guard comparison.modifier != .direct else {
       return try compare(comparison, try scalar(comparison.left, frame), frame)
     }
+    if endsInToOne(comparison.left, frame) {
+      throw NotCompilable("among the objects at the end of a path there may be none, which counts under a modifier")
+    }
     let reached = try reach(comparison.left, frame)
     if case .list(let members) = reached, members.isEmpty {
       return SQLCondition(sql: comparison.modifier == .any ? "0" : "1", isTwoValued: true)
@@ -50,6 +53,16 @@ extension SQLExpressionCompiler {
       ExpressionFunctions.mayFail(test) ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
     let exists = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
+  }
+
+  /// Is it the to-one of each member of a collection? The joins of SQL leave out members that have none.
+  private func endsInToOne(_ node: ExpressionNode, _ frame: Frame) -> Bool {
+    guard case .keyPath(let base, let steps) = node, case .key(let name)? = steps.last else { return false }
+    let path: ExpressionNode = steps.count == 1 ? base : .keyPath(base, Array(steps.dropLast()))
+    guard case .objects(let chain)? = try? reach(path, frame), chain.isCollection,
+      let found = scope.model.entity(named: chain.entity)
+    else { return false }
+    return scope.model.allRelationships(of: found)[name]?.isToMany == false
   }
 
   /// One comparison of a value with the right side.

@@ -97,9 +97,27 @@ package struct SQLExpressionCompiler {
     let frame = frame(row, property: attribute.name)
     // Carried content stays in SQL, where files of external storage can be asked for.
     if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
+    if attribute.type == .binary, !attribute.allowsExternalStorage, reachesExternalStorage(node) {
+      // Which value it is, and whether that lies in a file, is known on the object. It comes in the form of external storage, as
+      // that has room for either, and leaves it in SQL.
+      var external = attribute
+      external.allowsExternalStorage = true
+      let sql = try compiled(.stored(node, external), node, row, property: attribute.name) {
+        () throws(NotCompilable) in
+        try stored(try scalar(node, frame), as: external, frame)
+      }
+      return "\(ExternalDataForm.contentFunction)(\(sql))"
+    }
     return try compiled(.stored(node, attribute), node, row, property: attribute.name) { () throws(NotCompilable) in
       try stored(try scalar(node, frame), as: attribute, frame)
     }
+  }
+
+  /// May a value of the expression come from an attribute with external storage?
+  package func reachesExternalStorage(_ node: ExpressionNode) -> Bool {
+    var typing = ExpressionTyping(scope)
+    _ = typing.type(of: node)
+    return typing.externalValues > 0
   }
 
   /// A condition that is 1 or 0, never NULL.

@@ -44,7 +44,9 @@ package enum DecimalText {
     }
     guard count > 0 else { return nil }
     if let mark = rest.first, mark == UInt8(ascii: "e") || mark == UInt8(ascii: "E") {
-      guard let power = Int64(String(decoding: rest.dropFirst(), as: UTF8.self)), abs(power) < 1_000 else { return nil }
+      guard let power = Int64(String(decoding: rest.dropFirst(), as: UTF8.self)), power.magnitude < 1_000 else {
+        return nil
+      }
       exponent += power
       rest = []
     }

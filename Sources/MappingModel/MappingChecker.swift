@@ -55,14 +55,22 @@ package struct MappingChecker {
     return settled(mappings, destination)
   }
 
-  /// Unique names, and only properties that a store keeps: transient ones have no column, and the app computes them.
+  /// Unique names, only entities that have objects, and only properties that a store keeps: transient ones have no column, and the
+  /// app computes them.
   private static func settled(
     _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
   ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
     var taken: Set<String> = []
     var warnings: [HopdError] = []
     let result = mappings.map { mapping in
-      let entities = mapping.entityMappings.map { entityMapping in
+      let entities = mapping.entityMappings.compactMap { entityMapping -> ExplicitEntityMapping? in
+        if let entity = entityMapping.destination, destination.entity(named: entity)?.isAbstract == true {
+          warnings.append(
+            HopdError(
+              .mappingRemark, "“\(entityMapping.name)” is left away: an abstract entity has no objects",
+              at: Place(file: mapping.path, entity: entity)))
+          return nil
+        }
         var name = entityMapping.name
         var number = 2
         while !taken.insert(name).inserted {
@@ -110,7 +118,7 @@ package struct MappingChecker {
         "“\(mapping.name)” makes objects of “\(name)”, which the version “\(destination.name)” does not have", place)
       return
     }
-    if entity.isAbstract {
+    if entity.isAbstract, !makesNothing(mapping) {
       add(
         HopdError(.invalidMapping, "“\(mapping.name)” makes objects of an abstract entity, which has none", at: place))
     }
@@ -133,6 +141,21 @@ package struct MappingChecker {
       }
       guard !relationship.isTransient, let value = property.value else { continue }
       check(value, for: .relationship(relationship), of: mapping, here)
+    }
+  }
+
+  /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly that entity
+  /// finds no object. Where somebody looks for its objects by name, it is not left away.
+  private func makesNothing(_ mapping: ExplicitEntityMapping) -> Bool {
+    guard let name = mapping.source, source.entity(named: name)?.isAbstract == true, mapping.policy == nil,
+      case .each = mapping.grouping
+    else { return false }
+    return !mappings.flatMap(\.entityMappings).flatMap(\.relationships).contains { property in
+      switch property.value {
+      case .expression(.destinationInstances(.entityMapping(mapping.name), _)): true
+      case .grouped(mapping.name, _): true
+      default: false
+      }
     }
   }
 

@@ -71,7 +71,8 @@ struct MappingCompiler {
 
   private func attribute(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
     if let expression = property.expression { return expression }
-    guard let origin, source.allAttributes(of: origin)[property.name] != nil else { return nil }
+    // A transient attribute has no value in any store.
+    guard let origin, source.allAttributes(of: origin)[property.name]?.isTransient == false else { return nil }
     return Self.ofSource(property.name)
   }
 

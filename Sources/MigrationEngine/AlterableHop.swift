@@ -107,6 +107,8 @@ struct AlterableHop {
     case (.primaryKey, .primaryKey), (.entityNumber, .entityNumber), (.saveCount, .saveCount): true
     case (.attribute(let old, _), .attribute(let new, let name)):
       isSame(old, new) && isCarried(attribute: name, of: new, column: before.name)
+        // The rows' way clears siblings there, which may have kept values of an attribute that they no longer have.
+        && !(isUnique(after.name, in: table) && table.entities.count > mappings(below: new).count)
     case (.toOne(let old, _), .toOne(let new, let name)):
       isSame(old, new)
         && isCarried(relationship: name, of: new) { storage in

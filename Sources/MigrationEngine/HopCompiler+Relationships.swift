@@ -35,6 +35,7 @@ extension HopCompiler {
     else { return nil }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     var cases: [(number: Int64, expression: String)] = []
+    var columns: Set<String> = []
     for lane in lanes where subtree.contains(lane.destination.name) {
       guard let source = pairs(of: relationship, lane: lane) else {
         cases.append((lane.sourceNumber, "NULL"))
@@ -66,6 +67,7 @@ extension HopCompiler {
       default:
         throw refuse("its pairs cannot become a to-one", entity, relationship)
       }
+      columns.insert(target.column)
       let key = "s." + SQLiteIdentifier.quoted(target.column)
       let filtered = filteredKey(key, source: target.entity, destination: value.destinationEntityName)
       switch part {
@@ -87,7 +89,19 @@ extension HopCompiler {
           ))
       }
     }
-    return choose(cases, otherwise: nil)
+    // Siblings that had the relationship and lose it: the other end would find them by the key that they keep.
+    let others = lanes.filter { !subtree.contains($0.destination.name) && hasToOne(in: columns, $0.source) }
+    return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+  }
+
+  /// Has the entity a to-one whose key is in one of the columns?
+  private func hasToOne(in columns: Set<String>, _ entity: Entity) -> Bool {
+    hop.source.allRelationships(of: entity).keys.contains { name in
+      switch hop.sourceSchema.storage(ofRelationship: name, in: entity.name) {
+      case .toOne(_, let key, _, _), .ownerColumn(_, let key): columns.contains(key)
+      default: false
+      }
+    }
   }
 
   /// Source numbers of everything below `source` that survives inside the tree of `destination`, with the new numbers.

@@ -233,7 +233,7 @@ package struct HopCompiler {
       // What stands in sibling rows has no form that could be rewritten.
       return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
     }
-    guard isAddedSomewhere, !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
+    guard !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
       return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
     }
     // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.

@@ -189,6 +189,11 @@ extension MappedExpressions {
     }
   }
 
+  /// May a value of the expression come from an attribute with external storage?
+  func reachesExternalStorage(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) -> Bool {
+    compiler(.attribute, row: row, lane: lane).reachesExternalStorage(node)
+  }
+
   /// A value by which rows are told apart or found.
   func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> String {
     try compiled(lane: lane, property: nil) { () throws(NotCompilable) in

@@ -246,15 +246,19 @@ package struct MappedHopCompiler {
   private func creationSteps(_ setters: RelationshipSetters) throws(HopdError) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
     var done: Set<Int> = []
-    for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
+    let mappings = hop.mapped?.entityMappings ?? []
+    for (index, mapping) in mappings.enumerated() {
       if mapping.policy != nil {
         if let step = policyStep(index, .createInstances) { steps.append(step) }
         continue
       }
       guard let lane = layout.lane(at: index), !done.contains(index) else { continue }
-      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys.
+      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys; but not before a
+      // policy that comes first, which may ask for what there is.
+      let policy = mappings[index...].firstIndex { $0.policy != nil } ?? mappings.endIndex
       let together = layout.lanes.filter {
-        $0.kind == lane.kind && $0.offset == lane.offset && $0.destinationTable == lane.destinationTable
+        $0.index < policy && !done.contains($0.index) && $0.kind == lane.kind && $0.offset == lane.offset
+          && $0.destinationTable == lane.destinationTable
           && $0.sourceTable == lane.sourceTable && ($0.kind == .each || $0.index == lane.index)
       }
       var actions: [HopProgram.Action] = []

@@ -153,7 +153,7 @@ package struct MigrationManager {
     note: HopNote.Taker? = nil, medium: StagedMedium = .file,
     references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
   ) {
-    self.counts = counts
+    self.counts = counts ?? references.counts
     programs = RememberedPrograms(memo: memo)
     self.medium = medium
     self.references = references
@@ -273,17 +273,24 @@ package struct MigrationManager {
     return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
   }
 
-  /// The function by which references become the content of their files, one value at a time.
+  /// The function by which values with external storage become their content, one at a time: references that of their files.
   private func registerContentFunction() throws(SQLiteError) {
     guard let external else { return }
     let limit = options.externalValueMax
     try connection.registerFailingFunction(ExternalDataForm.contentFunction, argumentCount: 1) { values in
-      guard case .blob(let bytes)? = values.first, case .reference(let name) = ExternalDataForm(bytes) else {
-        throw HopdError(
-          .externalDataMalformed, "a value with external storage has no known form",
-          hint: "restore a backup of the store, or clear the value with the app")
+      switch values.first {
+      case .null?: return .null
+      case .blob(let bytes)?:
+        switch ExternalDataForm(bytes) {
+        case .inline: return .blob(Array(bytes.dropFirst()))
+        case .reference(let name): return .blob(try external.content(of: name, limit: limit))
+        case .malformed: break
+        }
+      default: break
       }
-      return .blob(try external.content(of: name, limit: limit))
+      throw HopdError(
+        .externalDataMalformed, "a value with external storage has no known form",
+        hint: "restore a backup of the store, or clear the value with the app")
     }
   }
 

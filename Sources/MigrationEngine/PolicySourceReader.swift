@@ -95,7 +95,9 @@ final class PolicySourceReader {
       }
       if case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
         let before = sourceAttributes[name], let place = rowForm.names.firstIndex(of: name),
+        // A value of another kind is the policy's to convert: it goes to it as it is, and does not fit where it stays.
         before.form.attribute.type == slot.form.attribute.type
+          || before.form.attribute.type.kind != slot.form.attribute.type.kind
       {
         standard.append(.copy(of: place))
         names.append(slot.name)

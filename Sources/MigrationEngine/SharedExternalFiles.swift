@@ -58,7 +58,11 @@ extension MappedHopCompiler {
       }
       for property in lane.mapping.attributes {
         guard case .expression(let node)? = property.value else { continue }
-        guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else { continue }
+        guard let (reached, attribute, _) = expressions.plainAttribute(node, row: row, prefix: "x") else {
+          // Which object's value it is cannot be told from the expression.
+          if expressions.reachesExternalStorage(node, row: row, lane: lane) { return true }
+          continue
+        }
         guard attribute.hasExternalForm else { continue }
         // Over a relationship or with a member, several rows may have the same one.
         guard reached.tables.isEmpty, row.variables.isEmpty else { return true }

@@ -147,7 +147,12 @@ struct RowInspection {
       var keys: [String] = []
       var columns: [String] = []
       for attribute in constraint {
-        guard journey.definition(of: attribute, in: member.name, at: version) != nil else { return }
+        guard journey.definition(of: attribute, in: member.name, at: version) != nil else {
+          guard let key = toOneKey(attribute, of: member, in: model, version: version, table: table) else { return }
+          keys.append(key.column.map(SQLiteIdentifier.quoted) ?? "NULL")
+          if let column = key.column { columns.append(column) }
+          continue
+        }
         switch journey.origin(ofAttribute: attribute, in: member.name, at: version) {
         case .null: keys.append("NULL")
         case .constant(let value): keys.append(value.sqlValue.literal)
@@ -197,6 +202,33 @@ struct RowInspection {
       if Set(covered) == Set(columns) { return true }
     }
     return false
+  }
+
+  private struct ToOneKey {
+    /// nil where the to-one begins empty.
+    let column: String?
+  }
+
+  /// The column that holds the keys of a to-one of a later version; nil where that cannot be told: keys that move to the other
+  /// end, or are cleared with an entity that goes.
+  private func toOneKey(
+    _ name: String, of entity: Entity, in model: ManagedObjectModel, version: Int, table: String
+  ) -> ToOneKey? {
+    guard let relationship = model.allRelationships(of: entity)[name], !relationship.isToMany else { return nil }
+    guard let origin = journey.origin(ofRelationship: name, in: entity.name, at: version) else {
+      return ToOneKey(column: nil)
+    }
+    guard !origin.isInverted,
+      case .toOne(table, let column, _, _)? = schema.storage(ofRelationship: origin.relationship, in: origin.entity),
+      let before = schema.model.entity(named: origin.entity).flatMap({
+        schema.model.allRelationships(of: $0)[origin.relationship]
+      }), let target = schema.model.entity(named: before.destinationEntityName),
+      journey.entity(continuing: target.name, at: version) == relationship.destinationEntityName,
+      schema.model.subtree(of: target).allSatisfy({
+        $0.isAbstract || journey.entity(continuing: $0.name, at: version) != nil
+      })
+    else { return nil }
+    return ToOneKey(column: column)
   }
 
   // MARK: References

@@ -194,6 +194,48 @@ private final class ExternalWorld {
     #expect(try world.dumped(0, at: old) == objects)
   }
 
+  /// Which value an expression gives is known on the object: a file, bytes in the column, plain bytes, or none.
+  @Test(arguments: [true, false]) func expressionsTakeContentOutOfExternalStorage(_ stays: Bool) throws {
+    let world = try ExternalWorld([true, stays], rows: 60)
+    let mapping = world.folder.appending("V1 to V2.hopmap.toml")
+    try Data(
+      """
+      [mapping]
+      source = "V1"
+      destination = "V2"
+      [[entity]]
+      source = "Asset"
+      destination = "Asset"
+      attributes.payload = "TERNARY($source.name != nil, $source.payload, $source.raw)"
+      [[entity]]
+      source = "Zebra"
+      destination = "Zebra"
+      [[entity]]
+      source = "Thing"
+      destination = "Thing"
+      """.utf8
+    ).write(to: URL(filePath: mapping.string))
+    var catalog = world.catalog
+    try catalog.loadMappings([mapping], beside: [])
+    // The dump has contents, wherever they are.
+    let expected = try world.dumped(0).map { object in
+      var object = object
+      if object.attributes["name"] == nil || object.attributes["name"] == .null {
+        object.attributes["payload"] = object.attributes["raw"]
+      }
+      return object
+    }
+    let before = expected.filter { $0.attributes["payload"] != nil && $0.attributes["payload"] != .null }
+    #expect(before.count > 10)
+    for output in [world.folder.appending("copy.sqlite"), nil] {
+      var request = world.request(output: output)
+      request.catalog = catalog
+      try world.migrate(request)
+      let place = output.map { StoreLocation(database: $0) } ?? world.location
+      #expect(try world.dumped(1, at: place) == expected)
+    }
+  }
+
   @Test func droppedValuesLeaveTheirFiles() throws {
     let world = try ExternalWorld([true, nil])
     let files = world.files()

@@ -130,6 +130,50 @@ import Testing
     }
   }
 
+  /// Siblings lose the relationship: a key that stayed with them would put them among the objects of the other end.
+  @Test func aToOneMovesDownWithTheKeysOfWhoKeepsIt() throws {
+    func owner(_ inverse: String?) -> [Relationship] {
+      [Relationship(name: "owner", destinationEntityName: "Owner", inverseName: inverse)]
+    }
+    let things = Relationship(name: "things", destinationEntityName: "Base", inverseName: "owner", isToMany: true)
+    let children = Relationship(name: "children", destinationEntityName: "Child", inverseName: "owner", isToMany: true)
+    let strangers =
+      "SELECT count(*) FROM ZBASE WHERE ZOWNER IS NOT NULL AND Z_ENT <> "
+      + "(SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Child')"
+    for (before, after) in [("things", "children"), (nil, nil)] as [(String?, String?)] {
+      try hop(
+        [
+          entity("Base", nil, owner(before)), entity("Alpha", "Base"), entity("Child", "Base"),
+          entity("Owner", nil, before == nil ? [] : [things]),
+        ],
+        [
+          entity("Base"), entity("Alpha", "Base"), entity("Child", "Base", owner(after)),
+          entity("Owner", nil, after == nil ? [] : [children]),
+        ]
+      ) { (connection: Connection) throws -> Void in
+        #expect(try connection.integer(strangers) == 0)
+        #expect(try connection.integer("SELECT count(ZOWNER) FROM ZBASE") ?? 0 > 0)
+      }
+    }
+  }
+
+  /// What siblings hold in the column of an attribute that they lose does not count for its uniqueness.
+  @Test func aUniqueAttributeMovesDownWithoutItsSiblings() throws {
+    let code = Attribute(name: "code", type: .string, isOptional: true)
+    func base(_ attributes: [Attribute]) -> Entity { Entity(name: "Base", attributes: attributes) }
+    var child = entity("Child", "Base")
+    child.attributes.append(code)
+    child.uniquenessConstraints = [["code"]]
+    try hop(
+      [base([code]), entity("Alpha", "Base"), entity("Child", "Base")],
+      [base([]), entity("Alpha", "Base"), child],
+      spoiling: "UPDATE ZBASE SET ZCODE = CASE Z_ENT WHEN 3 THEN 'c' || Z_PK ELSE 'c1' END"
+    ) { (connection: Connection) throws -> Void in
+      #expect(try connection.integer("SELECT count(*) FROM ZBASE WHERE ZCODE IS NOT NULL AND Z_ENT <> 3") == 0)
+      #expect(try connection.integer("SELECT count(ZCODE) FROM ZBASE") ?? 0 > 0)
+    }
+  }
+
   /// References to objects whose entity goes are cleared, with their place in the order.
   @Test func referencesToAnEntityThatGoesAreCleared() throws {
     let v = Relationship(name: "v", destinationEntityName: "V", inverseName: "ps")

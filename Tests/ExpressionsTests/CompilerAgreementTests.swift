@@ -164,6 +164,31 @@ import Testing
     #expect(holding > 200 && failing > 10, "seed \(seed): \(holding) hold, \(failing) fail")
   }
 
+  /// A to-one without an object counts under a modifier as it does in a SUBQUERY, on instances and in statements.
+  @Test(arguments: 0..<worlds) func modifiersSeeToOnesWithoutObjects(_ number: Int) throws {
+    let world = try ExpressionWorld(seed: UInt64(6000 + number))
+    var holding = 0
+    for (modified, plain) in [
+      ("ANY marked.owner == nil", "SUBQUERY(marked, $x, $x.owner == nil).@count > 0"),
+      ("ALL marked.owner != nil", "SUBQUERY(marked, $x, $x.owner == nil).@count == 0"),
+      ("NONE marked.owner == nil", "SUBQUERY(marked, $x, $x.owner == nil).@count == 0"),
+      ("ANY marked.next.owner == nil", "SUBQUERY(marked, $x, $x.next.owner == nil).@count > 0"),
+    ] {
+      let predicate = try ExpressionParser.predicate(modified, at: Place())
+      let wanted = try ExpressionParser.predicate(plain, at: Place())
+      let fallbacks = ExpressionFallbacks()
+      let sql = try compiler(world, "Tag", fallbacks).condition(predicate, row: SQLRow(alias: "s", entity: "Tag"))
+      try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
+      for object in world.objects["Tag"] ?? [] {
+        let expected = try evaluator(world, "Tag").isTrue(wanted, on: object)
+        holding += expected ? 1 : 0
+        #expect(try evaluator(world, "Tag").isTrue(predicate, on: object) == expected, "\(modified), \(object)")
+        #expect(try Self.query(world, sql, object) == .value(.integer(expected ? 1 : 0)), "\(modified), \(object)")
+      }
+    }
+    #expect(holding > 0)
+  }
+
   @Test(arguments: 0..<worlds) func objectsAgree(_ number: Int) throws {
     let seed = UInt64(3000 + number)
     let world = try ExpressionWorld(seed: seed)

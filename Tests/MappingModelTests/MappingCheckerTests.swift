@@ -18,7 +18,8 @@ private let new = model(
   [
     entity("Animal", abstract: true),
     entity(
-      "Dog", parent: "Animal", [attribute("name"), attribute("seen", transient: true)],
+      "Dog", parent: "Animal",
+      [attribute("name"), attribute("weight", .integer16), attribute("seen", transient: true)],
       [toOne("owner", "Person", inverse: "dogs")]),
     entity("Person", [attribute("name")], [toMany("dogs", "Dog", inverse: "owner")]),
   ])
@@ -97,6 +98,7 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
       (try mapping(filter: "height > 1"), "height"),
       (try mapping(attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")]), "nameOf:"),
       (try mapping(to: "Animal"), "abstract"),
+      (try mapping(attributes: [property("weight", "2.5")]), "fraction"),
       (
         try mapping(relationships: [property("owner", objects("DogToDog", "$source"))]), "destination is Person"
       ),
@@ -112,6 +114,32 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     let hooked = try mapping(
       policy: "DogPolicy", attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")])
     #expect(findings(hooked).isEmpty)
+  }
+
+  /// Apps write policies to convert values, and leave the expression that Xcode has generated.
+  @Test func aPolicyMayTakeAnAttributeOfAnotherType() throws {
+    let value = try property("name", "$source.age")
+    #expect(findings(try mapping(policy: "DogPolicy", attributes: [value])).isEmpty)
+    #expect(findings(try mapping(attributes: [value])).count == 1)
+    // What somebody has written has to fit all the same.
+    #expect(findings(try mapping(policy: "DogPolicy", attributes: [property("name", "$source.age + 1")])).count == 1)
+    #expect(findings(try mapping(policy: "DogPolicy", attributes: [property("name", "$source.owner")])).count == 1)
+  }
+
+  /// Xcode writes mappings between abstract entities too; they make nothing.
+  @Test func mappingsOfAbstractEntitiesAreLeftAway() throws {
+    let abstract = model("V1", [entity("Animal", abstract: true)] + old.entities)
+    let person = try #require(person)
+    let animal = try mapping("AnimalToAnimal", from: "Animal", to: "Animal")
+    func checked(_ mappings: [ExplicitEntityMapping]) throws -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
+      try MappingChecker.checked([file(mappings)], source: abstract, destination: new)
+    }
+    let (mappings, warnings) = try checked([animal, mapping(), person])
+    #expect(mappings.flatMap(\.entityMappings).map(\.name) == ["DogToDog", "PersonToPerson"])
+    #expect(warnings.map(\.code) == [.mappingRemark])
+    // Its objects are asked for by name: then it has to make some.
+    let dog = try mapping(relationships: [property("owner", objects("AnimalToAnimal", "$source.owner"))])
+    #expect(throws: HopdError.self) { try checked([animal, dog, person]) }
   }
 
   @Test func everythingIsToldAtOnce() throws {

@@ -14,7 +14,7 @@ private let before = model(
     entity(
       "Animal", parent: "Base", [attribute("name"), attribute("legs", .integer16)],
       [toOne("keeper", "Keeper", inverse: "animals")]),
-    entity("Bird", parent: "Animal", [attribute("wings", .integer16)]),
+    entity("Bird", parent: "Animal", [attribute("wings", .integer16), attribute("song", transient: true)]),
     entity("Keeper", [attribute("name")], [toMany("animals", "Animal", inverse: "keeper"), toOne("badge", "Badge")]),
     entity("Badge", [attribute("number", .integer32)]),
   ])
@@ -25,7 +25,7 @@ private let after = model(
     entity(
       "Animal", parent: "Base", [attribute("name"), attribute("legs", .integer16), attribute("colour")],
       [toOne("keeper", "Keeper", inverse: "animals")]),
-    entity("Bird", parent: "Animal", [attribute("wings", .integer32)]),
+    entity("Bird", parent: "Animal", [attribute("wings", .integer32), attribute("song")]),
     entity(
       "Keeper", [attribute("name")],
       [toMany("animals", "Animal", inverse: "keeper"), toOne("badge", "Badge"), toOne("boss", "Keeper")]),
@@ -138,7 +138,9 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
   @Test func attributesTakeTheirNamesakes() throws {
     let result = try loaded(
       xml(
-        entityMapping("a", 1, "Bird", "Bird", attributes: "x1 x2 x3 x4 x5")
+        entityMapping("a", 1, "Bird", "Bird", attributes: "x1 x2 x3 x4 x5 x6")
+          // Transient in the old version: no store has a value of it.
+          + object("ATTRIBUTEMAPPING", "x6", [("name", "song")])
           + object("ATTRIBUTEMAPPING", "x1", [("name", "wings")]) + object("ATTRIBUTEMAPPING", "x2", [("name", "id")])
           + object("ATTRIBUTEMAPPING", "x3", [("name", "colour")])
           + object("ATTRIBUTEMAPPING", "x4", [("name", "keeper")])
@@ -149,7 +151,8 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
     // Sorted by name; a relationship's name is no attribute.
     #expect(
       texts(result.mapping.entityMappings[0].attributes) == [
-        "colour = -", "id = $source.id", "keeper = -", "legs = $source.keeper.badge.number", "wings = $source.wings",
+        "colour = -", "id = $source.id", "keeper = -", "legs = $source.keeper.badge.number", "song = -",
+        "wings = $source.wings",
       ])
   }
 

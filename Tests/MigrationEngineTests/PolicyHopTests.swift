@@ -1,6 +1,7 @@
 // The policies of real projects, as closures over small stores of their kinds: what Core Data makes of such mappings must
 // come out. Expected results are those that the projects' own tests assert, row by row.
 
+import Diagnostics
 import Expressions
 import ManagedObjectModel
 import MappingModel
@@ -153,6 +154,71 @@ import Testing
           ["4", "704", "10005", "7"], ["7", "710", "10004", "7"], ["9", "231", "10004", "7"], ["12", "999", "–", "–"],
         ])
     #expect(try world.rows("SELECT count(*) FROM ZCONTINENT") == [["2"]])
+  }
+
+  // MARK: Values that change their type, and what is there when a policy asks
+
+  @Test func aPolicyConvertsWhatTheMappingLeavesAsItIs() throws {
+    func world() throws -> PolicyWorld {
+      try PolicyWorld(
+        from: [entity("Book", [attribute("number", .integer32)])], to: [entity("Book", [attribute("number")])],
+        [[mapping("BookToBook", "Book", "Book", policy: "NumberPolicy", ["number": source("number")])]],
+        "INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZNUMBER) VALUES (1, 1, 1, 41), (2, 1, 1, NULL), (3, 1, 1, 43)")
+    }
+    let converted = try world()
+    try converted.run(
+      ClosurePolicies([
+        "NumberPolicy": { call, pen in
+          guard case .createDestinationInstances(let instances) = call else { return nil }
+          for instance in instances {
+            var values = instance.standard.values
+            if case .integer(let number)? = values["number"] { values["number"] = .string("no. \(number)") }
+            pen.operations.append(.insert(PolicyObject(id: instance.standard.id, values: values)))
+            pen.associate(instance, instance.standard.id)
+          }
+          return .done([])
+        }
+      ]))
+    #expect(try converted.rows("SELECT Z_PK, ZNUMBER FROM ZBOOK") == [["1", "no. 41"], ["2", "–"], ["3", "no. 43"]])
+    // Where it stays, the row is told.
+    let left = try world()
+    let error = policyError { try left.run(ClosurePolicies(["NumberPolicy": { _, _ in nil }])) }
+    #expect(error?.place.property == "number" && error?.place.row == 1, "\(String(describing: error))")
+  }
+
+  /// Mappings behind a policy make their objects behind it, also those that could be made together with earlier ones.
+  @Test func aPolicySeesWhatTheMappingsBeforeItHaveMade() throws {
+    let kinds = [
+      entity("Leaf", abstract: false, [attribute("name")]), entity("Oak", parent: "Leaf"),
+      entity("Birch", parent: "Leaf"), entity("Gardener", [attribute("name")]),
+    ]
+    let world = try PolicyWorld(
+      from: kinds, to: kinds,
+      [
+        [
+          mapping("Oaks", "Oak", "Oak", type: .transform, ["name": source("name")]),
+          mapping("Gardeners", "Gardener", "Gardener", policy: "CountPolicy"),
+          mapping("Birches", "Birch", "Birch", type: .transform, ["name": source("name")]),
+        ]
+      ],
+      """
+      INSERT INTO ZLEAF (Z_PK, Z_ENT, Z_OPT, ZNAME)
+        SELECT 1, Z_ENT, 1, 'a' FROM Z_PRIMARYKEY WHERE Z_NAME = 'Oak' UNION ALL
+        SELECT 2, Z_ENT, 1, 'b' FROM Z_PRIMARYKEY WHERE Z_NAME = 'Birch';
+      INSERT INTO ZGARDENER (Z_PK, Z_ENT, Z_OPT) SELECT 1, Z_ENT, 1 FROM Z_PRIMARYKEY WHERE Z_NAME = 'Gardener';
+      """)
+    try world.run(
+      ClosurePolicies([
+        "CountPolicy": { call, pen in
+          guard case .createDestinationInstances(let instances) = call else { return nil }
+          let oaks = try pen.objects(.fetch(side: .destination, entity: "Oak", predicate: nil, limit: 10)).count
+          let birches = try pen.objects(.fetch(side: .destination, entity: "Birch", predicate: nil, limit: 10)).count
+          for instance in instances { pen.set(pen.standard(instance), ["name": .string("\(oaks) \(birches)")]) }
+          return .done([])
+        }
+      ]))
+    #expect(try world.rows("SELECT ZNAME FROM ZGARDENER") == [["1 0"]])
+    #expect(try world.rows("SELECT count(*) FROM ZLEAF") == [["2"]])
   }
 
   // MARK: Cars and makers: one policy for three mappings of one hierarchy, a to-many that is added to, previous owners

@@ -263,6 +263,31 @@ import Testing
     #expect(try store("(1,1,1,'a',1), (2,1,1,'b',1), (3,1,1,NULL,1), (4,1,1,NULL,1)").plan(catalog).hops.count == 2)
   }
 
+  @Test func duplicatesOverAToOneAreCounted() throws {
+    func versions(_ last: [Entity]) -> ModelCatalog {
+      catalog(
+        [
+          entity("A", [attribute("n", .integer16)], [toOne("b", "B")]), entity("B"), entity("C", parent: "B"),
+        ], last)
+    }
+    let unique = entity("A", unique: [["b", "n"]], [attribute("n", .integer16)], [toOne("b", "B")])
+    let known = versions([unique, entity("B"), entity("C", parent: "B")])
+    let model = try known.model("V1")
+    func store(_ rows: String) throws -> SmallStore {
+      try SmallStore(
+        model,
+        "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 3, 1); INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZB, ZN) VALUES "
+          + rows + "; UPDATE ZA SET Z2_B = ZB + 1")
+    }
+    let error = refusal(try store("(1,1,1,1,7), (2,1,1,1,7), (3,1,1,2,7), (4,1,1,NULL,7), (5,1,1,NULL,7)"), known)
+    #expect(error?.code == .uniquenessViolation)
+    #expect(error?.description.contains("1 value of the uniqueness constraint b, n") == true)
+    #expect(try store("(1,1,1,1,7), (2,1,1,1,8), (3,1,1,2,7)").plan(known).hops.count == 1)
+    // References to an entity that goes are cleared: what is left of them may be unique.
+    let without = versions([unique, entity("B")])
+    #expect(try store("(1,1,1,2,7), (2,1,1,2,7)").plan(without).hops.count == 1)
+  }
+
   @Test func aDefaultThatEveryRowGetsIsNotUnique() throws {
     let catalog = catalog(
       [entity("A")], [entity("A", unique: [["k"]], [attribute("k", .integer16, optional: false, value: .integer(0))])])
