@@ -32,7 +32,7 @@ class Runner:
         self.environment = dict(os.environ, TMPDIR=str(folder), SQLITE_TMPDIR=str(folder))
 
     def section(self, name, title, source, objects, competitors, base, rounds, before=None, compares=True):
-        """A B C A B C …; the result of the first is kept and every other one's compared with it, once."""
+        """A B C C B A …; the result of the first is kept and every other one's compared with it, once."""
         section = Section(name, title, objects, self._bytes(source), base)
         reference = self.folder / "reference.sqlite"
         for competitor in [one for one in competitors if one.limit < objects]:
@@ -40,7 +40,7 @@ class Runner:
         taking_part = [one for one in competitors if one.limit >= objects]
         measuring.warm(source)
         for number in range(rounds):
-            for competitor in list(taking_part):
+            for competitor in self._turn(taking_part, number):
                 destination = self.folder / f"{competitor.key}.sqlite"
                 workload.remove(destination)
                 try:
@@ -63,6 +63,12 @@ class Runner:
                     workload.remove(destination)
         workload.remove(reference)
         return section
+
+    @staticmethod
+    def _turn(competitors, number):
+        """The order of a round: there and back, so that not always the same one comes after the one that leaves most to be
+        written and freed."""
+        return list(competitors) if number % 2 == 0 else list(reversed(competitors))
 
     def _compare(self, section, competitor, destination, reference):
         if not reference.exists():

@@ -39,6 +39,20 @@ struct HopBookkeeping {
     return marks
   }
 
+  /// All of it, for a result that no file holds.
+  func books() throws -> StoreBooks {
+    let file = SQLiteIdentifier.quoted(destination.space.fileSchema)
+    let metadata = try metadata(autoVacuum: destination.connection.integer("PRAGMA \(file).auto_vacuum"))
+    let marks = try highWaterMarks()
+    return StoreBooks(
+      metadata: metadata,
+      primaryKeys: hop.destinationSchema.primaryKeyEntries.map { entry in
+        PrimaryKeyEntry(
+          number: entry.number, name: entry.name, parent: entry.parent,
+          highWaterMark: entry.parent == 0 ? marks[entry.name] ?? 0 : 0)
+      })
+  }
+
   /// Source entities whose objects end in a table.
   private func sourceEntities(of table: EntityTable) -> [String] {
     if let layout { return layout.lanes.filter { $0.destinationTable == table.name }.map(\.sourceEntity) }

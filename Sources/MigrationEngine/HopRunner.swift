@@ -79,7 +79,9 @@ struct HopRunner {
 
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
   private var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
-  private var source: StoreReader { StoreReader(connection: connection, space: program.source) }
+  private var source: StoreReader {
+    StoreReader(connection: connection, space: program.source, memory: references.counts)
+  }
 
   mutating func run(into staged: FilePath) throws -> StagedStore {
     var found = try table.read(identity, hop: hop.index)

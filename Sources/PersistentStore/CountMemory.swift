@@ -9,6 +9,7 @@ package final class CountMemory {
   private var counts: [String: [String: Int64]] = [:]
   private var ends: [String: KeyEnds] = [:]
   private var rows: [String: [Int64: Int64]] = [:]
+  private var books: [String: StoreBooks] = [:]
 
   /// Remembers nothing yet.
   package init() {}
@@ -19,7 +20,14 @@ package final class CountMemory {
     counts = [:]
     ends = [:]
     rows = [:]
+    books = [:]
   }
+
+  /// Keeps what a store in `space` says of itself, where it has no tables for that: views of a hop that is not written.
+  package func keep(_ found: StoreBooks, of space: TableSpace) { books[space.qualified(StoreBooks.table)] = found }
+
+  /// What the store in `space` says of itself, where it was kept.
+  func books(of space: TableSpace) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
 
   /// All rows of a table, whose name has its schema before it.
   func total(of table: String) -> Int64? { totals[table] }
@@ -63,6 +71,20 @@ package final class CountMemory {
   /// Keeps a count.
   package func keep(_ count: Int64, for condition: String, in table: String) {
     counts[table, default: [:]][condition] = count
+  }
+}
+
+/// What a store says of itself beside its rows: the content of Z_METADATA and Z_PRIMARYKEY.
+package struct StoreBooks: Sendable {
+  fileprivate static let table = "Z_METADATA"
+
+  let metadata: StoreMetadata
+  let primaryKeys: [PrimaryKeyEntry]
+
+  /// Makes books; the entries of Z_PRIMARYKEY by number.
+  package init(metadata: StoreMetadata, primaryKeys: [PrimaryKeyEntry]) {
+    self.metadata = metadata
+    self.primaryKeys = primaryKeys.sorted { $0.number < $1.number }
   }
 }
 

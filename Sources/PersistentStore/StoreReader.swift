@@ -111,6 +111,7 @@ package struct StoreReader {
 
   /// Z_METADATA. Exactly one row with a readable property list is a store; anything else says why not.
   package func metadata() throws -> StoreMetadata {
+    if let known = memory?.books(of: space) { return known.metadata }
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM \(qualified("Z_METADATA")) LIMIT 3") { row in
       (row.text(at: 0), row.blob(at: 1))
     }
@@ -138,7 +139,8 @@ package struct StoreReader {
   ///
   /// No model has as many entities as the bound; a table with more rows disagrees with every model all the same.
   package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
-    try connection.rows(
+    if let known = memory?.books(of: space) { return known.primaryKeys }
+    return try connection.rows(
       "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(qualified("Z_PRIMARYKEY")) ORDER BY Z_ENT LIMIT 20000"
     ) { row in
       PrimaryKeyEntry(

@@ -47,7 +47,8 @@ import Testing
     let connection = try world.connection()
     var space = TableSpace.schema("store")
     for hop in world.plan.hops.dropLast() {
-      space = try HopViews.create(hop, over: space, connection: connection, options: EngineOptions())
+      space = try HopViews.create(
+        hop, over: space, connection: connection, options: EngineOptions(), counts: world.memory(of: connection))
     }
     let last = try #require(world.plan.hops.last)
     _ = try world.make(last, from: space, connection: connection, into: "whole.sqlite") { notes in
@@ -70,6 +71,7 @@ private final class ViewedWorld {
   let title: String
   private(set) var boundaries: [String] = []
   private(set) var presentColumns = 0
+  private var memories: [ObjectIdentifier: CountMemory] = [:]
 
   private init(_ workshop: Workshop, _ location: StoreLocation, _ plan: MigrationPlan, _ title: String) {
     (self.workshop, self.location, self.plan, self.title) = (workshop, location, plan, title)
@@ -149,6 +151,14 @@ private final class ViewedWorld {
     }
   }
 
+  /// What is known of the tables of one connection.
+  func memory(of connection: Connection) -> CountMemory {
+    if let known = memories[ObjectIdentifier(connection)] { return known }
+    let memory = CountMemory()
+    memories[ObjectIdentifier(connection)] = memory
+    return memory
+  }
+
   func connection() throws -> Connection {
     let connection = try Connection(path: ":memory:", access: .memory)
     try connection.attach(location.database, as: "store")
@@ -169,7 +179,8 @@ private final class ViewedWorld {
     let taker = Taker()
     let manager = MigrationManager(
       connection: connection, hop: hop, source: space, isFinal: isFinal,
-      identity: Checkpoint.Identity(plan: "p", source: "s", boot: "b"), options: options, note: { taker.take($0) })
+      identity: Checkpoint.Identity(plan: "p", source: "s", boot: "b"), options: options, note: { taker.take($0) },
+      references: ReferenceMemory(counts: memory(of: connection)))
     _ = try manager.run(into: path) { _ in true }
     // Tables of the hop's own are gone by now: statements on them are not asked about.
     try check(Array(taker.statements).sorted().filter { !$0.contains("HOPD_") })
@@ -191,7 +202,8 @@ private final class ViewedWorld {
     }
     var space = TableSpace.schema("store")
     do {
-      space = try HopViews.create(first, over: space, connection: fused, options: EngineOptions())
+      space = try HopViews.create(
+        first, over: space, connection: fused, options: EngineOptions(), counts: memory(of: fused))
       #expect(failure == nil, "\(title): only the views can be had")
     } catch let error as HopdError {
       #expect(error.code == failure?.code, "\(title): \(error) and not \(String(describing: failure))")
@@ -206,10 +218,10 @@ private final class ViewedWorld {
       compared += found.count
     }
     #expect(
-      try StoreReader(connection: fused, space: space).primaryKeys()
+      try StoreReader(connection: fused, space: space, memory: memory(of: fused)).primaryKeys()
         == StoreReader(connection: apart, space: staged).primaryKeys(), "\(title)")
     #expect(
-      try StoreReader(connection: fused, space: space).metadata()
+      try StoreReader(connection: fused, space: space, memory: memory(of: fused)).metadata()
         == StoreReader(connection: apart, space: staged).metadata(), "\(title)")
     try compareCounts(of: first, StoreReader(connection: apart, space: staged), fused, space)
     var results: [[[String]]] = []
