@@ -26,7 +26,7 @@ wait_for() {
     end=$((SECONDS + limit))
     until "$@" >/dev/null 2>&1; do
         [ $SECONDS -lt $end ] || fail "after ${limit}s still not: $what"
-        sleep 0.2
+        sleep 0.05
     done
 }
 # At the end of a case that failed: what a person would look at first.

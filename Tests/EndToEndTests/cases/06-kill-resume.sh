@@ -13,7 +13,7 @@ for round in 1 2; do
     wait_for 30 'a restart' restarted
     if [ $round = 1 ]; then
         same 'version after the kill (raise HOPD_E2E_ROWS if the machine is too quick)' "$OLD" "$(version_of "$STORES/big.sqlite")"
-        sleep 1
+        sleep 0.3
     fi
 done
 [ "$(show NRestarts)" -ge 2 ] || fail "NRestarts=$(show NRestarts)"

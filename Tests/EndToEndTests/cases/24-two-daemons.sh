@@ -39,7 +39,7 @@ wait_for 30 'the store is migrated' is_version "$S" "$NEW"
 # A store that hopctl has in its hands, with another state directory, is left to it by daemons and by hopctl.
 mkdir "$ROOM/late"
 L=$ROOM/late/l.sqlite
-make_store "$L" "$OLD" 60000 3
+make_store "$L" "$OLD" 250000 3
 hopctl migrate "$L" --models "$MODEL" --no-progress --state-directory "$ROOM/three" >"$ROOM/hopctl.log" 2>&1 &
 tool=$!; pids+=("$tool")
 at_work() { compgen -G "$ROOM/late/.l.sqlite.hop-*.tmp" >/dev/null; }

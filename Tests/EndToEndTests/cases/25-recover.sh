@@ -1,7 +1,7 @@
 # about: hopctl recover explains what a kill left, changes nothing without --yes, mends with it, and has nothing to do then
 # needs: hopctl
 S=$STORES/a.sqlite
-make_store "$S" "$OLD" 60000 1
+make_store "$S" "$OLD" 250000 1
 titles() { sqlite3 -batch "$1" 'SELECT count(*), sum(length(ZTITLE)) FROM ZBOOK'; }
 before=$(titles "$S")
 recover() { # STATUS ARGUMENTS...
