@@ -6,6 +6,7 @@ import Diagnostics
 import Dispatch
 import DurableFiles
 import ManagedObjectModel
+import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
@@ -86,6 +87,8 @@ package protocol StoreWork: Sendable {
 
 /// The work done by the pipeline.
 package struct PipelineWork: StoreWork {
+  /// A value may always have so many bytes: videos that an app keeps in its rows.
+  private static let valueFloor: Int64 = 256 << 20
   private let pipeline: MigrationPipeline
 
   /// Works on the real file system.
@@ -102,6 +105,12 @@ package struct PipelineWork: StoreWork {
     }
     do {
       try pipeline.rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+      // Told as a reason to look again: the next look finds the store alone.
+      if let late = try pipeline.setLateLogAside(
+        request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job)
+      {
+        throw late
+      }
       let assessment = try StoreReader.withUnchangedStore(at: request.location) { reader in
         reader.connection.setProgressHandler {
           beat()
@@ -137,6 +146,7 @@ package struct PipelineWork: StoreWork {
     // The daemon looks at a store before it queues it.
     var request = request
     request.isKnownBehind = true
+    request.engine.valueMax = max(PipelineWork.valueFloor, request.engine.memoryLimit)
     do throws(MigrationFailure) {
       return try pipeline.run(request, stop: stop, observer: observer)
     } catch {

@@ -34,6 +34,7 @@ extension Hop {
       return HopdError(
         .inputOutput, "the disk reports an error", at: place, cause: error, hint: "the store is untouched")
     }
+    if error.isTooLarge { return StoreReader.valueTooLarge(error, at: place) }
     if error.isForeignSchema { return StoreReader.foreignSchema(error, at: place) }
     return HopdError(
       .internalError, "SQLite refused a statement of the hop", at: place, cause: error,

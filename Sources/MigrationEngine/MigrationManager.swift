@@ -26,6 +26,9 @@ package struct EngineOptions: Sendable, Hashable {
   package var chunkBytesMax: Int64 = 16 << 20
   /// Most memory for pages, in bytes.
   package var memoryLimit: Int64
+  /// The most bytes of one value that is read; nil is SQLite's own limit of a billion. A service sets it: one store must not fill
+  /// the memory of all.
+  package var valueMax: Int64?
   /// What becomes of rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules
   /// May a chain be carried out on a copy of the store that is altered, where the result is the same?

@@ -85,6 +85,23 @@ package struct MigrationPipeline: Sendable {
     try HeldStore(location: location, lockDirectory: workshop.lockDirectory, files: files).release()
   }
 
+  /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven; answers what was
+  /// done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
+  package func setLateLogAside(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String
+  ) throws -> HopdError? {
+    // Most stores have no log, and no more than this is asked of them.
+    guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
+    guard let name = location.database.lastComponent else { return nil }
+    let location = StoreLocation(database: try files.canonical(location.directory).appending(name))
+    let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
+    let backups = try BackupSet(location: location, rule: backup, files: files)
+    guard let lock = try? HeldStore.lock(location, lockDirectory: workshop.lockDirectory, files: files) else { return nil }
+    defer { lock.release() }
+    return try LateFiles(location: location, files: files, identify: ReplacementWorkshop.identify)
+      .setAsideIfProven(backups: backups, job: job)
+  }
+
   /// Stores that an intent record in the state directory speaks of.
   package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
     let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)

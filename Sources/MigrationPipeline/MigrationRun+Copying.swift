@@ -121,7 +121,7 @@ extension MigrationRun {
 
   private func finish(_ staged: FilePath, as destination: StoreLocation, wantsLog: Bool) throws {
     if wantsLog {
-      let connection = try Connection(path: staged, access: .readWrite)
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }

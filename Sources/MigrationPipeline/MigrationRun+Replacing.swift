@@ -38,6 +38,11 @@ extension MigrationRun {
     stage = .identify
     try checkStop()
     try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+    if let late = try MigrationPipeline(files: files).setLateLogAside(
+      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job)
+    {
+      observer(.recovered(sentence: late.message))
+    }
     // Most stores are current: they are told by a look that changes and locks nothing, here or by the caller.
     if !request.isKnownBehind,
       try identified(
@@ -89,6 +94,7 @@ extension MigrationRun {
     try held.requireReplaceable(by: request.replacement)
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
+    if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
     // What was seen without the lock may have changed: only this counts.
     guard
       let store = try identified(

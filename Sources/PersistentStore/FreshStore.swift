@@ -76,6 +76,8 @@ package struct FreshStore {
       metadata: .fresh(uuid: uuid, model: schema.model, frameworkVersion: version),
       // What cannot be archived is left out; `ModelCache.remark(on:)` tells beforehand.
       modelCache: try? ModelCache.content(for: schema))
-    try connection.execute("PRAGMA journal_mode = \(FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE")")
+    let mode = FrameworkVersion.usesWriteAheadLog(version) ? "WAL" : "DELETE"
+    // Without shared memory for its index a log needs exclusive locking.
+    try connection.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = \(mode)")
   }
 }

@@ -18,6 +18,8 @@ package struct StoreMetadata: Sendable, Hashable {
     self.entries = entries
   }
 
+  /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few kilobytes.
+  package static let maximumBytes: Int64 = 16 << 20
   /// Keys of Z_PLIST that Core Data itself writes (store-layout §2.2).
   package enum Key {
     package static let frameworkVersion = "NSPersistenceFrameworkVersion"

@@ -21,6 +21,10 @@ extension HopdError.Code {
   package static let storeEncrypted = HopdError.Code("store-encrypted", exit: .dataError)
   /// The store's tables need what SQLite alone does not have.
   package static let schemaForeign = HopdError.Code("schema-foreign", exit: .dataError)
+  /// A value has more bytes than the run may take into memory.
+  package static let valueTooLarge = HopdError.Code("value-too-large", exit: .dataError)
+  /// The rollback journal belongs to a transaction over several files, or only says so.
+  package static let journalForeign = HopdError.Code("journal-foreign", exit: .dataError)
   /// Another process holds the store, or changed it while it was read.
   package static let storeBusy = HopdError.Code("store-busy", exit: .unavailable, isRetryable: true)
 }
@@ -112,7 +116,19 @@ package struct StoreReader {
   /// Z_METADATA. Exactly one row with a readable property list is a store; anything else says why not.
   package func metadata() throws -> StoreMetadata {
     if let known = memory?.books(of: space) { return known.metadata }
-    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM \(qualified("Z_METADATA")) LIMIT 3") { row in
+    let table = qualified("Z_METADATA")
+    // Asked before it is read: a hostile store may claim a gigabyte. Of a blob the length costs nothing, and of text the whole.
+    let claims = try connection.rows(
+      "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
+    ) { $0.integer(at: 0) }
+    if let claim = claims.first(where: { $0 > StoreMetadata.maximumBytes }) {
+      throw HopdError(
+        .storeDamaged,
+        "the metadata of the store has \(claim) bytes; more than \(StoreMetadata.maximumBytes) are not read",
+        hint: "restore the store from a backup, or ask the app's makers")
+    }
+    let columns = claims.contains(-1) ? "NULL, NULL" : "Z_UUID, Z_PLIST"
+    let rows = try connection.rows("SELECT \(columns) FROM \(table) LIMIT 3") { row in
       (row.text(at: 0), row.blob(at: 1))
     }
     guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
@@ -243,6 +259,7 @@ extension StoreReader {
   /// What a SQLite error means for a store.
   package static func explained(_ error: SQLiteError, location: StoreLocation) -> HopdError {
     let place = Place(store: location.database)
+    if let refusal = error.refusal { return refused(refusal, cause: error, at: place) }
     if error.isInterrupt {
       return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
     }
@@ -278,8 +295,42 @@ extension StoreReader {
         .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
         hint: "restore the store from a backup")
     }
+    if error.isTooLarge { return valueTooLarge(error, at: place) }
     if error.isForeignSchema { return foreignSchema(error, at: place) }
     return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error, hint: "please report this")
+  }
+
+  /// The refusal of a store with a value that would fill the memory: SQLite has it there up to four times.
+  package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
+    HopdError(
+      .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
+      hint: "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the service "
+        + "four times as much; or migrate this store by hand with hopctl migrate")
+  }
+
+  /// What it means that the VFS refused a file (CLinux/storevfs.c).
+  package static func refused(_ refusal: VFSRefusal, cause: SQLiteError, at place: Place) -> HopdError {
+    switch refusal {
+    case .superJournal:
+      HopdError(
+        .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete", at: place,
+        cause: cause,
+        hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
+          + "else move the -journal file away and look where it came from")
+    case .foreignName:
+      HopdError(
+        .notAStore, "the name of a side file of the store stands for no plain file, or for a file of another database",
+        at: place, cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
+    case .exchangedDirectory:
+      HopdError(
+        .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened", at: place,
+        cause: cause, hint: "it is tried again by itself; who may rename directories there?")
+    case .largeSchema:
+      HopdError(
+        .schemaForeign,
+        "the schema has more than \(VFSRefusal.schemaObjects) tables, indexes, views and triggers, or takes SQLite too long to read",
+        at: place, cause: cause, hint: "no store of Core Data is like that; open it with the program that made it")
+    }
   }
 
   /// The refusal of a store that SQLite alone cannot read: somebody put tables or columns of his own kind into it.

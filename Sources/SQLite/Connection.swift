@@ -26,19 +26,21 @@ package final class Connection {
   /// twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it goes on counting.
   private static let isConfigured = clinux_sqlite3_without_statistics() == 0
 
+  /// Registers the VFS of every connection (CLinux/storevfs.c), once for the process.
+  private static let vfsCode = clinux_register_store_vfs()
+
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
-    /// Read only, through SQLite's locks. Makes `-shm` and `-wal` beside a WAL store.
+    /// Read only, through SQLite's locks; not for a database in WAL mode, whose index would be shared memory.
     case readOnly
-    /// Read and write; the file must be there.
+    /// Read and write; the file must be there, and not be in WAL mode.
     case readWrite
     /// Read and write; the file is made if it is missing.
     case create
     /// Read and write with `locking_mode = EXCLUSIVE`: once a lock is got it stays, and nobody else may have a WAL store
-    /// open. With `keepsLog` closing leaves a `-wal` as it is, from the first moment on. With `indexInMemory` the mode is
-    /// set before the first access and no `-shm` is made (sqlite.org/wal.html §8); a `-shm` that is there already is
-    /// only taken away by SQLite when it was used, so such a store is opened without.
-    case exclusive(keepsLog: Bool, indexInMemory: Bool)
+    /// open. The mode is set before the first access, so the index of a log lives in the heap (sqlite.org/wal.html §8): a
+    /// `-shm` is neither made nor read nor removed. With `keepsLog` closing leaves a `-wal` as it is, from the first moment on.
+    case exclusive(keepsLog: Bool)
     /// Read only, without locks and without any side file: only right when there is no `-wal` with content.
     case immutable
     /// Read only, without locks; a `-wal` is read into memory. Nothing in the folder changes, but a writer at work
@@ -60,7 +62,12 @@ package final class Connection {
   ///
   /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are not asked,
   /// DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a store from elsewhere runs nothing of ours (faults.md §5).
-  package init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
+  package convenience init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
+    try self.init(path: path, access: access, busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)
+  }
+
+  /// Opens `path` on a VFS by name; nil is SQLite's own, as other programs open stores: tests play such programs.
+  init(path: FilePath, access: Access, busyTimeout: Duration = .zero, vfs: String?) throws(SQLiteError) {
     var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
     var parameters = ""
     switch access {
@@ -73,17 +80,22 @@ package final class Connection {
     case .unlocked:
       flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW
       // The VFS without locks, not `nolock=1`: SQLite refuses a log under that one.
-      parameters = "?vfs=unix-none"
+      parameters = "?vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
     case .memory: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY
     }
     _ = Connection.isConfigured
+    guard Connection.vfsCode == SQLITE_OK else {
+      throw SQLiteError(extendedCode: Connection.vfsCode, message: "the VFS of connections cannot be registered")
+    }
+    // What an earlier call refused and SQLite passed over is not of this connection.
+    _ = clinux_store_vfs_take_refusal()
     var opened: OpaquePointer?
     let name = access == .memory ? "file::memory:" : Connection.uri(path) + parameters
-    let code = sqlite3_open_v2(name, &opened, flags, nil)
+    let code = sqlite3_open_v2(name, &opened, flags, vfs)
     guard code == SQLITE_OK, let opened else {
       let message = opened.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
       sqlite3_close_v2(opened)
-      throw SQLiteError(extendedCode: code, message: message)
+      throw SQLiteError(extendedCode: code, message: message, refusal: VFSRefusal.taken())
     }
     handle = opened
     sqlite3_busy_timeout(handle, Int32(clamping: busyTimeout.components.seconds * 1000))
@@ -102,14 +114,15 @@ package final class Connection {
       // With exclusive locking the WAL index lives in memory and no -shm is made (sqlite.org/wal.html §8).
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
-    if case .exclusive(let keepsLog, let indexInMemory) = access {
+    if case .exclusive(let keepsLog) = access {
       if keepsLog { keepWriteAheadLogOnClose() }
-      if !indexInMemory { _ = try integer("SELECT count(*) FROM sqlite_schema") }
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     try execute(
       "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = -\(Self.readingCacheKibibytes);"
         + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
+    // The schema was read for the size of its cache.
+    endSchemaReading(of: "main")
   }
 
   deinit { sqlite3_close_v2(handle) }
@@ -240,6 +253,39 @@ package final class Connection {
     }
   }
 
+  /// Bounds the bytes of one value: SQLite answers SQLITE_TOOBIG to a larger one before it reads it. A statement that carries a
+  /// value has it in memory up to four times.
+  package func limitValues(toBytes bytes: Int64) {
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: max(1, bytes)))
+  }
+
+  /// The file that this connection has open and the directory that it was opened in; nil for one in memory, or on another VFS
+  /// than SQLite's own.
+  package var openFile: OpenFile? {
+    var found = clinux_store_identity()
+    guard sqlite3_file_control(handle, "main", Int32(CLINUX_FCNTL_IDENTITY), &found) == SQLITE_OK else { return nil }
+    return OpenFile(
+      device: found.device, inode: found.inode, directoryDevice: found.directory_device,
+      directoryInode: found.directory_inode)
+  }
+
+  /// A file by device and inode, with its directory.
+  package struct OpenFile: Hashable, Sendable {
+    /// Device of the file.
+    package let device: UInt64
+    /// Inode of the file.
+    package let inode: UInt64
+    /// Device of the directory that holds its side files.
+    package let directoryDevice: UInt64
+    /// Inode of that directory.
+    package let directoryInode: UInt64
+  }
+
+  /// Ends the bounds of what is read of a database before its schema is known. In memory there are none.
+  private func endSchemaReading(of schema: String) {
+    _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_SCHEMA_IS_READ), nil)
+  }
+
   // MARK: Attached databases
 
   /// Attaches a database under a schema name. The file must be there; an empty one becomes a new database.
@@ -253,6 +299,7 @@ package final class Connection {
     try watch.attaching { () throws(SQLiteError) in
       try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
     }
+    endSchemaReading(of: schema)
   }
 
   /// Attaches a database read only and without changing its folder; `access` is `.immutable` or `.unlocked`.
@@ -262,7 +309,7 @@ package final class Connection {
       _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
       // Without a schema name the mode also holds for what is attached from now on.
       try execute("PRAGMA locking_mode = EXCLUSIVE")
-      name += "&vfs=unix-none"
+      name += "&vfs=\(CLINUX_STORE_VFS_WITHOUT_LOCKS)"
     } else {
       name += "&immutable=1"
     }
@@ -400,7 +447,8 @@ package final class Connection {
     let matches = extended & 0xff == code & 0xff
     return SQLiteError(
       extendedCode: matches ? extended : code,
-      message: matches ? String(cString: sqlite3_errmsg(handle)) : String(cString: sqlite3_errstr(code)), sql: sql)
+      message: matches ? String(cString: sqlite3_errmsg(handle)) : String(cString: sqlite3_errstr(code)), sql: sql,
+      refusal: VFSRefusal.taken())
   }
 
   /// Version of the SQLite library at run time, as "3.40.1".

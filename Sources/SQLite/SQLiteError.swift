@@ -8,12 +8,15 @@ package struct SQLiteError: Error, Sendable, Hashable {
   package let message: String
   /// The statement's text, if one was running.
   package let sql: String?
+  /// What the VFS refused, where that is the reason.
+  package let refusal: VFSRefusal?
 
   /// Makes an error from a result code.
-  package init(extendedCode: Int32, message: String, sql: String? = nil) {
+  package init(extendedCode: Int32, message: String, sql: String? = nil, refusal: VFSRefusal? = nil) {
     self.extendedCode = extendedCode
     self.message = message
     self.sql = sql
+    self.refusal = refusal
   }
 
   /// The primary result code: the low 8 bits.
@@ -32,6 +35,8 @@ package struct SQLiteError: Error, Sendable, Hashable {
   package var isInterrupt: Bool { code == SQLITE_INTERRUPT }
   /// Is the disk full?
   package var isFull: Bool { code == SQLITE_FULL }
+  /// Is a value, or a statement, larger than its bound?
+  package var isTooLarge: Bool { code == SQLITE_TOOBIG }
   /// Does a row break a constraint?
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
   /// Does a row break a uniqueness constraint? SQLITE_CONSTRAINT_UNIQUE is a computed macro that Swift does not import.

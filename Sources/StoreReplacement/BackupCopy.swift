@@ -54,7 +54,7 @@ extension BackupSet {
     _ = try? files.copyAttributes(from: location.database, to: copy.database)
     try files.syncFile(copy.database)
     try HopdError.sqlite("check the backup", copy.database) {
-      let check = try Connection(path: copy.database, access: .exclusive(keepsLog: false, indexInMemory: true))
+      let check = try Connection(path: copy.database, access: .exclusive(keepsLog: false))
       check.setProgressHandler(every: 200_000) {
         keepAlive()
         return true

@@ -51,6 +51,8 @@ package struct BackupRecord: Hashable, Sendable, Codable {
   package var storeUUID: String?
   /// Journal mode it had; the kept file itself is in rollback mode.
   package var journalMode: JournalMode
+  /// The file that took its place; nil where the new content was written into the same file.
+  package var placed: SourceFingerprint.Stamp?
 }
 
 /// One old store.

@@ -11,9 +11,9 @@ import SystemPackage
 /// A store that nobody else can write to, with hopd's one connection to it.
 ///
 /// It belongs to the task that made it. A refused or interrupted job releases it and every file is as it was: a `-wal`
-/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. Two things are
-/// SQLite's own recovery and happen whenever anybody opens the store: a hot `-journal` is rolled back, and the index
-/// file `-shm` of a crashed writer is rebuilt.
+/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is SQLite's
+/// own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not looked at: it is
+/// memory that other programs share, and one that cuts it off would end this process.
 package final class HeldStore {
   /// The store under its canonical path.
   package let location: StoreLocation
@@ -95,12 +95,10 @@ package final class HeldStore {
 
       // P3: the lock.
       let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
-      let hasIndex = try files.status(location.sharedMemory) != nil
       let connection: Connection
       do {
         connection = try HopdError.sqlite("open the store", database) {
-          let connection = try Connection(
-            path: database, access: .exclusive(keepsLog: hasLog, indexInMemory: !hasIndex))
+          let connection = try Connection(path: database, access: .exclusive(keepsLog: hasLog))
           try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
           return connection
         }
@@ -108,7 +106,9 @@ package final class HeldStore {
         // The connection is gone, so the file may be opened once more to ask who it is.
         throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
       }
-      guard try files.status(database)?.identity == found.identity else {
+      guard try files.status(database)?.identity == found.identity,
+        HeldStore.has(connection, open: found.identity, in: folder.identity)
+      else {
         connection.keepWriteAheadLogOnClose()
         throw HopdError(.storeReplaced, "the store was replaced by another file while it was being opened")
       }
@@ -128,8 +128,16 @@ package final class HeldStore {
     }
   }
 
+  /// Does a connection have that very file open, with its side files in that directory? A path may have led elsewhere for the
+  /// instant in which SQLite followed it. Where the VFS does not tell (a simulated disk), the path has to do.
+  private static func has(_ connection: Connection, open file: FileIdentity, in directory: FileIdentity) -> Bool {
+    guard let open = connection.openFile else { return true }
+    return FileIdentity(device: open.device, inode: open.inode) == file
+      && FileIdentity(device: open.directoryDevice, inode: open.directoryInode) == directory
+  }
+
   /// P2: hopd's own lock for a store, one per directory and name, so that the same store under two paths has one lock.
-  static func lock(
+  package static func lock(
     _ location: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem
   ) throws -> FileLock {
     guard let folder = try files.status(location.directory), let name = location.database.lastComponent else {
@@ -231,7 +239,11 @@ package final class HeldStore {
       try connection.foldWriteAheadLogIn(at: Place(store: location.database))
       connection.keepWriteAheadLogOnClose(false)
     }
+    try removeIndex()
   }
+
+  /// Removes the `-shm` that a writer left. The lock says that nobody has the store open, and the log it belongs to is folded in.
+  func removeIndex() throws { try files.unlinkIfPresent(location.sharedMemory) }
 
   /// Makes what the connection sees durable. After a kill it may be that the last sync of SQLite's commit was not made: it is
   /// visible, and a power cut would take it back.

@@ -95,7 +95,7 @@ struct InPlaceSwap {
       throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
     }
     let connection = try HopdError.sqlite("open the staged store", staged) {
-      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       try connection.setJournalMode(
         .delete, orTell: "the staged store does not leave its journal mode", at: Place(file: staged))
       guard try connection.integer("PRAGMA page_size") == held.pageSize else {

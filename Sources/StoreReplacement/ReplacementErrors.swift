@@ -40,6 +40,7 @@ extension HopdError {
   /// What SQLite answered about `store`, as an error with the next thing to do.
   static func storeError(_ error: SQLiteError, _ doing: String, _ store: FilePath) -> HopdError {
     let place = Place(store: store)
+    if let refusal = error.refusal { return StoreReader.refused(refusal, cause: error, at: place) }
     if error.isDamage {
       return HopdError(
         .storeDamaged, "cannot \(doing): the file is damaged or no SQLite database", at: place, cause: error,
@@ -76,7 +77,9 @@ extension HopdError {
 extension SQLiteError {
   /// Does it say something of this moment, the machine or the program, and nothing of what is in the file?
   var isPassing: Bool {
+    // What the VFS refuses is in the files, but for a directory that was exchanged.
+    if let refusal { return refusal == .exchangedDirectory }
     // SQLITE_PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, MISUSE, AUTH
-    [3, 5, 6, 7, 8, 9, 10, 13, 14, 15, 21, 23].contains(code)
+    return [3, 5, 6, 7, 8, 9, 10, 13, 14, 15, 21, 23].contains(code)
   }
 }

@@ -91,7 +91,7 @@ package struct Restore {
     try files.copyFile(from: source.database, to: path)
     do {
       let digest = try HopdError.sqlite("read the backup", source.database) {
-        let connection = try Connection(path: path, access: .exclusive(keepsLog: false, indexInMemory: true))
+        let connection = try Connection(path: path, access: .exclusive(keepsLog: false))
         guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
           throw HopdError(.storeDamaged, "the backup is damaged", at: Place(file: source.database))
         }
@@ -126,7 +126,7 @@ package struct Restore {
     do {
       if record?.journalMode == .wal {
         try HopdError.sqlite("set the journal mode", copy.path) {
-          let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false, indexInMemory: true))
+          let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false))
           try connection.setJournalMode(
             .wal, orTell: "the copy did not take the journal mode wal", at: Place(file: copy.path))
         }

@@ -186,7 +186,8 @@ package struct StoreSwap {
         folder,
         BackupRecord(
           store: PathText(location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
-          storeUUID: intent.storeUUID, journalMode: held.journalMode))
+          storeUUID: intent.storeUUID, journalMode: held.journalMode,
+          placed: try files.status(staged).map(SourceFingerprint.Stamp.init)))
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
       try requireAlone(lease, held)
@@ -198,17 +199,21 @@ package struct StoreSwap {
       guard isRenamed else { throw undone(error, undo, held, backups, staged) }
       throw unconfirmed(error, held, old)
     }
+    var late: [HopdError] = []
     do {
       try observer(.renamed)
       try files.syncDirectory(location.directory)  // A7
       try observer(.durable)
       if opened { waitUntilClosed(held) }
+      late = try LateFiles(location: location, files: files, identify: identify)
+        .setAsideAfterSwap(job: intent.job, old: old)
       try confirm(held, intent.to)  // A8
       try observer(.confirmed)
     } catch {
       throw unconfirmed(error, held, old)
     }
     var result = finish(location, intent.to, folder, backups, rule, now)
+    result.warnings += late
     if let found = try? SourceFingerprint(of: location, files: files), found.database.file == undo.staged {
       result.fingerprint = found
     }

@@ -21,7 +21,7 @@ extension StoreSwap {
   func seal(_ staged: FilePath, like held: HeldStore, journalMode: JournalModeRule) throws -> FileIdentity {
     let wanted = journalMode.mode(keeping: held.journalMode)
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
-      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false, indexInMemory: true))
+      let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       try connection.setJournalMode(
         wanted, orTell: "the staged store did not take the journal mode \(wanted.rawValue)", at: Place(file: staged))
     }
@@ -52,6 +52,7 @@ extension StoreSwap {
         .delete, orTell: "the write-ahead log could not be folded into the store",
         at: Place(store: location.database))
     }
+    if undo.isFolded { try held.removeIndex() }
     for file in [location.writeAheadLog, location.sharedMemory] where try files.status(file) != nil {
       throw changed(location, "\(file.printable) is there although the log was folded in")
     }
@@ -94,23 +95,6 @@ extension StoreSwap {
         at: Place(store: held.location.database, file: staged))
     }
     try observer(.compared)
-  }
-
-  /// A8: hopd's connection goes, and the store is read as anybody would read it.
-  func confirm(_ held: HeldStore, _ version: StoreVersionMark) throws {
-    let database = held.location.database
-    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
-    held.closeConnection()
-    try HopdError.sqlite("read the new store back", database) {
-      let connection = try Connection(path: database, access: .readWrite, busyTimeout: .seconds(10))
-      guard try identify(connection) == version.digest else {
-        throw HopdError(
-          .storeDamaged, "the new store does not read back as version \(version.name)", at: Place(store: database))
-      }
-      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
-        throw HopdError(.storeDamaged, "quick_check of the new store finds damage", at: Place(store: database))
-      }
-    }
   }
 
   /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures here do not
@@ -178,6 +162,8 @@ extension StoreSwap {
       // Core Data store; but the record must stay while it is the only one that knows which one it was.
       if undo.isFolded, isStillThere {
         attempt("set the store's journal mode to WAL again") {
+          // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
+          try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
           try connection.setJournalMode(
             .wal, orTell: "SQLite keeps the mode", at: Place(store: location.database))
         }

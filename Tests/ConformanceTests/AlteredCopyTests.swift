@@ -58,7 +58,7 @@ import Testing
     }
 
     func edit(_ sql: String) throws {
-      try Connection(path: location.database, access: .readWrite).execute(sql)
+      try Connection.ofApp(location.database).execute(sql)
     }
 
     func request(_ name: String, alters: Bool, chunk: Int64 = 50_000) -> MigrationRequest {
@@ -267,7 +267,7 @@ import Testing
     let plan = try world.plan()
     let verifier = StoreVerifier(depth: .quick)
     if !edit.isEmpty {
-      try Connection(path: copy.database, access: .readWrite).execute(edit)
+      try Connection.ofApp(copy.database).execute(edit)
       #expect(throws: HopdError.self) { try verifier.verify(staged: copy.database, plan: plan, isAltered: true) }
       return
     }

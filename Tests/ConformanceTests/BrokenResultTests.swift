@@ -81,13 +81,13 @@ import Testing
       return try MigrationPlanner.plan(store: try #require(found.identified), catalog: catalog, reader: reader)
     }
     // As the verifier gets it: one file, in rollback mode.
-    _ = try Connection(path: output, access: .readWrite).text("PRAGMA journal_mode = DELETE")
+    _ = try Connection.ofApp(output).text("PRAGMA journal_mode = DELETE")
     let verifier = StoreVerifier(depth: .full)
     #expect(try verifier.verify(staged: output, plan: plan).checks.allSatisfy(\.passed))
     for (index, broken) in Self.breaks.enumerated() {
       let copy = workshop.folder.appending("broken\(index).sqlite")
       try FileManager.default.copyItem(atPath: output.string, toPath: copy.string)
-      let connection = try Connection(path: copy, access: .readWrite)
+      let connection = try Connection.ofApp(copy)
       try SchemaTrigger.registerFunctions(on: connection)
       let triggers = try connection.rows("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'") {
         (name: $0.text(at: 0) ?? "", sql: $0.text(at: 1) ?? "")

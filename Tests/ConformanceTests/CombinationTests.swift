@@ -44,7 +44,7 @@ final class Workshop {
         try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
         try Data(content).write(to: URL(filePath: files.appending(name.text).string))
       })
-    try Connection(path: location.database, access: .readWrite).execute(
+    try Connection.ofApp(location.database).execute(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZENTITY, ZENTITYPK, ZTRANSACTIONID) VALUES (7, 16001, 1, 1, 41);"
         + " INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (41, 16002)")
     return location

@@ -27,12 +27,12 @@ import Testing
     let location = StoreLocation(database: folder.appending("store.sqlite"))
     let schema = StoreSchema(model: models[0], frameworkVersion: 1344)
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 9)).make(at: location.database, rows: 300, seed: 9)
-    try preparing(Connection(path: location.database, access: .readWrite), schema)
+    try preparing(Connection.ofApp(location.database), schema)
     let request = MigrationRequest(
       location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(report.result == .migrated)
-    try inspect(Connection(path: location.database, access: .readWrite), report)
+    try inspect(Connection.ofApp(location.database), report)
   }
 
   private func count(_ name: String, _ expression: String, id: String? = nil) -> Attribute {

@@ -65,18 +65,18 @@ private final class ExternalWorld {
 
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
-  func change(_ sql: String) throws { try Connection(path: location.database, access: .readWrite).execute(sql) }
+  func change(_ sql: String) throws { try Connection.ofApp(location.database).execute(sql) }
 
   /// Makes row `key` refer to a file that is not made.
   func refer(_ key: Int64, to text: String) throws {
-    let connection = try Connection(path: location.database, access: .readWrite)
+    let connection = try Connection.ofApp(location.database)
     let bytes = [2] + Array(text.utf8) + [0]
     try connection.run("UPDATE ZTHING SET ZPAYLOAD = ? WHERE Z_PK = ?", [.blob(bytes), .integer(key)])
   }
 
   /// Z_PK of a row of the entity with the attribute.
   func assetKey() throws -> Int64 {
-    let connection = try Connection(path: location.database, access: .readOnly)
+    let connection = try Connection.ofApp(location.database, .readOnly)
     return try #require(
       try connection.integer("SELECT min(Z_PK) FROM ZTHING WHERE Z_ENT = 2 AND substr(ZPAYLOAD, 1, 1) = X'01'"))
   }
@@ -119,7 +119,7 @@ private final class ExternalWorld {
 
 @Suite struct ExternalDataTests {
   private func count(_ location: StoreLocation, _ condition: String) throws -> Int64 {
-    try Connection(path: location.database, access: .readOnly)
+    try Connection.ofApp(location.database, .readOnly)
       .integer("SELECT count(*) FROM ZTHING WHERE Z_ENT = 2 AND \(condition)") ?? -1
   }
 
@@ -161,7 +161,7 @@ private final class ExternalWorld {
         "ZPAYLOAD NOT NULL AND substr(ZPAYLOAD, 1, 1) <> X'01' AND NOT (length(ZPAYLOAD) = 38 AND substr(ZPAYLOAD, 1, 1) = X'02')"
       if last { #expect(try count(world.location, illegal) == 0) }
       // Siblings have no payload, and get none.
-      let strangers = try Connection(path: world.location.database, access: .readOnly)
+      let strangers = try Connection.ofApp(world.location.database, .readOnly)
         .integer("SELECT count(ZPAYLOAD) FROM ZTHING WHERE Z_ENT <> 2")
       #expect(strangers == 0)
     }
@@ -171,14 +171,14 @@ private final class ExternalWorld {
     let world = try ExternalWorld([true, false])
     let inline = try count(world.location, "substr(ZPAYLOAD, 1, 1) = X'01'")
     let references = try count(world.location, "length(ZPAYLOAD) = 38 AND substr(ZPAYLOAD, 1, 1) = X'02'")
-    let lengths = try Connection(path: world.location.database, access: .readOnly)
+    let lengths = try Connection.ofApp(world.location.database, .readOnly)
       .integer("SELECT sum(length(ZPAYLOAD) - 1) FROM ZTHING WHERE substr(ZPAYLOAD, 1, 1) = X'01'")
     let files = world.files()
     #expect(inline > 0 && references > 1 && references == Int64(files.count))
     let report = try world.migrate()
     #expect(world.files() == files, "no file is taken away")
     #expect(try count(world.location, "length(ZPAYLOAD) >= 120000") == references)
-    let after = try Connection(path: world.location.database, access: .readOnly)
+    let after = try Connection.ofApp(world.location.database, .readOnly)
       .integer("SELECT sum(length(ZPAYLOAD)) FROM ZTHING WHERE length(ZPAYLOAD) < 120000")
     #expect(after == lengths)
     let warning = report.warnings.first { $0.code == .externalDataUnreferenced }
@@ -411,13 +411,13 @@ private final class ExternalWorld {
       (2, CAST(X'6100' AS TEXT), CAST(X'EDA080' AS TEXT), 'NaN', 5.5, X'', X'01', 2, X''),
       (3, '', NULL, 0.1, -63114076800, X'00', X'', 0, X'02')
       """
-    try Connection(path: location.database, access: .readWrite).execute(
+    try Connection.ofApp(location.database).execute(
       "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZTEXT, ZADDRESS, ZAMOUNT, ZDAY, ZARCHIVE, ZKEY, ZFLAG, ZRAW) "
         + "SELECT column1, 1, 1, column2, column3, column4, column5, column6, column7, column8, column9 FROM (VALUES "
         + values + ")")
     let list = types.map { "typeof(Z\($0.0.uppercased())), hex(CAST(Z\($0.0.uppercased()) AS BLOB))" }
     func rows() throws -> [String] {
-      try Connection(path: location.database, access: .readOnly).rows(
+      try Connection.ofApp(location.database, .readOnly).rows(
         "SELECT \(list.joined(separator: ", ")) FROM ZE ORDER BY Z_PK"
       ) { row in (0..<row.columnCount).map { row.text(at: $0) ?? "·" }.joined(separator: " ") }
     }

@@ -71,7 +71,7 @@ private struct BookChain {
     let location = StoreLocation(database: folder.appending("books.sqlite"))
     let schema = StoreSchema(model: model(1), frameworkVersion: 1344)
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: location.database, rows: 60, seed: 3)
-    try Connection(path: location.database, access: .readWrite).execute(
+    try Connection.ofApp(location.database).execute(
       "UPDATE ZBOOK SET ZTITLE = 't' || Z_PK, ZPAGES = Z_PK, ZCODE = Z_PK; " + rows)
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
@@ -157,7 +157,7 @@ private struct BookChain {
     // Rows that a rule takes out are gone before the index.
     request.engine.invalidRows = InvalidRowsRules(standard: .skip)
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
-    let reader = try Connection(path: request.location.database, access: .readOnly)
+    let reader = try Connection.ofApp(request.location.database, .readOnly)
     #expect(try reader.integer("SELECT count(*) FROM ZBOOK WHERE ZCODE = 4") == 1)
     #expect(try reader.integer("SELECT count(*) FROM ZBOOK") == 58)
   }

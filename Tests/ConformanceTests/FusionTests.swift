@@ -109,7 +109,7 @@ enum StoreContent {
       })
     // Half of the worlds has only values that an app would write; objects refuse others where columns keep them.
     let isSpoilt = world.seed % 2 == 0
-    if isSpoilt { try world.spoil(Connection(path: original.database, access: .readWrite)) }
+    if isSpoilt { try world.spoil(Connection.ofApp(original.database)) }
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
         name: "World", path: "/World.xcdatamodeld", versions: world.versions,

@@ -138,7 +138,7 @@ private final class ViewedWorld {
   private static func confuse(_ location: StoreLocation, _ schema: StoreSchema, seed: UInt64) throws {
     var dice = Dice(seed: seed &+ 77)
     let values = ["'x'", "'5'", "'5.0'", "7", "7.0", "2.5", "-0.0", "X'0102'", "NULL", "9007199254740993"]
-    let connection = try Connection(path: location.database, access: .readWrite)
+    let connection = try Connection.ofApp(location.database)
     for table in schema.tables {
       for column in table.columns {
         guard case .attribute = column.role, let value = values.randomElement(using: &dice) else { continue }

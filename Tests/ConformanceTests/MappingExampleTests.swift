@@ -37,7 +37,7 @@ import Testing
     let location = StoreLocation(database: room.path.appending("store.sqlite"))
     try FreshStore(schema: StoreSchema(model: first, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 1))
       .make(at: location.database, rows: 0, seed: 1)
-    try Connection(path: location.database, access: .readWrite).execute(Self.text(folder.appending("source.sql")))
+    try Connection.ofApp(location.database).execute(Self.text(folder.appending("source.sql")))
     let request = MigrationRequest(
       location: location, catalog: catalog, infer: false, verification: .full,
       stateDirectory: room.path.appending("state"), job: "01")

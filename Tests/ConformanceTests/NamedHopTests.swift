@@ -29,7 +29,7 @@ import Testing
     try FreshStore(
       schema: StoreSchema(model: versions[0], frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
     ).make(at: location.database, rows: rows, seed: 7)
-    if !spoiling.isEmpty { try Connection(path: location.database, access: .readWrite).execute(spoiling) }
+    if !spoiling.isEmpty { try Connection.ofApp(location.database).execute(spoiling) }
     let objects = try dump(location, model: versions[0])
     let mapping = try MappingInference.infer(from: versions[0], to: versions[1])
     let expected = ObjectOracle(source: versions[0], destination: versions[1], mapping: mapping).migrate(objects)
@@ -39,7 +39,7 @@ import Testing
     let found = try dump(location, model: versions[1])
     #expect(found.count == expected.count)
     for (object, wanted) in zip(found, expected) where object != wanted { Issue.record("\(object) is not \(wanted)") }
-    try inspect(Connection(path: location.database, access: .readOnly))
+    try inspect(Connection.ofApp(location.database, .readOnly))
   }
 
   private func entity(_ name: String, _ parent: String? = nil, _ relationships: [Relationship] = []) -> Entity {
@@ -222,7 +222,7 @@ import Testing
     #expect(report.wasResumed)
     #expect(chunks == 0)
     #expect(report.job == "01")
-    let sum = try Connection(path: location.database, access: .readOnly).integer("SELECT sum(ZMORE) / 3 FROM ZBASE")
+    let sum = try Connection.ofApp(location.database, .readOnly).integer("SELECT sum(ZMORE) / 3 FROM ZBASE")
     #expect(sum == 50_000)
   }
 }

@@ -116,7 +116,7 @@ import Testing
 
   /// What a file is beside its rows: schema in its order, and the settings of its header.
   private func schemaFacts(_ path: FilePath) throws -> String {
-    let connection = try Connection(path: path, access: .readOnly)
+    let connection = try Connection.ofApp(path, .readOnly)
     var facts = try StoreReader(connection: connection).schemaObjects().map { "\($0)" }
     for pragma in ["page_size", "auto_vacuum", "encoding", "user_version", "application_id", "journal_mode"] {
       facts.append("\(pragma) \(try connection.text("PRAGMA \(pragma)") ?? "-")")

@@ -78,7 +78,7 @@ import Testing
       for (index, count) in oracle.merged where count > 0 { merged["M\(index)"] = count }
       #expect(result.tallies.merged == merged, "seed \(seed) \(way)")
       tally.merged += merged.values.reduce(0, +)
-      let names = try Connection(path: staged, access: .readOnly).integer(
+      let names = try Connection.ofApp(staged, .readOnly).integer(
         "SELECT count(*) FROM sqlite_master WHERE name LIKE 'HOPD%'")
       #expect(names == 0, "seed \(seed) \(way)")
     }
@@ -86,7 +86,7 @@ import Testing
 
   /// Numbers that tell objects apart over all tables, and few values for what groups them.
   private func number(_ location: StoreLocation, _ layout: StoreSchema) throws {
-    let connection = try Connection(path: location.database, access: .readWrite)
+    let connection = try Connection.ofApp(location.database)
     for (index, table) in layout.tables.enumerated() {
       try connection.execute(
         "UPDATE \(SQLiteIdentifier.quoted(table.name)) SET ZUID = Z_PK + \((index + 1) * 1000), ZFLAG = Z_PK % 3,"

@@ -89,7 +89,7 @@ import Testing
           try FileManager.default.createDirectory(atPath: files.string, withIntermediateDirectories: true)
           try Data(content).write(to: URL(filePath: files.appending(name.text).string))
         })
-      let connection = try Connection(path: location.database, access: .readWrite)
+      let connection = try Connection.ofApp(location.database)
       try SchemaTrigger.registerFunctions(on: connection)
       try rows.change(connection, schema)
       originals[rows] = location

@@ -230,7 +230,7 @@ private struct Breach: CustomTestStringConvertible {
     // Twice, as after a crash in between.
     #expect(try tables.export(hop: 1, to: side) == 1)
     #expect(try tables.export(hop: 1, to: side) == 1)
-    let kept = try Connection(path: side, access: .readOnly)
+    let kept = try Connection.ofApp(side, .readOnly)
     let row = try kept.rows("SELECT Z_PK, ZCODE, ZAGE, typeof(ZBORN), ZNAME FROM \"hop 2 ZPERSON\"") { row in
       (0..<5).map { row.value(at: $0) }
     }

@@ -285,7 +285,7 @@ final class PolicyWorld {
     destination = StoreSchema(model: after, frameworkVersion: framework)
     let path = folder.appending("Source.sqlite")
     try FreshStore(schema: source, uuid: "6E3BD6E0-2D1A-4B8E-9C55-0C4E0C3B7F11").make(at: path)
-    let connection = try Connection(path: path, access: .readWrite)
+    let connection = try Connection.ofApp(path)
     try connection.execute("PRAGMA journal_mode = DELETE")
     try connection.execute(sql)
     let mapped = MappedHop(
@@ -334,7 +334,7 @@ final class PolicyWorld {
   func sourceRows(_ sql: String) throws -> [[String]] { try rows(sql, of: sourcePath) }
 
   private func rows(_ sql: String, of path: FilePath) throws -> [[String]] {
-    let connection = try Connection(path: path, access: .readOnly)
+    let connection = try Connection.ofApp(path, .readOnly)
     return try connection.rows(sql) { row in
       (0..<row.columnCount).map { index in
         switch row.value(at: index) {

@@ -91,7 +91,7 @@ final class SmallStore {
   deinit { try? FileManager.default.removeItem(atPath: folder.string) }
 
   func execute(_ sql: String) throws {
-    try Connection(path: location.database, access: .readWrite).execute(sql)
+    try Connection.ofApp(location.database).execute(sql)
   }
 
   func identify(_ catalog: ModelCatalog, _ target: TargetVersion = .current) throws -> StoreAssessment {

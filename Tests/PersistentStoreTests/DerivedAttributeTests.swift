@@ -82,7 +82,7 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
     let path = folder.appending("store.sqlite")
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 5)).make(at: path, rows: 400, seed: 5)
-    let connection = try Connection(path: path, access: .readWrite)
+    let connection = try Connection.ofApp(path)
     let wrong = """
       SELECT (SELECT count(*) FROM ZBOOK b WHERE ZPAGESCOUNT IS NOT (SELECT count(*) FROM ZPAGE WHERE ZBOOK = b.Z_PK))
         + (SELECT count(*) FROM ZBOOK b WHERE ZLEAVES IS NOT

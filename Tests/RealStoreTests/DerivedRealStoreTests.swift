@@ -74,7 +74,7 @@ struct DerivedRealStoreTests {
         location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
-      let result = try Connection(path: location.database, access: .readWrite)
+      let result = try Connection.ofApp(location.database)
       #expect(try result.integer("SELECT sum(ZPAGESCOUNT) FROM ZVOLUME") == sum)
       try SchemaTrigger.registerFunctions(on: result)
       let owner = try #require(try result.integer("SELECT min(Z_PK) FROM ZVOLUME"))

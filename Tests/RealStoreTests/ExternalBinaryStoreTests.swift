@@ -38,7 +38,7 @@ struct ExternalBinaryStoreTests {
         name: "Assets", path: "/Assets.xcdatamodeld", versions: [first, next], currentVersionName: "Assets 2")
     ])
     func payloads() throws -> [String] {
-      try Connection(path: location.database, access: .readOnly).rows(
+      try Connection.ofApp(location.database, .readOnly).rows(
         "SELECT CASE WHEN length(ZPAYLOAD) < 100 THEN hex(ZPAYLOAD) ELSE length(ZPAYLOAD) END, hex(ZRAW) FROM ZASSET ORDER BY Z_PK"
       ) { "\($0.text(at: 0) ?? "NULL") \($0.text(at: 1) ?? "NULL")" }
     }

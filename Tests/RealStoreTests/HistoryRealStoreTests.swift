@@ -72,7 +72,7 @@ struct HistoryRealStoreTests {
     try Data(Fixtures.bytes(of: database("fw1344-samplemodel2-1"))).write(to: URL(filePath: location.database.string))
     do {
       // The same store without what is derived, as one of the plain model.
-      let connection = try Connection(path: location.database, access: .readWrite)
+      let connection = try Connection.ofApp(location.database)
       let reader = StoreReader(connection: connection)
       for trigger in try reader.schemaObjects() where trigger.type == "trigger" {
         try connection.execute("DROP TRIGGER \(trigger.name)")

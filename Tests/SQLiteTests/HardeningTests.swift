@@ -17,7 +17,7 @@ import Testing
 
   private static let readers: [Connection.Access] = [.readOnly, .immutable, .unlocked]
   private static let all: [Connection.Access] =
-    readers + [.readWrite, .exclusive(keepsLog: false, indexInMemory: true)]
+    readers + [.readWrite, .exclusive(keepsLog: false)]
 
   /// The error of a statement; nil where it succeeds.
   private func refusal(_ connection: Connection, _ sql: String) -> SQLiteError? {

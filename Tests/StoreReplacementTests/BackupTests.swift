@@ -14,7 +14,7 @@ struct BackupTests {
 
   /// Sets the store back to version one, so that it can be migrated again.
   private func setBack(_ world: TestWorld) throws {
-    try Connection(path: world.location.database, access: .readWrite).execute(
+    try Connection.ofApp(world.location.database).execute(
       "UPDATE version SET digest = 'one'; ALTER TABLE book DROP COLUMN pages")
   }
 

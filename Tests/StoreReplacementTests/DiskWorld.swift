@@ -85,7 +85,7 @@ final class DiskWorld {
     let draft = StoreLocation(database: stores.appending("draft"))
     var pairs = [(draft.database, location.database)]
     do {
-      let connection = try Connection(path: draft.database, access: .create)
+      let connection = try Connection.ofApp(draft.database, .create)
       if scenario.kind != .rollback { _ = try connection.text("PRAGMA journal_mode = WAL") }
       try connection.execute(
         """
@@ -187,7 +187,7 @@ final class DiskWorld {
 
   /// The version of a store, read as any program would read it; throws when it is damaged or lacks a row.
   func version(of database: FilePath? = nil) throws -> String {
-    let connection = try Connection(path: database ?? location.database, access: .readWrite)
+    let connection = try Connection.ofApp(database ?? location.database)
     guard try connection.text("PRAGMA integrity_check") == "ok" else { throw Finding("integrity_check finds damage") }
     let rows = try connection.integer("SELECT count(*) FROM book WHERE title = 'title ' || id AND id BETWEEN 1 AND 60")
     guard rows == TestWorld.rows else { throw Finding("\(rows ?? -1) rows of \(TestWorld.rows) are left") }

@@ -44,10 +44,10 @@ struct ErrorPathTests {
     let world = try TestWorld(.wal)
     let database = world.location.database
     // The last thing that is looked at before SQLite opens it.
-    let index = world.location.sharedMemory
+    let log = world.location.writeAheadLog
     let looks = Mutex(0)
     let files = HookedFileSystem(after: { call, path in
-      guard call == "status", path == index,
+      guard call == "status", path == log,
         looks.withLock({
           $0 += 1
           return $0 == 2
@@ -171,7 +171,7 @@ struct ErrorPathTests {
         observer: { step in
           guard step == .durable else { return }
           if isDamaged { return try self.replace(database, Array(repeating: 7, count: 8192)) }
-          try Connection(path: database, access: .readWrite).execute("UPDATE version SET digest = 'three'")
+          try Connection.ofApp(database).execute("UPDATE version SET digest = 'three'")
         })
     }
     #expect(found == .replacementUnconfirmed)
@@ -314,10 +314,10 @@ struct ErrorPathTests {
     }
     try announce()
     do {
-      try Connection(path: world.location.database, access: .readWrite).execute("UPDATE version SET digest = 'nine'")
+      try Connection.ofApp(world.location.database).execute("UPDATE version SET digest = 'nine'")
     }
     #expect(try world.recover().decision == .quarantine(.unknownVersion))
-    do { try Connection(path: world.location.database, access: .readWrite).execute("DROP TABLE version") }
+    do { try Connection.ofApp(world.location.database).execute("DROP TABLE version") }
     #expect(try world.recover().decision == .quarantine(.unknownVersion))
     try replace(world.location.database)
     #expect(try world.recover().decision == .quarantine(.storeDamaged))

@@ -61,7 +61,7 @@ struct HeldStoreTests {
     let world = try TestWorld(kind)
     let held = try holdSoon(world)
     #expect(throws: SQLiteError.self) {
-      let other = try Connection(path: world.location.database, access: .readWrite)
+      let other = try Connection.ofApp(world.location.database)
       _ = try other.integer("SELECT count(*) FROM book")
     }
     held.release()
@@ -85,7 +85,7 @@ struct HeldStoreTests {
     "A store in use is busy, in either journal mode, idle or writing", arguments: SourceKind.allCases, [false, true])
   func busy(_ kind: SourceKind, isWriting: Bool) throws {
     let world = try TestWorld(kind)
-    var other: Connection? = try Connection(path: world.location.database, access: .readWrite)
+    var other: Connection? = try Connection.ofApp(world.location.database)
     try other?.execute(isWriting ? "BEGIN IMMEDIATE; INSERT INTO book VALUES(1000, 'x')" : "SELECT count(*) FROM book")
     let found = code { _ = try self.hold(world) }
     #expect(found == .storeBusy)
@@ -113,7 +113,7 @@ struct HeldStoreTests {
   @Test("Without leases SQLite's own locks tell", arguments: SourceKind.allCases)
   func busyByLocks(_ kind: SourceKind) throws {
     let world = try TestWorld(kind)
-    let other = try Connection(path: world.location.database, access: .readWrite)
+    let other = try Connection.ofApp(world.location.database)
     try other.execute("BEGIN IMMEDIATE")
     #expect(busyWithoutLease(world) == .storeBusy)
     try other.execute("COMMIT")

@@ -10,7 +10,7 @@ import Testing
 enum Ballast {
   /// Adds the table to a closed store; the more rows, the longer a check takes, and the more pages are copied.
   static func add(to database: FilePath, rows: Int = 10) throws {
-    let connection = try Connection(path: database, access: .readWrite)
+    let connection = try Connection.ofApp(database)
     try connection.execute(
       """
       CREATE TABLE ballast(a INTEGER, b TEXT);
@@ -34,7 +34,7 @@ enum Ballast {
   }
 
   private static func place(in database: FilePath) throws -> (root: Int, pageSize: Int) {
-    let connection = try Connection(path: database, access: .readWrite)
+    let connection = try Connection.ofApp(database)
     let root = try #require(try connection.integer("SELECT rootpage FROM sqlite_master WHERE name = 'ballast'"))
     return (Int(root), Int(try #require(try connection.integer("PRAGMA page_size"))))
   }

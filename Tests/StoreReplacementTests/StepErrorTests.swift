@@ -78,7 +78,7 @@ struct StepErrorTests {
             files: LinuxFileSystem(), mode: mode,
             meanwhile: { _ in
               if isDamaged { return try Ballast.addDamaged(to: self.staged(world)) }
-              try Connection(path: self.staged(world), access: .readWrite).execute(
+              try Connection.ofApp(self.staged(world)).execute(
                 "UPDATE version SET digest = 'three'")
             })
         }
@@ -179,8 +179,8 @@ struct StepErrorTests {
     }
     // A log that somebody still reads is not folded in, by the answer alone too.
     let world = try TestWorld(.wal)
-    let writer = try Connection(path: world.location.database, access: .readWrite)
-    let reader = try Connection(path: world.location.database, access: .readWrite)
+    let writer = try Connection.ofApp(world.location.database)
+    let reader = try Connection.ofApp(world.location.database)
     try reader.execute("BEGIN; SELECT count(*) FROM book")
     try writer.execute("DELETE FROM book WHERE id = 1")
     #expect(code { try writer.foldWriteAheadLogIn(at: Place(store: world.location.database)) } == .inputOutput)

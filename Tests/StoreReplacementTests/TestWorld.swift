@@ -65,7 +65,7 @@ final class TestWorld {
 
   private func makeStore() throws {
     let draft = StoreLocation(database: stores.appending("draft"))
-    let connection = try Connection(path: draft.database, access: .create)
+    let connection = try Connection.ofApp(draft.database, .create)
     if kind != .rollback { _ = try connection.text("PRAGMA journal_mode = WAL") }
     try connection.execute(
       """
@@ -165,7 +165,7 @@ final class TestWorld {
 
   /// Version and number of rows, read as any program would read the store; integrity is checked on the way.
   func content(of database: FilePath? = nil) throws -> (version: String, rows: Int64) {
-    let connection = try Connection(path: database ?? location.database, access: .readWrite)
+    let connection = try Connection.ofApp(database ?? location.database)
     #expect(try connection.text("PRAGMA integrity_check") == "ok")
     return (try TestWorld.identify(connection), try connection.integer("SELECT count(*) FROM book") ?? -1)
   }

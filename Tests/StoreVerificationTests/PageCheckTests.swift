@@ -38,7 +38,7 @@ import Testing
       let handle = try #require(FileHandle(path: path))
       try handle.spoil(page: 700)
       let here = answers {
-        try Connection(path: path, access: .readOnly).rows("PRAGMA quick_check(5)") { $0.text(at: 0) ?? "" }
+        try Connection.ofApp(path, .readOnly).rows("PRAGMA quick_check(5)") { $0.text(at: 0) ?? "" }
       }
       let check = try #require(PageCheck(path, pragma: "quick_check"))
       #expect(answers { try check.finish { true } } == here)

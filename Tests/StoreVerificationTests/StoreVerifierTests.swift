@@ -63,14 +63,14 @@ import Testing
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: rows, seed: 3)
     let location = StoreLocation(database: path)
     if !first.isEmpty {
-      let connection = try Connection(path: path, access: .readWrite)
+      let connection = try Connection.ofApp(path)
       try SchemaTrigger.registerFunctions(on: connection)
       try connection.execute(first)
     }
     let expectation = try StoreReader.withUnchangedStore(at: location) { try counted($0) }
     let metadata = try StoreReader.withUnchangedStore(at: location) { try $0.metadata() }
     do {
-      let connection = try Connection(path: path, access: .readWrite)
+      let connection = try Connection.ofApp(path)
       try SchemaTrigger.registerFunctions(on: connection)
       try connection.execute(sql)
     }

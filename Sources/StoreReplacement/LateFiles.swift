@@ -1,0 +1,148 @@
+// Side files that were written for the old store and reach the directory when the new store is in place already: a copying
+// program sends the database first and its log seconds later. SQLite goes by the name, so whoever opens the store next would
+// play the old log into the new database and ruin it. Such files are set aside under a name of their own, never removed: the
+// committed rows in them can still be joined with the backup.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// A log that belongs to the store before its migration lay beside the migrated store, and was set aside.
+  package static let lateLog = HopdError.Code("late-log", exit: .unavailable, isRetryable: true)
+}
+
+/// Finds and sets aside side files that came too late.
+package struct LateFiles {
+  /// The store, under its canonical path.
+  let location: StoreLocation
+  let files: any DurableFileSystem
+  /// Reads the digest of a version from a connection.
+  let identify: (Connection) throws -> String
+
+  /// Looks at the store at `location`, whose path is canonical.
+  package init(
+    location: StoreLocation, files: any DurableFileSystem, identify: @escaping (Connection) throws -> String
+  ) {
+    self.location = location
+    self.files = files
+    self.identify = identify
+  }
+
+  // MARK: While the store is replaced
+
+  /// Sets aside what appeared between the last look before the rename and the end of the replacement, and says so.
+  ///
+  /// A program that opened the new store in this instant has it open still; then its side files are its own. `job` makes the
+  /// names.
+  func setAsideAfterSwap(job: String, old: FilePath) throws -> [HopdError] {
+    let late = try found()
+    guard !late.isEmpty, try files.isOpenElsewhere(location.database) == false else { return [] }
+    return [told(try setAside(late, job: job), old: old)]
+  }
+
+  // MARK: Later
+
+  /// Sets aside a log that belongs to the store before its migration, if that is proven; answers what was done. Throws
+  /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the look that follows says why.
+  package func setAsideIfProven(backups: BackupSet, job: String) throws -> HopdError? {
+    guard let log = try files.status(location.writeAheadLog), log.kind == .regular, log.size > 0,
+      let generation = try backups.generations().first, let record = generation.record
+    else { return nil }
+    let before = try SourceFingerprint(of: location, files: files)
+    guard try isOlder(log, than: record) || doesNotFit(record),
+      try SourceFingerprint(of: location, files: files) == before
+    else { return nil }
+    guard try files.isOpenElsewhere(location.database) == false else {
+      throw HopdError(
+        .storeBusy,
+        "the log beside the store was written for the store before its migration, and a program has the store open",
+        at: Place(store: location.database, file: location.writeAheadLog),
+        hint: "close the program before it writes the log into the store, and move the log away; the old store is "
+          + generation.database.printable)
+    }
+    let late = try found().filter { $0 != location.rollbackJournal }
+    return told(try setAside(late, job: job), old: generation.database)
+  }
+
+  /// Proof by the files: nobody has written into the database since hopd put it there, and the log has no index, which every
+  /// program on this machine makes before its log, or was last written before the database was put there.
+  private func isOlder(_ log: FileStatus, than record: BackupRecord) throws -> Bool {
+    guard let store = try files.status(location.database), let placed = record.placed,
+      SourceFingerprint.Stamp(store) == placed
+    else { return false }
+    let (swapped, overflow) = record.createdAt.multipliedReportingOverflow(by: 1_000_000_000)
+    return try files.status(location.sharedMemory) == nil || (!overflow && log.modified < swapped)
+  }
+
+  /// Proof by the content: alone the database is a sound store of the version that hopd made; with the log it is damaged, or is of
+  /// the version before.
+  private func doesNotFit(_ record: BackupRecord) -> Bool {
+    guard record.from.digest != record.to.digest else { return false }
+    // Reading the version alone is quick; the pages of most stores with a log need no check.
+    switch answer(of: .unlocked, checksPages: false) {
+    case .sound(record.from.digest), .damaged: break
+    case .sound, .unreadable: return false
+    }
+    return answer(of: .immutable, checksPages: true) == .sound(record.to.digest)
+  }
+
+  private enum Answer: Equatable {
+    case sound(String)
+    case damaged
+    case unreadable
+  }
+
+  /// What the store is, read without locks: its main file alone, or with the log.
+  private func answer(of access: Connection.Access, checksPages: Bool) -> Answer {
+    do {
+      let connection = try Connection(path: location.database, access: access)
+      if checksPages, try connection.text("PRAGMA quick_check(1)") != "ok" { return .damaged }
+      return .sound(try identify(connection))
+    } catch let error as SQLiteError {
+      return error.isDamage || error.message.hasPrefix("no such ") ? .damaged : .unreadable
+    } catch let error as HopdError {
+      return error.code == .storeDamaged ? .damaged : .unreadable
+    } catch {
+      return .unreadable
+    }
+  }
+
+  // MARK: Setting aside
+
+  /// Logs and journals with content; an index goes with its log.
+  private func found() throws -> [FilePath] {
+    var found: [FilePath] = []
+    for file in [location.writeAheadLog, location.rollbackJournal] {
+      guard let status = try files.status(file), status.kind == .regular, status.size > 0 else { continue }
+      found.append(file)
+      if file == location.writeAheadLog, try files.status(location.sharedMemory)?.kind == .regular {
+        found.append(location.sharedMemory)
+      }
+    }
+    return found
+  }
+
+  private func setAside(_ late: [FilePath], job: String) throws -> [FilePath] {
+    var names: [FilePath] = []
+    for file in late {
+      let suffix = String(file.string.dropFirst(location.database.string.count))
+      // It ends as a side file does, so nobody takes it for a store.
+      let name = location.directory.appending("\(location.fileName).late-\(job)\(suffix)")
+      try files.renameNoReplace(file, to: name)
+      names.append(name)
+    }
+    try files.syncDirectory(location.directory)
+    return names
+  }
+
+  private func told(_ names: [FilePath], old: FilePath) -> HopdError {
+    HopdError(
+      .lateLog, "\(names.map(\.printable).joined(separator: ", ")) arrived after the store was migrated and was set aside",
+      at: Place(store: location.database),
+      hint: "committed rows may be in it: copy \(old.printable) and the log to another directory as a.sqlite and "
+        + "a.sqlite-wal, open that with sqlite3, and migrate it; next time copy the log before the database")
+  }
+}

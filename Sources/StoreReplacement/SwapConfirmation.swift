@@ -1,0 +1,51 @@
+// A8: the new store is read back before success is reported. It is read as it lies on the disk, without locks and without a log:
+// a log that is there by now is of a program that opened the new store, or came too late (LateFiles), and neither says anything
+// of what the rename put in place.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import SQLite
+
+extension StoreSwap {
+  /// How often a store that a program writes meanwhile is read again.
+  private static let attempts = 50
+
+  /// Closes hopd's connection, and reads the new store back. Throws `.storeDamaged` where it is not the verified one.
+  func confirm(_ held: HeldStore, _ version: StoreVersionMark) throws {
+    let location = held.location
+    if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
+    held.closeConnection()
+    for attempt in 1... {
+      let before = try SourceFingerprint(of: location, files: files)
+      do {
+        return try readBack(location, version)
+      } catch {
+        // Pages that change while they are read look like damage.
+        guard attempt < Self.attempts, try SourceFingerprint(of: location, files: files) != before else { throw error }
+        keepAlive()
+        usleep(100_000)
+      }
+    }
+  }
+
+  private func readBack(_ location: StoreLocation, _ version: StoreVersionMark) throws {
+    try HopdError.sqlite("read the new store back", location.database) {
+      let connection = try Connection(path: location.database, access: .immutable)
+      connection.setProgressHandler(every: 200_000) { [keepAlive] in
+        keepAlive()
+        return true
+      }
+      guard try identify(connection) == version.digest else {
+        throw HopdError(
+          .storeDamaged, "the new store does not read back as version \(version.name)",
+          at: Place(store: location.database))
+      }
+      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
+        throw HopdError(
+          .storeDamaged, "quick_check of the new store finds damage", at: Place(store: location.database))
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+// A log that arrives when its database was migrated already is set aside, and neither played nor lost.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import StoreReplacement
+
+@Suite("Files that come late")
+struct LateFilesTests {
+  /// The database and the log of a store that was copied in two steps.
+  private func world() throws -> (world: TestWorld, log: [UInt8]) {
+    let world = try TestWorld(.hotLogWithoutIndex)
+    let log = try world.plain.read(world.location.writeAheadLog, limit: 1 << 20)
+    try world.plain.unlink(world.location.writeAheadLog)
+    return (world, log)
+  }
+
+  private func late(_ world: TestWorld) -> LateFiles {
+    LateFiles(location: world.location, files: world.plain, identify: TestWorld.identify)
+  }
+
+  private func backups(_ world: TestWorld) throws -> BackupSet {
+    try BackupSet(location: world.location, rule: BackupRule(), files: world.plain)
+  }
+
+  @Test("A log that arrives after the migration is set aside; the new store stays whole, and the rows can be joined")
+  func afterwards() throws {
+    let (world, log) = try world()
+    try world.migrate(files: world.plain)
+    let rows = try world.content().rows
+    try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
+    let told = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
+    #expect(told?.code == .lateLog)
+    #expect(world.names.contains("Library.sqlite.late-cd34-wal") && !world.names.contains("Library.sqlite-wal"))
+    let now = try world.content()
+    #expect(now.version == "two" && now.rows == rows)
+    // What the hint says: the old store and the log under one name are the store that was sent.
+    let old = try #require(try backups(world).generations().first?.database)
+    let joined = world.root.appending("a.sqlite")
+    try world.plain.copyFile(from: old, to: joined)
+    try world.plain.createFile(world.root.appending("a.sqlite-wal"), log, mode: 0o644)
+    #expect(try world.content(of: joined).rows == TestWorld.rows)
+  }
+
+  @Test("A log that takes the store back to the version before is set aside, whoever wrote the database since")
+  func doesNotFit() throws {
+    let (world, _) = try world()
+    // Half of the log's pages are those of the version table.
+    let old = world.root.appending("old.sqlite")
+    try world.plain.copyFile(from: world.location.database, to: old)
+    let log: [UInt8]
+    do {
+      let app = try Connection.ofApp(old)
+      _ = try app.text("PRAGMA journal_mode = WAL")
+      try app.execute("PRAGMA wal_autocheckpoint = 0; UPDATE version SET digest = 'no'; UPDATE version SET digest = 'one'")
+      log = try world.plain.read(FilePath(old.string + "-wal"), limit: 1 << 20)
+    }
+    try world.migrate(files: world.plain)
+    try Connection.ofApp(world.location.database).execute("INSERT INTO book(title) VALUES('new')")
+    let rows = try world.content().rows
+    try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
+    let told = try late(world).setAsideIfProven(backups: backups(world), job: "cd34")
+    #expect(told?.code == .lateLog)
+    let now = try world.content()
+    #expect(now.version == "two" && now.rows == rows)
+  }
+
+  @Test("A log of the new store's own app stays where it is")
+  func ownLog() throws {
+    let (world, _) = try world()
+    try world.migrate(files: world.plain)
+    let draft = world.root.appending("draft.sqlite")
+    try world.plain.copyFile(from: world.location.database, to: draft)
+    // An app that died: its log is there, with rows of the new version, and no index.
+    do {
+      let app = try Connection.ofApp(draft)
+      _ = try app.text("PRAGMA journal_mode = WAL")
+      try app.execute("PRAGMA wal_autocheckpoint = 0; INSERT INTO book(title) VALUES('new')")
+      for suffix in ["", "-wal"] {
+        let target = FilePath(world.location.database.string + suffix)
+        try world.plain.unlinkIfPresent(target)
+        try world.plain.copyFile(from: FilePath(draft.string + suffix), to: target)
+      }
+    }
+    let rows = try world.content(of: draft).rows
+    #expect(try late(world).setAsideIfProven(backups: backups(world), job: "cd34") == nil)
+    #expect(world.names.contains("Library.sqlite-wal"))
+    #expect(try world.content().rows == rows)
+  }
+
+  @Test("Where no backup tells of a migration, a log is nobody's business")
+  func noBackup() throws {
+    let (world, log) = try world()
+    try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
+    #expect(try late(world).setAsideIfProven(backups: backups(world), job: "cd34") == nil)
+    #expect(try world.content().rows == TestWorld.rows)
+  }
+
+  @Test("A log or journal that arrives within the swap is set aside before anybody opens the new store")
+  func withinTheSwap() throws {
+    for name in ["-wal", "-journal"] {
+      let (world, log) = try world()
+      let result = try world.migrate(
+        files: world.plain,
+        observer: { step in
+          guard step == .renamed else { return }
+          try world.plain.createFile(FilePath(world.location.database.string + name), log, mode: 0o644)
+        })
+      #expect(result.warnings.map(\.code) == [.lateLog])
+      #expect(world.names.contains("Library.sqlite.late-ab12\(name)"))
+      #expect(try world.content().version == "two")
+    }
+  }
+}

@@ -1,0 +1,12 @@
+// Another program: it opens a store as SQLite does by itself, with a log's index in shared memory.
+
+import SystemPackage
+
+@testable import SQLite
+
+extension Connection {
+  /// The connection of an app that uses a store.
+  static func ofApp(_ path: FilePath, _ access: Access = .readWrite) throws(SQLiteError) -> Connection {
+    try Connection(path: path, access: access, vfs: nil)
+  }
+}
