@@ -362,9 +362,16 @@ def child(path, work):
     os.waitpid(pid, 0)
 
 
+def page_size(path):
+    """Bytes of a page, as the header tells."""
+    size = int.from_bytes(path.read_bytes()[16:18], 'big')
+    return 65536 if size == 1 else max(size, 512)
+
+
 def side_files(path, r):
     """What lies beside a store: logs of dead writers, and whatever else has their names."""
-    how = r.choice(['hot-wal', 'hot-wal', 'hot-wal-bytes', 'hot-journal', 'hot-journal-bytes', 'garbage', 'own', 'directory', 'link', 'super'])
+    how = r.choice(['hot-wal', 'hot-wal', 'hot-wal-bytes', 'hot-journal', 'hot-journal-bytes', 'garbage', 'own', 'directory', 'link', 'super', 'super',
+                    'hot-wal-index', 'lone-index', 'log-of-another'])
     wal, journal = Path(f'{path}-wal'), Path(f'{path}-journal')
 
     def touch(c, table=None):
@@ -401,10 +408,43 @@ def side_files(path, r):
     elif how == 'link':
         os.symlink(r.choice([decoy(path), 'nowhere', path.name]), f"{path}{r.choice(['-wal', '-shm', '-journal'])}")
     elif how == 'super':
+        # SQLite looks for the file that a journal names, reads it and deletes it, wherever it is.
         child(path, hot_journal)
-        name = str(path.parent / 'super-mj0123').encode()
+        victim = r.choice(['missing', 'decoy', 'pipe', 'sparse', 'itself', 'relative'])
+        name = {'missing': str(path.parent / 'super-mj0123'), 'decoy': decoy(path), 'pipe': str(path.parent / 'pipe'), 'sparse': str(path.parent.parent / 'sparse'),
+                'itself': str(path), 'relative': '../decoy'}[victim].encode()
+        if victim == 'pipe':
+            os.mkfifo(name)
+        elif victim == 'sparse':
+            with open(name, 'wb') as f:
+                f.truncate(2 << 30)
+        elif victim == 'relative':
+            decoy(path)
         with open(journal, 'ab') as f:
-            f.write(struct.pack('>I', 1) + name + struct.pack('>II', len(name), sum(name)) + b'\xd9\xd5\x05\xf9\x20\xa1\x63\xd7')
+            f.write(struct.pack('>I', 0x40000000 // page_size(path) + 1) + name + struct.pack('>II', len(name), sum(name) & 0xffffffff)
+                    + b'\xd9\xd5\x05\xf9\x20\xa1\x63\xd7')
+        how += f' ({victim})'
+    elif how == 'hot-wal-index':
+        # The index of a log is memory that everybody shares: cut off, overwritten, of another size.
+        index = Path(f'{path}-shm')
+        index.write_bytes(r.choice([b'', b'x', bytes(32768), r.randbytes(32768), r.randbytes(70000)]))
+    elif how == 'lone-index':
+        Path(f'{path}-shm').write_bytes(r.choice([b'', bytes(32768), r.randbytes(32768)]))
+    elif how == 'log-of-another':
+        other = path.parent / 'another'
+        shutil.copy(path, other)
+        child(other, hot_wal)
+        Path(f'{other}-wal').replace(wal)
+        Path(f'{other}-shm').unlink(missing_ok=True)
+        other.unlink()
+        # Pages of the store as it is have moved on since.
+        c = sqlite3.connect(path, isolation_level=None)
+        try:
+            touch(c)
+            if r.random() < 0.5:
+                c.execute('VACUUM')
+        finally:
+            c.close()
     return f'beside: {how}'
 
 

@@ -132,6 +132,21 @@ import Testing
     }
   }
 
+  /// Every connection to a file goes through the VFS that keeps SQLite to the database's own files (CLinux/storevfs.c).
+  @Test func noConnectionOpensAFileByOtherMeans() {
+    for source in Self.sources {
+      let opens = source.code.ranges(of: "sqlite3_open").count
+      let isTheOne = source.target == "SQLite" && source.name == "Connection.swift"
+      #expect(opens == (isTheOne ? 1 : 0), "\(source.target)/\(source.name) opens databases")
+      for word in ["vfs: nil", "vfs=unix", "unix-none", "unix-excl", "nolock=1"] {
+        #expect(!source.code.contains(word), "\(source.target)/\(source.name) names another VFS: \(word)")
+      }
+    }
+    let connection = Self.text("Sources/SQLite/Connection.swift")
+    #expect(connection.contains("sqlite3_open_v2(name, &opened, flags, vfs)"))
+    #expect(connection.contains("busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)"))
+  }
+
   /// A trap that an input can reach is a bug of the highest rank, so none is written at all.
   @Test func noTrapsAreWritten() {
     for source in Self.sources {

@@ -161,7 +161,7 @@ private final class ViewedWorld {
 
   func connection() throws -> Connection {
     let connection = try Connection(path: ":memory:", access: .memory)
-    try connection.attach(location.database, as: "store")
+    try connection.attachUnchanged(location.database, as: "store", access: .immutable)
     return connection
   }
 

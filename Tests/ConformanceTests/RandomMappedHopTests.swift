@@ -104,7 +104,7 @@ import Testing
     let identity = Checkpoint.Identity(plan: "p", source: "s", boot: "b")
     for _ in 0..<5000 {
       let connection = try Connection(path: ":memory:", access: .memory)
-      try connection.attach(location.database, as: "source")
+      try connection.attachUnchanged(location.database, as: "source", access: .immutable)
       let manager = MigrationManager(
         connection: connection, hop: hop, source: .schema("source"), isFinal: true, identity: identity, options: options
       )

@@ -226,6 +226,8 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
     let path = folder.appending("store.sqlite")
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 3)).make(at: path, rows: 60_000, seed: 3)
+    // As a staged store is while it is verified.
+    try Connection.ofApp(path).execute("PRAGMA journal_mode = DELETE")
     let location = StoreLocation(database: path)
     let (expectation, metadata) = try StoreReader.withUnchangedStore(at: location) {
       (try counted($0), try $0.metadata())

@@ -1,0 +1,1 @@
+UPDATE Z_METADATA SET Z_PLIST = hex(zeroblob(15000000));
