@@ -125,6 +125,7 @@ class _Session:
         while True:
             message = self.read()
             if message is None:
+                manager._check_end()
                 return
             try:
                 reply = dumps(_call(policy, manager, message))
@@ -159,8 +160,7 @@ def _call(policy, manager, message):
         selector = message["selector"]
         arguments = [[manager._resolved(one) for one in some] for some in message["arguments"]]
         results = [policy.method(selector, some, manager) for some in arguments]
-        manager._end_call()
-        return {"reply": "results", "results": results}
+        return {"reply": "results", "results": results, "operations": manager._end_call()}
     elif call == "begin":
         policy.begin(mapping, manager)
     elif call == "endInstanceCreation":
