@@ -131,7 +131,7 @@ private final class RestlessPolicy: EntityMigrationPolicy {
     count = 0
   }
 
-  private func act(_ manager: MigrationManager) throws {
+  private func act(_ manager: MigrationPolicy.MigrationManager) throws {
     for _ in 0..<Int.random(in: 0...3, using: &Self.random) {
       let tags = Self.book.keys.sorted()
       switch (Int.random(in: 0..<8, using: &Self.random), tags.randomElement(using: &Self.random)) {
@@ -164,35 +164,35 @@ private final class RestlessPolicy: EntityMigrationPolicy {
     }
   }
 
-  override func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws { try act(manager) }
+  override func begin(_ mapping: MigrationPolicy.EntityMapping, with manager: MigrationPolicy.MigrationManager) throws { try act(manager) }
 
   override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
+    forSource source: ManagedObject, in mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
   ) throws {
     try act(manager)
     try manager.insertStandardInstance(for: source)
     try act(manager)
   }
 
-  override func endInstanceCreation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {
+  override func endInstanceCreation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
     try act(manager)
   }
 
   override func createRelationships(
-    forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
+    forDestination destination: ManagedObject, in mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
   ) throws { try act(manager) }
 
-  override func endRelationshipCreation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {
+  override func endRelationshipCreation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
     try act(manager)
   }
 
-  override func performCustomValidation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {
+  override func performCustomValidation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
     try act(manager)
   }
 
-  override func end(_ mapping: EntityMapping, manager: MigrationManager) throws { try act(manager) }
+  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws { try act(manager) }
 
-  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationManager) throws -> PolicyValue {
+  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws -> PolicyValue {
     try act(manager)
     return selector == "next:" ? .null : arguments.first ?? .null
   }
@@ -204,17 +204,17 @@ private final class LatePolicy: EntityMigrationPolicy {
   nonisolated(unsafe) static var hook = ""
   nonisolated(unsafe) static var kept: ManagedObject?
 
-  private func keep(_ hook: String, _ manager: MigrationManager) throws {
+  private func keep(_ hook: String, _ manager: MigrationPolicy.MigrationManager) throws {
     if hook == Self.hook { Self.kept = try manager.insertNewObject(forEntityName: "Note") }
   }
 
-  override func begin(_ mapping: EntityMapping, with manager: MigrationManager) throws {
+  override func begin(_ mapping: MigrationPolicy.EntityMapping, with manager: MigrationPolicy.MigrationManager) throws {
     try keep("begin", manager)
   }
 
-  override func end(_ mapping: EntityMapping, manager: MigrationManager) throws { try keep("end", manager) }
+  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws { try keep("end", manager) }
 
-  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationManager) throws -> PolicyValue {
+  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws -> PolicyValue {
     try keep("method", manager)
     return .null
   }
