@@ -29,7 +29,8 @@ struct PlainWordsTests {
         inverseName='shelf' inverseEntity='Ware'/></entity></model>
       """)
     let (model, store) = (room.path("Shop.xcdatamodeld"), room.path("shop.sqlite"))
-    let made = try room.run("create", store, "--models", model, "--rows", "40", "--seed", "3")
+    let made = try room.run(
+      "create", store, "--models", model, "--model-version", "Shop", "--rows", "40", "--seed", "3")
     try #require(made.status == 0, "\(made.errors)")
     return (model, store)
   }

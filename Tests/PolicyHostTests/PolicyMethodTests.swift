@@ -193,7 +193,7 @@ import Testing
     ]
     for call in calls { try engine.run(conversation, call) }
     try conversation.finish()
-    let stored = engine.destination.map { ($0.key.key, $0.value["title"]?.string ?? "–") }.sorted { "\($0.0)" < "\($1.0)" }
+    let stored = engine.destination.map { ($0.key.key, $0.value["title"]?.string ?? "–") }.sorted { $0.0 < $1.0 }
     let text = "{" + stored.map { "\"\($0.0)\": \"\($0.1)\"" }.joined(separator: ", ") + "}"
     #expect(engine.log.last == text)
   }
