@@ -44,7 +44,9 @@ extension MigrationRun {
   private func requireAnother(than destination: StoreLocation) throws {
     let store = try files.canonical(request.location.directory).appending(request.location.fileName)
     let output = (try? files.canonical(destination.database)) ?? destination.database
-    guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else { return }
+    guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
+      return
+    }
     throw HopdError(
       .outputExists, "the output is the store itself: the two are one file", at: Place(file: destination.database),
       hint: "name another file for the copy; without --output the store itself is migrated")

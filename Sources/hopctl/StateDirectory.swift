@@ -74,7 +74,8 @@ struct StateOptions: ParsableArguments {
       return FilePath(home).appending(".local/state/hopd")
     }
     throw HopdError(
-      .usage, "there is no place for the record of the migration: $HOME is not set, and this user has no home directory",
+      .usage,
+      "there is no place for the record of the migration: $HOME is not set, and this user has no home directory",
       hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
 

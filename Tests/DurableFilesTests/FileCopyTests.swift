@@ -92,10 +92,11 @@ import Testing
     let source = base.appending("large")
     try files.createFile(source, [UInt8](repeating: 9, count: 33 << 20), mode: 0o600)
     var signs = 0
-    let target = try SignsOfLife.shown(to: {
+    let alive = {
       signs += 1
       return true
-    }) { try copy(source, "copy", way: way) }
+    }
+    let target = try SignsOfLife.shown(to: alive) { try copy(source, "copy", way: way) }
     // Where the file system shares blocks there is nothing to wait for.
     let isShared = try sharesBlocks(source)
     #expect(isShared || signs >= 8, "\(signs)")
@@ -106,14 +107,16 @@ import Testing
   func stop(way: Int32?) throws {
     let source = base.appending("large")
     try files.createFile(source, [UInt8](repeating: 9, count: 33 << 20), mode: 0o600)
-    if try sharesBlocks(source) { return }
-    var signs = 0
-    let found = code {
-      _ = try SignsOfLife.shown(to: {
-        signs += 1
-        return signs < 3
-      }) { try copy(source, "copy", way: way) }
+    guard try !sharesBlocks(source) else {
+      withKnownIssue("this file system shares blocks: not tried") { throw Errno.notSupported }
+      return
     }
+    var signs = 0
+    let alive = {
+      signs += 1
+      return signs < 3
+    }
+    let found = code { _ = try SignsOfLife.shown(to: alive) { try copy(source, "copy", way: way) } }
     #expect(found == .interrupted && signs == 3)
     #expect(try files.names(in: base).map(\.string) == ["large"])
   }
@@ -142,11 +145,12 @@ import Testing
     try files.createFile(hollow, [1], mode: 0o600)
     try #require(truncate(hollow.string, 20 << 20) == 0)
     var signs = 0
+    let alive = {
+      signs += 1
+      return true
+    }
     let found = code {
-      try SignsOfLife.shown(to: {
-        signs += 1
-        return true
-      }) { try files.copyFile(from: large, to: base.appending("large")) }
+      try SignsOfLife.shown(to: alive) { try files.copyFile(from: large, to: base.appending("large")) }
     }
     #expect(found == .noSpace && signs == 0)
     try files.copyFile(from: hollow, to: base.appending("hollow"))

@@ -59,7 +59,8 @@ struct HistoryTests {
     let room = try Room()
     let store = try room.store("a.sqlite")
     try room.sql(
-      store, Self.history + "DELETE FROM ACHANGE; DELETE FROM ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
+      store,
+      Self.history + "DELETE FROM ACHANGE; DELETE FROM ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
     for command in ["identify", "plan", "rehearse", "migrate", "verify"] {
       let outcome = try room.run(command, store, "--models", room.model)
       #expect(outcome.status == 0, "\(command): \(outcome.errors)")

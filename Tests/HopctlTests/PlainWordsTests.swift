@@ -35,7 +35,9 @@ struct PlainWordsTests {
     return (model, store)
   }
 
-  @Test("verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did not see")
+  @Test(
+    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did not see"
+  )
   func verifyFindsWhatIsMissing() throws {
     let unique = "Z_Ware_UNIQUE_code"
     let cases: [(sql: String, check: String, words: [String])] = [
@@ -45,7 +47,10 @@ struct PlainWordsTests {
       ("DROP INDEX \(unique); CREATE UNIQUE INDEX \(unique) ON ZWARE (ZCODE) WHERE ZPRICE > 3", "indexes", [unique]),
       ("DROP INDEX ZWARE_ZSHELF_INDEX", "indexes", ["ZWARE_ZSHELF_INDEX", "is missing"]),
       ("DROP INDEX Z_Ware_byPrice; DROP INDEX IF EXISTS Z_Ware_price", "indexes", ["is missing"]),
-      ("UPDATE ZWARE SET ZSHELF = 4711 WHERE Z_PK = 1", "relationships", ["1 references point at rows that are not there"]),
+      (
+        "UPDATE ZWARE SET ZSHELF = 4711 WHERE Z_PK = 1", "relationships",
+        ["1 references point at rows that are not there"]
+      ),
     ]
     for (sql, check, words) in cases {
       let room = try Room()

@@ -29,7 +29,8 @@ import Testing
             ], ["next": .policyMethod(selector: "next:", [.variable("source")])])
         ]
       ],
-      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN) VALUES (1, 1, 1, 'a', 10), (2, 1, 1, 'b', 20), (3, 1, 1, 'c', 30)")
+      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN) VALUES (1, 1, 1, 'a', 10), (2, 1, 1, 'b', 20), (3, 1, 1, 'c', 30)"
+    )
   }
 
   @Test("What a method inserts and changes is stored without a question after it", arguments: ["text:", "next:"])
@@ -164,35 +165,49 @@ private final class RestlessPolicy: EntityMigrationPolicy {
     }
   }
 
-  override func begin(_ mapping: MigrationPolicy.EntityMapping, with manager: MigrationPolicy.MigrationManager) throws { try act(manager) }
+  override func begin(_ mapping: MigrationPolicy.EntityMapping, with manager: MigrationPolicy.MigrationManager) throws {
+    try act(manager)
+  }
 
   override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
+    forSource source: ManagedObject, in mapping: MigrationPolicy.EntityMapping,
+    manager: MigrationPolicy.MigrationManager
   ) throws {
     try act(manager)
     try manager.insertStandardInstance(for: source)
     try act(manager)
   }
 
-  override func endInstanceCreation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
+  override func endInstanceCreation(
+    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
+  ) throws {
     try act(manager)
   }
 
   override func createRelationships(
-    forDestination destination: ManagedObject, in mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
+    forDestination destination: ManagedObject, in mapping: MigrationPolicy.EntityMapping,
+    manager: MigrationPolicy.MigrationManager
   ) throws { try act(manager) }
 
-  override func endRelationshipCreation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
+  override func endRelationshipCreation(
+    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
+  ) throws {
     try act(manager)
   }
 
-  override func performCustomValidation(forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
+  override func performCustomValidation(
+    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
+  ) throws {
     try act(manager)
   }
 
-  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws { try act(manager) }
+  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
+    try act(manager)
+  }
 
-  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws -> PolicyValue {
+  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws
+    -> PolicyValue
+  {
     try act(manager)
     return selector == "next:" ? .null : arguments.first ?? .null
   }
@@ -212,9 +227,13 @@ private final class LatePolicy: EntityMigrationPolicy {
     try keep("begin", manager)
   }
 
-  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws { try keep("end", manager) }
+  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
+    try keep("end", manager)
+  }
 
-  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws -> PolicyValue {
+  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws
+    -> PolicyValue
+  {
     try keep("method", manager)
     return .null
   }

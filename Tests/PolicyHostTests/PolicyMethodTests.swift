@@ -142,7 +142,8 @@ import Testing
         Issue.record("it went on")
       } catch let error as HopdError {
         let words = "\(error)"
-        #expect(words.contains("No module named 'no_such_module_of_hopd'") || words.contains("nothing doing"), "\(words)")
+        #expect(
+          words.contains("No module named 'no_such_module_of_hopd'") || words.contains("nothing doing"), "\(words)")
       }
     }
   }
