@@ -161,6 +161,8 @@ install:
 	  '  then write /etc/hopd/hopd.toml ($(DOCDIR)/Examples/hopd.toml) and: systemctl enable --now hopd'
 
 uninstall:
+	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || ! systemctl cat hopd.service >/dev/null 2>&1 || \
+	  systemctl disable --now hopd.service
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
 	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/catalog/hopd.catalog
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml

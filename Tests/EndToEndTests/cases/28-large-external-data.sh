@@ -5,12 +5,13 @@ mkdir -p "$backups" && chown hopd: "$backups"
 configure
 printf '\n[watch.backup]\ndirectory = "%s"\n' "$backups" >>/etc/hopd/hopd.toml
 unit_setting WatchdogSec=5s ReadWritePaths="$backups"
+mkdir "$ROOM/making/x"
+hopctl create "$ROOM/making/x/a.sqlite" --models "$MODEL" --model-version "$OLD" --rows 20 --seed 1 >/dev/null
 mkdir -p "$ROOM/making/x/.a_SUPPORT/_EXTERNAL_DATA"
 external=$ROOM/making/x/.a_SUPPORT/_EXTERNAL_DATA
 truncate -s 30G "$external/HOLES"
 printf end >>"$external/HOLES"
 head -c 200M /dev/urandom >"$external/DATA"
-hopctl create "$ROOM/making/x/a.sqlite" --models "$MODEL" --model-version "$OLD" --rows 20 --seed 1 >/dev/null
 start
 for mode in rename in-place; do
     [ $mode = rename ] || { sed -i 's/^\[watch.migration\]$/&\nreplace = "in-place"/' /etc/hopd/hopd.toml; systemctl restart hopd; }
