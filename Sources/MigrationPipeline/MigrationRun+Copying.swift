@@ -79,7 +79,8 @@ extension MigrationRun {
     }
     let (plan, passes) = try plan(store, reader: reader)
     let external = try externalFiles(of: plan, reader: reader)
-    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(max(0, external.bytes)).partialValue)
+    let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
+    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
     let chain = HopChain(
       plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
@@ -99,6 +100,19 @@ extension MigrationRun {
       try copyReferencedFiles(of: outcome.staged, plan: plan, missing: external.missing, to: destination)
     }
     return report(.migrated, plan: plan, outcome: outcome, verified: verified)
+  }
+
+  /// What the external files take on the disk: holes in them are not copied.
+  private func allocatedExternalBytes() throws -> Int64 {
+    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
+    let folder = StoreLocation(database: store).externalDataDirectory
+    guard try files.status(folder)?.kind == .directory else { return 0 }
+    var total: Int64 = 0
+    for name in try files.names(in: folder) {
+      guard let found = try files.status(folder.appending(name)), found.kind == .regular else { continue }
+      total = total.addingReportingOverflow(min(found.size, found.allocated)).partialValue
+    }
+    return total
   }
 
   /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan, or
