@@ -1,5 +1,6 @@
 """The base class of policies, and the loop that serves hopd: frames of JSON over standard input and output."""
 
+import atexit
 import gc
 import os
 import struct
@@ -121,11 +122,12 @@ class _Session:
             self.write({"reply": "failed", "reason": _text(error)})
             return
         manager = MigrationManager(introduction, self.ask)
+        # Threads of the policy may outlive the last call; the exit status tells hopd what they left behind.
+        atexit.register(_end, manager)
         self.write({"hello": PROTOCOL})
         while True:
             message = self.read()
             if message is None:
-                manager._check_end()
                 return
             try:
                 reply = dumps(_call(policy, manager, message))
@@ -135,6 +137,14 @@ class _Session:
                     traceback.print_exc()
                 reply = dumps({"reply": "failed", "reason": _text(error)})
             self.send(reply)
+
+
+def _end(manager):
+    try:
+        manager._check_end()
+    except PolicyError as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def _text(error):
