@@ -75,8 +75,10 @@ private struct FileCopy {
       try SignsOfLife.show(at: destination)
     }
     _ = try copy(max(size, end), upTo: .max)
-    // A hole at the end is only told by the size.
-    if end < size { try call("set the size", at: destination) { ftruncate(to, off_t(size)) } }
+    // A hole at the end is only told by the size: the one it has now, as the file may have become shorter.
+    var found = stat()
+    try call("read the size", at: source) { fstat(from, &found) }
+    if end < Int64(found.st_size) { try call("set the size", at: destination) { ftruncate(to, found.st_size) } }
   }
 
   /// Where data begin from here on; nil where only a hole is left.

@@ -121,6 +121,21 @@ import Testing
     #expect(try files.names(in: base).map(\.string) == ["large"])
   }
 
+  @Test("A file that becomes shorter while it is copied is not filled up with zeros", arguments: ways)
+  func shorter(way: Int32?) throws {
+    let source = base.appending("large")
+    try files.createFile(source, [UInt8](repeating: 9, count: 33 << 20), mode: 0o600)
+    var signs = 0
+    let alive = {
+      signs += 1
+      if signs == 2 { truncate(source.string, 20 << 20) }
+      return true
+    }
+    let target = try SignsOfLife.shown(to: alive) { try copy(source, "copy", way: way) }
+    let isShared = try sharesBlocks(source)
+    #expect(try isShared || files.status(target)?.size == 20 << 20)
+  }
+
   private func sharesBlocks(_ source: FilePath) throws -> Bool {
     let probe = base.appending("probe")
     try files.createFile(probe, [], mode: 0o600)
