@@ -52,12 +52,17 @@ extension MigrationRun {
       hint: "name another file for the copy; without --output the store itself is migrated")
   }
 
-  /// Who could read the store can read its copy, and nobody else: owner where this process may set it, mode in any case.
+  /// The copy gets the store's mode and attributes in any case, its owner and group where this process may set them.
   private func keepAttributes(of store: FilePath, on copy: FilePath) throws {
     let wanted = try files.attributes(of: store)
     if (try? files.setAttributes(wanted, of: copy)) != nil { return }
     var own = try files.attributes(of: copy)
     own.mode = wanted.mode
+    var shared = own
+    shared.extended = wanted.extended
+    if (try? files.setAttributes(shared, of: copy)) != nil { return }
+    // Where there was an ACL, the bits of the group are its mask, and would be too much for the group.
+    if wanted.extended["system.posix_acl_access"] != nil { own.mode &= ~0o070 }
     try files.setAttributes(own, of: copy)
   }
 
