@@ -51,6 +51,9 @@ package final class BackupKeeper: Sendable {
   /// A store is held back: its pin is looked at again at each rescan.
   func heldBack(_ store: FoundStore) { state.withLock { $0.heldBack[store.key] = store } }
 
+  /// Is nothing at work?
+  var isIdle: Bool { state.withLock { $0.atWork.isEmpty } }
+
   /// Other rules may be in force: every watch is due.
   func configured() {
     state.withLock {

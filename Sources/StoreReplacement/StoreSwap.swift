@@ -185,6 +185,7 @@ package struct StoreSwap {
       try clearSideFiles(of: held)
       let lease = try holdAlone(held)
       try compare(held, staged, new)
+      try backups.requireTrusted(backups.directory)
       undo.folder = folder
       lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
       try backups.make(folder, try label(intent, held, backups, now))

@@ -188,7 +188,7 @@ struct NothingGoneTests {
 
   @Test("Over random lives of a store")
   func lives() throws {
-    let count: UInt64 = Simulation.isWhole ? 2000 : 60
+    let count: UInt64 = Simulation.isWhole ? 2000 : 24
     let first = Simulation.seed &* 10_000
     print("lives of backups: \(count) from seed \(first) (HOPD_SEED=\(Simulation.seed))")
     for seed in first..<first + count {

@@ -107,6 +107,7 @@ struct PowerCutTests {
       + [
         DiskScenario(kind: .rollback, keep: 0, mode: mode),
         DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0, mode: mode),
+        DiskScenario(kind: .rollback, hasExternalData: true, mode: mode, isElsewhere: true),
       ]
   }
 
