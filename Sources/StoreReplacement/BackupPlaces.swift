@@ -28,7 +28,8 @@ extension BackupSet {
     ]
     guard status.owner == geteuid() || status.owner == 0 || owners.contains(status.owner) else {
       throw HopdError(
-        .backupFolderUnsafe, "the folder of backups belongs to another user (number \(status.owner)), who could forge backups",
+        .backupFolderUnsafe,
+        "the folder of backups belongs to another user (number \(status.owner)), who could forge backups",
         at: place,
         hint: "look at what is in it, then move it away; hopd makes its own")
     }
@@ -44,7 +45,8 @@ extension BackupSet {
   ///
   /// hopd and hopctl may have different state directories, and then their locks of the store do not meet; these do. Waits for a
   /// while, then throws `.lockedByOther`.
-  func lock(making: FilePath? = nil, patience: Duration = .seconds(10), keepAlive: () -> Void = {}) throws -> BackupLock {
+  func lock(making: FilePath? = nil, patience: Duration = .seconds(10), keepAlive: () -> Void = {}) throws -> BackupLock
+  {
     let end = ContinuousClock.now + patience
     while true {
       if let lock = try takeLock(making: making) { return lock }

@@ -69,8 +69,10 @@ package struct BackupSurvey: Sendable {
       guard let name = FilePath.Component(label), name.kind == .regular else { return nil }
       return folder.appending(name)
     }
-    return records(in: path).compactMap { $0.store.path.lastComponent }.first { NameLabel.label(of: $0.string) == label }
-      .map { folder.appending($0) }
+    return records(in: path).compactMap { $0.store.path.lastComponent }.first {
+      NameLabel.label(of: $0.string) == label
+    }
+    .map { folder.appending($0) }
   }
 
   /// The store of this survey whose backups lie in a folder of the configured place, called LABEL-DIGEST there; nil for others.
@@ -114,23 +116,28 @@ package struct BackupSweep: Sendable {
     problem: (HopdError) -> Void
   ) throws -> Int64? {
     var next: Int64?
-    try survey.forEach({ backups in
-      if isStopped() { return false }
-      var times = try backups.times()
-      if mayExpire(times, now: now) {
-        let isThere = try backups.isStoreThere()
-        for removal in try backups.remove(patience: .zero, {
-          BackupSet.removals($0, rule, now: now, counts: isThere)
-        }) { removed(backups.location, removal) }
-        times = try backups.times()
-      }
-      if let longest = rule.longestAge, let oldest = times.min() {
-        next = min(next ?? .max, oldest.addingReportingOverflow(longest).partialValue)
-      }
-      return true
-    }, problem: { error in
-      if error.code != .lockedByOther { problem(error) }
-    })
+    try survey.forEach(
+      { backups in
+        if isStopped() { return false }
+        var times = try backups.times()
+        if mayExpire(times, now: now) {
+          let isThere = try backups.isStoreThere()
+          for removal in try backups.remove(
+            patience: .zero,
+            {
+              BackupSet.removals($0, rule, now: now, counts: isThere)
+            })
+          { removed(backups.location, removal) }
+          times = try backups.times()
+        }
+        if let longest = rule.longestAge, let oldest = times.min() {
+          next = min(next ?? .max, oldest.addingReportingOverflow(longest).partialValue)
+        }
+        return true
+      },
+      problem: { error in
+        if error.code != .lockedByOther { problem(error) }
+      })
     return next
   }
 

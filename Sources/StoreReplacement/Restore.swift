@@ -200,18 +200,22 @@ package struct Restore {
     let data = RestoredExternalData(source: job.source, destination: job.location, files: files)
     let differing = try data.differingFiles()
     guard differing.isEmpty || job.options.goesOnAnyway else {
-      let count = differing.count == 1 ? "1 external file of the store differs" : "\(differing.count) external files of the store differ"
+      let count =
+        differing.count == 1
+        ? "1 external file of the store differs" : "\(differing.count) external files of the store differ"
       throw HopdError(
         .externalDataDiffers, "\(count) from the backup's, so one of the two is damaged",
         at: Place(store: job.location.database),
-        hint: "move the file away and restore again: the backup's takes its place; or give --anyway to restore the database alone; "
+        hint:
+          "move the file away and restore again: the backup's takes its place; or give --anyway to restore the database alone; "
           + "nothing was changed",
         reasons: differing.prefix(20).map {
           HopdError(
             .externalDataDiffers, "it differs from \(job.source.externalDataDirectory.appending($0).printable)",
             at: Place(file: job.location.externalDataDirectory.appending($0)))
-        } + (differing.count > 20
-          ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
+        }
+          + (differing.count > 20
+            ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
     }
     try data.bringBack()
     return differing

@@ -70,7 +70,8 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// Why the store is held back from a version.
   package func refusal(_ store: FilePath) -> HopdError {
-    HopdError(.heldBack, "held back: the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+    HopdError(
+      .heldBack, "held back: the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
   }
 }
 
@@ -96,7 +97,9 @@ package struct PinStore: Sendable {
         .recordUnreadable, message, at: Place(store: backups.location.database, file: path), cause: cause,
         hint: "hopctl release \(backups.location.database.printable) removes it")
     }
-    guard status.kind == .regular, status.size <= 65_536 else { throw unreadable("the pin of a restore cannot be read") }
+    guard status.kind == .regular, status.size <= 65_536 else {
+      throw unreadable("the pin of a restore cannot be read")
+    }
     let pin: RestorePin
     do {
       pin = try JSONDecoder().decode(RestorePin.self, from: Data(files.read(path, limit: 65_536)))

@@ -65,7 +65,8 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows: .warning
-    case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered, .migrationInterrupted,
+    case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
+      .migrationInterrupted,
       .watchRestored:
       .notice
     case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,

@@ -48,7 +48,8 @@ struct IdentifyCommand: HopctlCommand {
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
         frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion),
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
-        sideFiles: found.sideFiles.map(\.string), pin: OrNull(wrappedValue: pin), error: found.explanation.map(ErrorShape.init)))
+        sideFiles: found.sideFiles.map(\.string), pin: OrNull(wrappedValue: pin),
+        error: found.explanation.map(ErrorShape.init)))
     switch found.state {
     case .current, .behind: return
     case .newer, .unknown, .notAStore, .damaged, .encrypted:

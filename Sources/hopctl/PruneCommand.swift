@@ -102,7 +102,8 @@ struct PruneCommand: HopctlCommand {
           + "\(store.database.printable))")
     }
     let count = Wording.count(Int64(removed.count), "backup", "backups")
-    try output.line(yes ? "\(count) removed, \(Wording.bytes(bytes))" : "\(count) would go, \(Wording.bytes(bytes)); --yes removes")
+    try output.line(
+      yes ? "\(count) removed, \(Wording.bytes(bytes))" : "\(count) would go, \(Wording.bytes(bytes)); --yes removes")
     for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
     try output.object(
       PruneShape(

@@ -7,7 +7,8 @@ import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence), .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
+  .enabled(if: Program.isBuilt, Program.absence),
+  .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct BackupCommandTests {
   private func backups(_ room: Room, _ path: String, _ more: String...) throws -> [JSON] {
     let outcome = try room.run(words: ["backups", path, "--json"] + more)
@@ -41,7 +42,8 @@ struct BackupCommandTests {
 
     let again = try room.run(words: ["migrate", store] + models)
     try #require(again.status == 0, "\(again.errors)")
-    #expect(again.output.contains("an older backup is removed") && again.output.contains("released: the store was restored"))
+    #expect(
+      again.output.contains("an older backup is removed") && again.output.contains("released: the store was restored"))
     let kept = try backups(room, store).flatMap { $0.backups?.list ?? [] }
     #expect(kept.compactMap { $0.madeBy?.text } == ["migration", "restore"])
     let newer = try #require(kept.last?.backup?.text)
@@ -118,7 +120,8 @@ struct BackupCommandTests {
     let text = try room.run("backups", room.path("stores")).output
     #expect(text.contains("a.sqlite (gone)") && text.contains("orphaned") && text.contains("3 backups of 3 stores"))
     // A number says nothing about stores that are gone, and a restore under the new name says where to look.
-    #expect(try room.run("prune", room.path("stores"), "--dry-run", "--keep", "1", "--json").json().removed == .array([]))
+    #expect(
+      try room.run("prune", room.path("stores"), "--dry-run", "--keep", "1", "--json").json().removed == .array([]))
     let lost = try room.run("restore", room.path("stores/renamed.sqlite"), "--yes")
     #expect(lost.status == 66 && lost.errors.contains("hopctl backups"))
     let renamed = try #require(stores[1].backups?.list.first?.backup?.text)
@@ -175,7 +178,8 @@ struct BackupCommandTests {
     // Made with another seed, so with another identifier.
     let other = room.path("stores/b.sqlite")
     #expect(
-      try room.run("create", other, "--models", room.model, "--model-version", "Zoo", "--rows", "3", "--seed", "8").status
+      try room.run("create", other, "--models", room.model, "--model-version", "Zoo", "--rows", "3", "--seed", "8")
+        .status
         == 0)
     #expect(try room.run("migrate", other, "--models", room.model).status == 0)
     let backup = try #require(try backups(room, other).first?.backups?.list.first?.backup?.text)

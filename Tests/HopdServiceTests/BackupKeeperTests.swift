@@ -4,6 +4,7 @@ import Diagnostics
 import DurableFiles
 import FoundationEssentials
 import Glibc
+import HopdConfiguration
 import Logging
 import MigrationPipeline
 import PersistentStore

@@ -108,7 +108,8 @@ struct RealStoreDaemonTests {
         files: files, intents: try IntentStore(stateDirectory: state, files: files),
         identify: { VersionHash.digest(of: try StoreReader(connection: $0).metadata().versionHashes) })
       let restored = try Restore(swap: swap, lockDirectory: state.appending("locks")).restore(
-        FilePath(backup), to: StoreLocation(database: FilePath(store)), job: "b2", backup: BackupRule(), now: 1_900_000_000)
+        FilePath(backup), to: StoreLocation(database: FilePath(store)), job: "b2", backup: BackupRule(),
+        now: 1_900_000_000)
       #expect(restored.pin?.replaced.map(\.name) == ["BookmarksModel 3"])
       try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
       try await eventually("tried again") { place.log.all(.storeHeldBack).count > 2 }

@@ -126,7 +126,8 @@ struct BackupClassTests {
     let pins = try world.pins()
     #expect(try pins.pin(heldBackFrom: two, storeUUID: nil, digest: "one") == restored.pin)
     #expect(
-      try pins.pin(heldBackFrom: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil)
+      try pins.pin(heldBackFrom: StoreVersionMark(name: "Three", digest: "three"), storeUUID: nil, digest: "one") == nil
+    )
     // Another store under the name, or another version of this one, is not meant.
     #expect(restored.pin?.isOf(storeUUID: nil, digest: "two") == false)
     var other = try #require(restored.pin)

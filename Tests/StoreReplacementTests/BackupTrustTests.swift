@@ -145,7 +145,7 @@ struct BackupTrustTests {
     #expect(try backups.remove(patience: .zero) { _ in [] }.isEmpty)
     // A folder that is made anew under the name has a lock of its own.
     let again = try backups.lock(making: backups.directory)
-    try backups.generations().forEach { try backups.remove($0.directory) }
+    for generation in try backups.generations() { try backups.remove(generation.directory) }
     #expect(try world.plain.status(backups.directory) == nil)
     _ = try backups.lock(making: backups.directory, patience: .zero)
     again.release()

@@ -70,7 +70,11 @@ final class LifeWorld {
   func takeAway(to name: FilePath? = nil) throws {
     let away = name.map { StoreLocation(database: $0) }
     for (index, file) in ([location.database] + location.sideFiles).enumerated() where try disk.status(file) != nil {
-      if let away { try disk.rename(file, to: ([away.database] + away.sideFiles)[index]) } else { try disk.unlink(file) }
+      if let away {
+        try disk.rename(file, to: ([away.database] + away.sideFiles)[index])
+      } else {
+        try disk.unlink(file)
+      }
     }
     try disk.syncDirectory(stores)
   }
@@ -83,7 +87,8 @@ final class LifeWorld {
 
   private func swap() throws -> StoreSwap {
     StoreSwap(
-      files: disk, intents: try IntentStore(stateDirectory: state, files: disk), identify: TestWorld.identify, mode: mode,
+      files: disk, intents: try IntentStore(stateDirectory: state, files: disk), identify: TestWorld.identify,
+      mode: mode,
       pagesPerStep: 1)
   }
 

@@ -91,25 +91,33 @@ struct NothingGoneTests {
         guard !all.isEmpty else { return Plan(text: "nothing to restore") }
         let chosen = all[pick(3) == 0 ? pick(all.count) : 0]
         let pins = pick(4) > 0
-        return Plan(text: "restore \(chosen.directory.lastComponent?.string ?? "")", act: {
-          _ = try $0.restore(chosen.database, pins: pins, anyway: true)
-          return []
-        })
+        return Plan(
+          text: "restore \(chosen.directory.lastComponent?.string ?? "")",
+          act: {
+            _ = try $0.restore(chosen.database, pins: pins, anyway: true)
+            return []
+          })
       case .prune:
         let keep = pick(3)
-        return Plan(text: "prune --keep \(keep)", act: { world in
-          try world.backups().remove {
-            BackupSet.removals($0, BackupRule(keep: keep), now: world.now, counts: try world.hasStore)
-          }
-        })
+        return Plan(
+          text: "prune --keep \(keep)",
+          act: { world in
+            try world.backups().remove {
+              BackupSet.removals($0, BackupRule(keep: keep), now: world.now, counts: try world.hasStore)
+            }
+          })
       case .name:
         let all = try world.backups().generations()
         guard !all.isEmpty, pick(3) == 0 else { return Plan(text: "-") }
         let chosen = all[pick(all.count)]
         named.insert(chosen.directory)
-        return Plan(text: "prune \(chosen.directory.lastComponent?.string ?? "")", act: { world in
-          try world.backups().remove { $0.filter { $0.directory == chosen.directory }.map { BackupRemoval(generation: $0, reason: .named) } }
-        })
+        return Plan(
+          text: "prune \(chosen.directory.lastComponent?.string ?? "")",
+          act: { world in
+            try world.backups().remove {
+              $0.filter { $0.directory == chosen.directory }.map { BackupRemoval(generation: $0, reason: .named) }
+            }
+          })
       case .sweep: return Plan(text: "sweep", act: { try $0.sweep() })
       case .clock:
         world.now += Int64(pick(2_000_000)) - 1_000_000
@@ -164,9 +172,10 @@ struct NothingGoneTests {
       let names = Set(after.keys.compactMap(\.lastComponent))
       let gone = before.filter { folder, _ in folder.lastComponent.map { !names.contains($0) } ?? true }
       for (folder, value) in gone where !named.contains(folder) {
-        let isOld = world.rule.longestAge.map { longest in
-          value.generation.record.map { world.now - $0.createdAt > longest } ?? false
-        } ?? false
+        let isOld =
+          world.rule.longestAge.map { longest in
+            value.generation.record.map { world.now - $0.createdAt > longest } ?? false
+          } ?? false
         if let told, !told.contains(folder) { throw Finding("\(folder) is gone, and nobody was told") }
         if value.generation.record?.origin == .restore, !isOld { throw Finding("\(folder) of a restore is gone") }
       }

@@ -44,7 +44,9 @@ struct SweepTests {
     #expect(try world.plain.names(in: vault).isEmpty)
   }
 
-  @Test("keep = 0 that came later takes what is there, and leaves backups of restores and half-made ones that may be in use")
+  @Test(
+    "keep = 0 that came later takes what is there, and leaves backups of restores and half-made ones that may be in use"
+  )
   func fewer() throws {
     let world = try TestWorld(.rollback)
     let backup = try #require(try world.migrate(files: world.plain, job: "a1").backup)
@@ -82,7 +84,8 @@ struct SweepTests {
   func anotherStore() throws {
     func identify(_ world: TestWorld, as uuid: String) throws {
       try Connection(path: world.location.database, access: .readWrite).execute(
-        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, '\(uuid)')")
+        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, '\(uuid)')"
+      )
     }
     let world = try TestWorld(.rollback)
     let copy = world.root.appending("copy")
