@@ -59,8 +59,11 @@ extension MigrationRun {
     return pin
   }
 
-  /// Takes the pin away after the migration: the store has another version now, of which it says nothing.
-  func releasePin(_ held: HeldStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+  /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of which it says
+  /// nothing.
+  func note(_ replaced: ReplacedStore, _ held: HeldStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+    report.fingerprint = replaced.fingerprint
+    report.prunedBackups = replaced.removedBackups
     do {
       try PinStore(location: held.location, files: files).remove()
       report.releasedPin = pin

@@ -152,9 +152,7 @@ extension MigrationRun {
     } catch { isClean = false }
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
-    report.fingerprint = replaced.fingerprint
-    report.prunedBackups = replaced.removedBackups
-    releasePin(held, pin, &report)
+    note(replaced, held, pin, &report)
     if isClean { try? workshop.intents.remove(held.location, afterSuccess: true) }
     return report
   }

@@ -82,6 +82,14 @@ extension BackupSet {
     return isBeside ? beside : StoreLocation(database: record.store.path)
   }
 
+  /// The store whose backups lie in a folder beside it; nil for other folders, and where nothing in it says which store that is.
+  package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
+    guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
+    return ((try? files.names(in: folder)) ?? []).lazy.compactMap {
+      store(ofGeneration: folder.appending($0), files: files)
+    }.first
+  }
+
   /// The generations in the folder that this one lies in, and those beside the store.
   package init(location: StoreLocation, generation: FilePath, files: any DurableFileSystem) throws {
     let plain = try BackupSet(location: location, rule: BackupRule(), files: files)

@@ -13,12 +13,15 @@ package struct BackupSurvey: Sendable {
   private let isRecursive: Bool
   private let rule: BackupRule
   private let files: any DurableFileSystem
+  /// The configured place for backups.
+  private let base: FilePath?
   private static let suffix = ".hopd-backups"
 
   /// Backups of the stores in `directory`, or also below it; `rule` says where else they may lie.
   package init(of directory: FilePath, recursive: Bool = false, rule: BackupRule, files: any DurableFileSystem) throws {
     self.directory = try files.canonical(directory)
     isRecursive = recursive
+    base = try rule.directory.map { try files.canonical($0) }
     self.rule = rule
     self.files = files
   }
@@ -54,11 +57,10 @@ package struct BackupSurvey: Sendable {
         }
       }
     }
-    guard let base = rule.directory else { return }
-    let place = try files.canonical(base)
-    for name in try files.names(in: place) where name.string.hasSuffix(Self.suffix) {
+    guard let base else { return }
+    for name in try files.names(in: base) where name.string.hasSuffix(Self.suffix) {
       let label = String(name.string.dropLast(Self.suffix.count))
-      guard let store = try elsewhere(label, place.appending(name)) else { continue }
+      guard let store = try elsewhere(label, base.appending(name)) else { continue }
       guard try give(store) else { return }
     }
   }

@@ -137,9 +137,10 @@ package struct PinStore: Sendable {
   /// Takes the pin away, and the folder with it where nothing else is in it; answers whether there was one.
   @discardableResult
   package func remove() throws -> Bool {
-    guard try files.status(directory)?.kind == .directory else { return false }
+    let half = directory.appending("pin.json.new")
+    guard try files.status(path) != nil || files.status(half) != nil else { return false }
     try backups.requireTrusted(directory)
-    try files.unlinkIfPresent(directory.appending("pin.json.new"))
+    try files.unlinkIfPresent(half)
     let wasThere = try files.unlinkIfPresent(path)
     if wasThere { try files.syncDirectory(directory) }
     if try files.names(in: directory).isEmpty {

@@ -172,8 +172,7 @@ package struct StoreSwap {
     let intent = try announced(given, held, staged, rule, journalMode, backups, now)
     var undo = Undo()
     var opened = false
-    var lock: BackupLock?
-    defer { lock?.release() }
+    defer { undo.lock?.release() }
     do {
       try held.requireRenameKeepsEverything()
       if intent != given { try intents.write(intent) }
@@ -185,10 +184,7 @@ package struct StoreSwap {
       try clearSideFiles(of: held)
       let lease = try holdAlone(held)
       try compare(held, staged, new)
-      try backups.requireTrusted(backups.directory)
-      undo.folder = folder
-      lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
-      try backups.make(folder, try label(intent, held, backups, now))
+      try keepOld(held, intent, backups, folder, now, &undo)
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
       try requireAlone(lease, held)
@@ -215,6 +211,17 @@ package struct StoreSwap {
       result.fingerprint = found
     }
     return result
+  }
+
+  /// A5: the old store gets its second name, with the folder of backups owned until the end.
+  private func keepOld(
+    _ held: HeldStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
+    _ undo: inout Undo
+  ) throws {
+    try backups.requireTrusted(backups.directory)
+    undo.folder = folder
+    undo.lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
+    try backups.make(folder, try label(intent, held, backups, now))
   }
 
   /// The label of the generation that a replacement makes. The store is held: its number is nobody else's.

@@ -15,6 +15,8 @@ extension StoreSwap {
     var isFolded = false
     /// The backup's directory, from before it is made.
     var folder: FilePath?
+    /// The right to make the backup.
+    var lock: BackupLock?
   }
 
   /// A1: journal mode into the header, attributes, sync. Answers which file it is.

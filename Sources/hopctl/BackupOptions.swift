@@ -100,6 +100,11 @@ enum BackupTarget {
       return
     }
     if try files.status(path)?.kind == .directory {
+      // The folder of a store's backups stands for the store.
+      if let store = BackupSet.store(ofBackups: path, files: files) {
+        self = .store(store)
+        return
+      }
       self = .directory(path)
     } else {
       self = .store(try StoreArgument.location(of: text))

@@ -42,12 +42,7 @@ struct MigrationOutput {
       if let quarantine = report.quarantine {
         try output.line("  the quarantined objects are kept: \(quarantine.printable)")
       }
-      if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
-      for removal in report.prunedBackups {
-        let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
-        try output.line("  an older backup is removed, \(why): \(removal.generation.directory.printable)")
-      }
-      if let pin = report.releasedPin { try output.line("  released: the store was \(pin.sentence)") }
+      try tellBackups(report)
     }
     var shape = MigrateShape(
       store: report.store.string, result: report.result == .current ? "current" : "migrated",
@@ -83,6 +78,16 @@ struct MigrationOutput {
     shape.storeUUID = report.storeUUID
     shape.warnings = warnings.map(ErrorShape.init)
     try output.object(shape)
+  }
+
+  /// Where the old store is, which older ones are gone, and whether a restored store is released.
+  private func tellBackups(_ report: MigrationReport) throws {
+    if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
+    for removal in report.prunedBackups {
+      let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
+      try output.line("  an older backup is removed, \(why): \(removal.generation.directory.printable)")
+    }
+    if let pin = report.releasedPin { try output.line("  released: the store was \(pin.sentence)") }
   }
 
   /// What became of rows that make no object of their own.

@@ -99,6 +99,8 @@ struct BackupCommandTests {
     let rest = try #require(try backups(room, store).first?.backups?.list.first)
     #expect(rest.madeBy?.text == "restore" && rest.goesBy?.text == "by-hand")
     let folder = FilePath(try #require(rest.backup?.text)).removingLastComponent().string
+    // The folder of its backups stands for the store.
+    #expect(try backups(room, FilePath(folder).removingLastComponent().string) == backups(room, store))
     let named = try room.run("prune", folder, "--yes")
     #expect(named.status == 0 && named.output.contains("removed \(folder) (named"), "\(named.errors)")
     #expect(try room.run("prune", folder, "--yes").status != 0)
