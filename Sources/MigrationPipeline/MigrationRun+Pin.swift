@@ -23,11 +23,9 @@ extension MigrationPipeline {
 
   /// The pin of the store as it is now, whatever the target; nil where it has none or another store's lies there.
   package func pin(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
-    guard let metadata = assessment.metadata,
-      let pin = try PinStore(location: canonical(location), files: files).read(),
-      pin.isOf(storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
-    else { return nil }
-    return pin
+    guard let metadata = assessment.metadata else { return nil }
+    return try PinStore(location: canonical(location), files: files).read()?.matching(
+      storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
   /// Stores of a daemon lie below a configured path, which may have links in it.
@@ -52,7 +50,7 @@ extension MigrationRun {
       guard request.releasesPin, error.code == .recordUnreadable else { throw error }
       return nil
     }
-    guard let pin, pin.isOf(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
+    guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
     if !request.releasesPin, pin.holdsBack(from: MigrationPipeline(files: files).mark(target)) {
       throw pin.refusal(request.location.database)
     }

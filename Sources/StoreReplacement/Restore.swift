@@ -126,8 +126,8 @@ package struct Restore {
       differing = try bringExternalDataBack(job)
       former = try? pins.read()
       if job.options.pins {
-        let isOver = former?.isOf(storeUUID: held.storeUUID, digest: current.digest) == true
-        try pins.write(pin(copy, job, replaced: [current], over: isOver ? former : nil))
+        let over = former?.matching(storeUUID: held.storeUUID, digest: current.digest)
+        try pins.write(pin(copy, job, replaced: [current], over: over))
       }
     } catch {
       try? area.remove(copy.path)
@@ -178,8 +178,14 @@ package struct Restore {
     held.removeAll { $0.digest == copy.version.digest }
     // A pin against every version stays one.
     if let former, former.replaced.isEmpty { held = [] }
-    return RestorePin(
+    var pin = RestorePin(
       storeUUID: copy.storeUUID, restored: copy.version, replaced: held, restoredAt: job.now, job: job.name)
+    pin.former = former.map {
+      var last = $0
+      last.former = nil
+      return [last]
+    }
+    return pin
   }
 
   /// Throws `.otherStore` where backup and store say that they are two.

@@ -30,6 +30,9 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
+  /// The pin that held the store before this restore: it still does where a crash came before the restored version got its name. One
+  /// at most.
+  var former: [RestorePin]?
 
   /// Notes a restore.
   package init(
@@ -45,6 +48,11 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// Does it speak of the store that has this identifier and this version?
   package func isOf(storeUUID: String?, digest: String) -> Bool {
     restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
+  }
+
+  /// This pin, or the one before it, whichever speaks of the store that has this identifier and this version; nil where neither does.
+  package func matching(storeUUID: String?, digest: String) -> RestorePin? {
+    ([self] + (former ?? [])).first { $0.isOf(storeUUID: storeUUID, digest: digest) }
   }
 
   /// Is the store not to be migrated to that version?
@@ -116,7 +124,7 @@ package struct PinStore: Sendable {
 
   /// The pin, if it holds the store with this identifier and version back from the target.
   package func pin(heldBackFrom target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
-    guard let pin = try read(), pin.isOf(storeUUID: storeUUID, digest: digest), pin.holdsBack(from: target) else {
+    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.holdsBack(from: target) else {
       return nil
     }
     return pin

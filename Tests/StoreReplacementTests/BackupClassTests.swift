@@ -34,8 +34,9 @@ extension TestWorld {
     _ database: FilePath, job: String, now: Int64 = 1_900_000_100, options: RestoreOptions = RestoreOptions(),
     files: any DurableFileSystem = LinuxFileSystem(), observer: @escaping SwapObserver = { _ in }
   ) throws -> RestoredStore {
-    let swap = StoreSwap(
+    var swap = StoreSwap(
       files: files, intents: try intents(files), identify: TestWorld.identify, observer: observer)
+    swap.asksForOpeners = false  // snapshots are taken by another program, which opens the store
     return try Restore(swap: swap, lockDirectory: locks).restore(
       database, to: location, job: job, backup: BackupRule(), now: now, options: options)
   }
@@ -143,6 +144,21 @@ struct BackupClassTests {
     // Put where no store is: what had replaced the backup's version is known from its label.
     try world.plain.unlink(world.location.database)
     #expect(try world.restore(backup, job: "e5").pin?.replaced == [two])
+  }
+
+  @Test("A crash between the pin of a second restore and its swap does not cost the pin of the first")
+  func crashBeforeTheSwap() throws {
+    let world = try TestWorld(.rollback)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    let newer = try #require(try world.restore(backup, job: "b2").replaced.backup)
+    try world.restore(newer, job: "c3") { step in
+      if step == .backedUp { try world.snapshot("kill") }
+    }
+    try world.reboot(into: "kill")
+    _ = try world.recover()
+    #expect(try world.content().version == "one")
+    let pin = try #require(try world.pins().pin(heldBackFrom: two, storeUUID: nil, digest: "one"))
+    #expect(pin.job == "b2" && pin.former == nil)
   }
 
   @Test("A restore that fails leaves the pin that was there, or none", arguments: [false, true])
