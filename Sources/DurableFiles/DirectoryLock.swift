@@ -30,7 +30,7 @@ package final class DirectoryLock {
       _ = Glibc.close(opened)
       descriptor = -1
       return nil
-    } catch let error as HopdError where error.errno == .notSupported || error.errno == .noLocks {
+    } catch let error as HopdError where error.errno.map(Self.lacksLocks.contains) == true {
       return
     }
     var found = stat()
@@ -39,6 +39,9 @@ package final class DirectoryLock {
       return nil
     }
   }
+
+  /// What file systems answer that have no locks, or none for directories.
+  private static let lacksLocks: [Errno] = [.notSupported, .noLocks, .noFunction, .invalidArgument, .badFileDescriptor]
 
   /// Gives the lock back.
   package func release() {
