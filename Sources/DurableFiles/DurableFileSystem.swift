@@ -19,6 +19,10 @@ package protocol DurableFileSystem: Sendable {
   func names(in directory: FilePath) throws -> [FilePath.Component]
   /// The content of a small file; more than `limit` bytes is an error.
   func read(_ path: FilePath, limit: Int) throws -> [UInt8]
+  /// Do two files hold the same bytes?
+  ///
+  /// Opens and closes both: never call it for a database this process holds SQLite locks on.
+  func hasSameContent(_ first: FilePath, _ second: FilePath) throws -> Bool
   /// Owner, group, mode and extended attributes, read without opening the file.
   func attributes(of path: FilePath) throws -> FileAttributes
   /// Bytes an unprivileged process may still write on the file system of `path`.

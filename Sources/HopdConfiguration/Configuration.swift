@@ -184,9 +184,9 @@ package struct Configuration: Sendable, Hashable {
 
   /// `[watch.backup]`.
   package struct Backup: Sendable, Hashable {
-    /// `keep`: generations; 0 keeps none.
+    /// `keep`: generations of migrations; 0 keeps none.
     package var keep: Int
-    /// `keep_for`: age at which a backup may go.
+    /// `keep_for`: age at which a backup of either class goes; zero keeps it however old it is.
     package var keepFor: Duration
     /// `directory`, absolute; nil for beside the store.
     package var directory: FilePath?

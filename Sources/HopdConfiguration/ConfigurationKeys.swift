@@ -60,7 +60,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.retry.backoff", "\"30s\""),
     ConfigurationKey("watch.migration.retry.max", "\"1h\""),
     ConfigurationKey("watch.backup.keep", "1"),
-    ConfigurationKey("watch.backup.keep_for", "\"30d\""),
+    ConfigurationKey("watch.backup.keep_for", "\"0s\""),
     ConfigurationKey("watch.backup.directory", "\"\""),
     ConfigurationKey("policies", nil),
   ]

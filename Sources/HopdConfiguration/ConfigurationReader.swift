@@ -93,7 +93,7 @@ struct ConfigurationReader {
   private mutating func backup(_ scope: Scope) -> Configuration.Backup {
     return Configuration.Backup(
       keep: integer(scope, "keep", 1, in: 0...10_000),
-      keepFor: duration(scope, "keep_for", .seconds(30 * 86_400), in: .zero ... .seconds(36_600 * 86_400)),
+      keepFor: duration(scope, "keep_for", .zero, in: .zero ... .seconds(36_600 * 86_400)),
       directory: optionalPath(scope, "directory"))
   }
 

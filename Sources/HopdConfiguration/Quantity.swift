@@ -1,9 +1,10 @@
 // Sizes and times as an operator writes them. Units must be said, and ambiguous ones are refused: "64M" may be two
 // numbers, and a wrong limit is found out at night.
 
-enum Quantity {
+/// Sizes and times as text.
+package enum Quantity {
   /// "64MiB", "512 KiB", "4096B".
-  static func bytes(_ text: String) -> Int64? {
+  package static func bytes(_ text: String) -> Int64? {
     guard let parts = parse(text), parts.count == 1, let (number, unit) = parts.first else { return nil }
     let factor: Int64? =
       switch unit {
@@ -20,7 +21,7 @@ enum Quantity {
   }
 
   /// "250ms", "2s", "5min", "1h 30min", "30d"; never longer than a hundred years.
-  static func duration(_ text: String) -> Duration? {
+  package static func duration(_ text: String) -> Duration? {
     guard let parts = parse(text), !parts.isEmpty else { return nil }
     var total: Int64 = 0
     for (number, unit) in parts {

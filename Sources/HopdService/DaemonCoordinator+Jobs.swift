@@ -5,6 +5,7 @@ import Glibc
 import HopdConfiguration
 import Logging
 import MigrationPipeline
+import StoreReplacement
 import StoreWatching
 import SystemPackage
 import SystemdSupport
@@ -82,6 +83,7 @@ extension DaemonCoordinator {
     case .success(.behind(let facts, let target)):
       if case .queued = scheduler.finished(key, .behind, now: now) { reporter.queued(facts, to: target) }
     case .failure(let failure):
+      if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       // A look that was stopped is nothing that anybody has to know.
       if failure.error.code != .interrupted { reporter.failed(failure, verdict, now: now) }
@@ -96,6 +98,7 @@ extension DaemonCoordinator {
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
     case .failure(let failure):
+      if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
       if failure.error.code == .internalError {

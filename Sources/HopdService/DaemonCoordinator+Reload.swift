@@ -58,6 +58,7 @@ extension DaemonCoordinator {
 
   private func apply(_ new: DaemonSetup) {
     setup = new
+    backups.configured()
     surroundings.threshold?.level = new.configuration.daemon.logLevel.level
     scheduler.configure(jobs: new.configuration.daemon.jobs, rules: new.retryRules)
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }

@@ -104,6 +104,8 @@ package actor DaemonCoordinator {
   /// For the extension of the stop's time limit: beats of all jobs when it was last extended.
   private var extendedAt: ContinuousClock.Instant?
   private var beatsAtExtension: UInt64 = 0
+  /// Removes backups that the configuration no longer keeps, and knows the stores that a restore holds back.
+  let backups = BackupKeeper()
   /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
   let jobPrefix: String
 
@@ -190,7 +192,8 @@ package actor DaemonCoordinator {
     BlockingWork.run("recovery") { [self] in
       do throws(HopdError) {
         let stores = try work.recover(stateDirectory: directory) { path in
-          rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule()
+          // Of a store that no watch has, nobody has said how many backups are kept.
+          rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
         }
         post(.recovered(.success(stores)))
       } catch {
@@ -238,6 +241,7 @@ package actor DaemonCoordinator {
     case .vanished: break
     case .scanned(let watch, let files):
       scanned[watch] = files
+      keepBackups(ofWatch: watch)
     case .degraded(let watch, let error):
       scanned[watch] = scanned[watch] ?? 0
       log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)

@@ -8,6 +8,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 import SystemdSupport
 
@@ -30,7 +31,7 @@ package struct MigrationReporter: Sendable {
     }
   }
 
-  private let logger: Logger
+  let logger: Logger
   private let subject: Subject
 
   /// Reports one job to `logger`.
@@ -39,7 +40,7 @@ package struct MigrationReporter: Sendable {
     self.logger = logger
   }
 
-  private var name: String { subject.store.printable }
+  var name: String { subject.store.printable }
 
   // MARK: Before the migration
 
@@ -225,11 +226,8 @@ package struct MigrationReporter: Sendable {
           .rows: String(rows), .microseconds: Self.microseconds(report.seconds),
           .backup: report.backup.map(\.printable) ?? "none", .result: MigrationResult.migrated.rawValue,
         ]))
-      for pruned in report.prunedBackups {
-        logger.event(
-          .backupPruned, "\(name): the old store \(pruned.printable) is removed, as the configuration keeps no more",
-          fields: fields([.storeUUID: report.storeUUID, .backup: pruned.printable]))
-      }
+      for pruned in report.prunedBackups { removed(pruned, .backupPruned) }
+      if let pin = report.releasedPin { released(pin, report) }
     }
   }
 
@@ -249,6 +247,9 @@ package struct MigrationReporter: Sendable {
         + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
     }
     switch verdict {
+    case .deferred(_, let isNews) where error.code == .heldBack:
+      values[.result] = "held-back"
+      logger.event(.storeHeldBack, what, level: isNews ? nil : .debug, fields: fields(values))
     case .deferred(let until, let isNews):
       values[.result] = "deferred"
       logger.event(
@@ -296,7 +297,7 @@ package struct MigrationReporter: Sendable {
     return "`hopctl identify \(name)` says what the file is; `exclude` of the watch \(subject.watch) leaves it out"
   }
 
-  private func fields(_ values: [JournalField: String?]) -> [JournalField: String] {
+  func fields(_ values: [JournalField: String?]) -> [JournalField: String] {
     var fields: [JournalField: String] = [.store: name]
     let all = values.merging([.watch: subject.watch, .job: subject.job]) { first, _ in first }
     for (field, value) in all where value?.isEmpty == false { fields[field] = value }

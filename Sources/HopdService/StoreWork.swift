@@ -129,6 +129,9 @@ package struct PipelineWork: StoreWork {
       case .current: return .current(facts)
       case .behind:
         guard let facts, let target = assessment.target else { break }
+        if let pin = try pipeline.heldBack(request.location, assessment) {
+          throw pin.refusal(request.location.database)
+        }
         return .behind(facts, target: target.model.name)
       case .newer, .unknown, .notAStore, .damaged, .encrypted: break
       }

@@ -48,6 +48,8 @@ package struct MigrationRequest: Sendable {
   /// Has the caller seen a moment ago that the store is behind its target? Then it is locked without another look; what counts is
   /// seen under the lock in any case.
   package var isKnownBehind = false
+  /// Did somebody ask for the migration of this very store? Then it is made although a restore has pinned the store, and ends that.
+  package var releasesPin = false
   /// Does somebody read statements and decisions (`MigrationEvent.note`)?
   package var takesNotes = false
   /// Where intent records and locks live; it must exist and be writable.

@@ -84,8 +84,21 @@ extension MigrationRun {
     report.job = intent.job
     report.from = intent.from.name
     report.to = intent.to.name
+    finishPruning(outcome, &report)
     try workshop.intents.remove(request.location)
     return report
+  }
+
+  /// What the interrupted run had not come to: older backups go as the rule says.
+  private func finishPruning(_ outcome: RecoveryOutcome, _ report: inout MigrationReport) {
+    do {
+      let backups = try BackupSet(location: outcome.location, rule: request.backup, files: files)
+      report.prunedBackups = try backups.remove {
+        BackupSet.removals($0, request.backup, now: Int64(time(nil)))
+      }
+    } catch {
+      report.warnings.append(HopdError.of(error, at: Place(store: request.location.database)))
+    }
   }
 
   private func migrate(
@@ -103,6 +116,7 @@ extension MigrationRun {
           countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
+    let pin = try requireNotHeldBack(held, store, target: plan.target)
     // A store in memory has its one file at once, and fails at it as early.
     let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
     if request.replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
@@ -144,8 +158,7 @@ extension MigrationRun {
     } catch { isClean = false }
     var report = report(
       .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
-    report.fingerprint = replaced.fingerprint
-    report.prunedBackups = replaced.removedBackups
+    note(replaced, held, pin, &report)
     if isClean { try? workshop.intents.remove(held.location, afterSuccess: true) }
     return report
   }
@@ -204,9 +217,7 @@ extension MigrationRun {
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
   }
 
-  private func mark(_ version: CatalogedVersion) -> StoreVersionMark {
-    StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
-  }
+  private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
 
   var journalModeRule: JournalModeRule {
     switch request.journalMode {

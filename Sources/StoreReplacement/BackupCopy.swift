@@ -37,6 +37,7 @@ extension BackupSet {
     guard let name = folder.lastComponent else { return }
     let part = parent.appending(name.string + ".part")
     try files.ensureDirectory(parent, mode: 0o700)
+    try requireTrusted(parent)
     try removeTree(part)
     try files.makeDirectory(part, mode: 0o700)
     try files.adoptByDirectoryOwner(part)

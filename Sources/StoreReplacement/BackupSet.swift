@@ -15,9 +15,9 @@ import SystemPackage
 
 /// How many old stores are kept, for how long, and where.
 package struct BackupRule: Hashable, Sendable {
-  /// Generations kept; 0 keeps none.
+  /// Generations of migrations kept; 0 keeps none. Those of restores are not counted, and never removed by it.
   package var keep: Int
-  /// Older ones are removed; nil keeps them however old they are.
+  /// Older ones are removed, of either class; nil, or no time at all, keeps them however old they are.
   package var keepFor: Duration?
   /// Another place for them, copied there after the swap; nil is beside the store.
   package var directory: FilePath?
@@ -31,6 +31,14 @@ package struct BackupRule: Hashable, Sendable {
 
   /// No old store is kept after a success.
   package static let none = BackupRule(keep: 0)
+}
+
+/// What made a generation.
+package enum BackupClass: String, Hashable, Sendable, Codable, CaseIterable {
+  /// A migration: what it replaced lives on in the migrated store.
+  case migration
+  /// A restore: what it replaced may live nowhere else.
+  case restore
 }
 
 /// The label of a generation, as it lies in `backup.json`.
@@ -53,6 +61,25 @@ package struct BackupRecord: Hashable, Sendable, Codable {
   package var journalMode: JournalMode
   /// The file that took its place; nil where the new content was written into the same file.
   package var placed: SourceFingerprint.Stamp?
+  /// Its place in the order of the store's generations, from 1: clocks jump, and two may be made within one second. Absent in
+  /// labels of before.
+  package var number: Int64?
+  /// What made it; absent in labels of before.
+  package var madeBy: BackupClass?
+}
+
+extension BackupRecord {
+  /// What restores called the version that they replaced, before labels said what made them.
+  static let replacedByRestore = "before the restore"
+
+  /// What made the generation, also where its label is from before.
+  package var origin: BackupClass { madeBy ?? (from.name == Self.replacedByRestore ? .restore : .migration) }
+
+  /// When it was made, as RFC 3339 has it.
+  package var time: String { Self.time(createdAt) }
+
+  /// A moment, in seconds since 1970, as RFC 3339 has it.
+  package static func time(_ seconds: Int64) -> String { BackupTime.standardText(seconds) }
 }
 
 /// One old store.
@@ -65,6 +92,12 @@ package struct BackupGeneration: Hashable, Sendable {
   package let record: BackupRecord?
   /// Bytes of database and external data; data shared with the living store by hard links is counted too.
   package let bytes: Int64
+
+  /// Was it made later than another one? The counter decides; generations without one come before all that have one, in the order
+  /// of the clock.
+  func isNewer(than other: BackupGeneration) -> Bool { rank > other.rank }
+
+  private var rank: (Int64, Int64, String) { (record?.number ?? 0, record?.createdAt ?? 0, directory.string) }
 }
 
 /// The old stores of one store.
@@ -76,6 +109,13 @@ package struct BackupSet: Sendable {
   /// Directory of the generations at the configured place.
   package let elsewhere: FilePath?
   let files: any DurableFileSystem
+
+  init(location: StoreLocation, directory: FilePath, elsewhere: FilePath?, files: any DurableFileSystem) {
+    self.location = location
+    self.directory = directory
+    self.elsewhere = elsewhere
+    self.files = files
+  }
 
   /// The backups of the store at `location` (canonical), beside it and in the configured directory.
   package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
@@ -102,7 +142,16 @@ package struct BackupSet: Sendable {
       return BackupGeneration(
         directory: folder, database: database, record: BackupSet.record(in: folder, files: files),
         bytes: try bytes(in: folder))
-    }.sorted { ($0.record?.createdAt ?? 0, $0.directory.string) > ($1.record?.createdAt ?? 0, $1.directory.string) }
+    }.sorted { $0.isNewer(than: $1) }
+  }
+
+  /// The number of the next generation. Only with the store held: nobody else takes the same one.
+  func nextNumber() throws -> Int64 {
+    var last: Int64 = 0
+    for folder in try folders(withParts: true) {
+      last = max(last, BackupSet.record(in: folder, files: files)?.number ?? 0)
+    }
+    return last < .max ? last + 1 : last
   }
 
   /// Bytes of all generations.
@@ -115,25 +164,6 @@ package struct BackupSet: Sendable {
   package func unfinished() throws -> [FilePath] {
     let complete = Set(try generations().map(\.directory))
     return try folders(withParts: true).filter { !complete.contains($0) }
-  }
-
-  /// Removes generations beyond the rule, and half-removed ones. Only after a success, with the store held.
-  ///
-  /// The one in `newest` counts as the newest whatever the clock says: a clock that was set back must not cost the
-  /// backup that was made just now.
-  package func prune(_ rule: BackupRule, now: Int64, newest: FilePath? = nil) throws -> [BackupGeneration] {
-    for folder in try unfinished() { try remove(folder) }
-    var removed: [BackupGeneration] = []
-    let all = try generations()
-    let ordered = all.filter { $0.directory == newest } + all.filter { $0.directory != newest }
-    for (index, generation) in ordered.enumerated() {
-      let age = now.subtractingReportingOverflow(generation.record?.createdAt ?? now).partialValue
-      let isOld = rule.keepFor.map { age > $0.components.seconds } ?? false
-      guard index >= max(0, rule.keep) || isOld else { continue }
-      try remove(generation.directory)
-      removed.append(generation)
-    }
-    return removed
   }
 
   /// Removes a generation or the rest of one; the database goes first and for good, so that a half-removed one is never
@@ -165,6 +195,7 @@ package struct BackupSet: Sendable {
   func make(_ folder: FilePath, _ record: BackupRecord) throws {
     let mode: UInt32 = 0o700
     try files.ensureDirectory(directory, mode: mode)
+    try requireTrusted(directory)
     try files.makeDirectory(folder, mode: mode)
     try files.adoptByDirectoryOwner(folder)
     let copy = StoreLocation(database: folder.appending(location.fileName))
@@ -180,20 +211,6 @@ package struct BackupSet: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     try files.createFile(folder.appending("backup.json"), Array(encoder.encode(record)), mode: 0o600)
-  }
-
-  /// Copies a generation to the configured place, synced, and takes the one beside the store away.
-  func moveElsewhere(_ folder: FilePath) throws -> FilePath {
-    guard let elsewhere, let name = folder.lastComponent else { return folder }
-    try files.ensureDirectory(elsewhere)
-    let part = elsewhere.appending(name.string + ".part")
-    let target = elsewhere.appending(name)
-    try removeTree(part)
-    try copyTree(folder, to: part)
-    try files.renameNoReplace(part, to: target)
-    try files.syncDirectory(elsewhere)
-    try remove(folder)
-    return target
   }
 
   /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
@@ -225,10 +242,12 @@ package struct BackupSet: Sendable {
 
   // MARK: Trees
 
-  private func folders(withParts: Bool = false) throws -> [FilePath] {
+  /// The folders of the generations, in both places; throws where somebody else could have put them there.
+  func folders(withParts: Bool = false) throws -> [FilePath] {
     var found: [FilePath] = []
-    for parent in [directory, elsewhere].compactMap({ $0 }) {
+    for parent in places {
       guard try files.status(parent)?.kind == .directory else { continue }
+      try requireTrusted(parent)
       for name in try files.names(in: parent) where withParts || !name.string.hasSuffix(".part") {
         let folder = parent.appending(name)
         if try files.status(folder)?.kind == .directory { found.append(folder) }
@@ -266,7 +285,7 @@ package struct BackupSet: Sendable {
     try files.removeDirectory(folder)
   }
 
-  private func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
+  func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
     guard depth < 4 else { return }
     try files.makeDirectory(target, mode: 0o700)
     for name in try files.names(in: folder) {

@@ -14,4 +14,31 @@ enum BackupTime {
     let date = padded(parts.tm_year &+ 1900, 4) + padded(parts.tm_mon &+ 1, 2) + padded(parts.tm_mday, 2)
     return date + "T" + padded(parts.tm_hour, 2) + padded(parts.tm_min, 2) + padded(parts.tm_sec, 2) + "Z"
   }
+
+  /// The seconds that the name of a generation's folder begins with; nil where it begins with no time of ours.
+  static func seconds(ofName name: String) -> Int64? {
+    let text = Array(name.utf8.prefix(16))
+    guard text.count == 16, text[8] == UInt8(ascii: "T"), text[15] == UInt8(ascii: "Z") else { return nil }
+    func number(_ range: Range<Int>) -> Int32? { Int32(String(decoding: text[range], as: UTF8.self)) }
+    guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8), let hour = number(9..<11),
+      let minute = number(11..<13), let second = number(13..<15)
+    else { return nil }
+    var parts = tm()
+    parts.tm_year = year &- 1900
+    parts.tm_mon = month &- 1
+    parts.tm_mday = day
+    parts.tm_hour = hour
+    parts.tm_min = minute
+    parts.tm_sec = second
+    return Int64(timegm(&parts))
+  }
+
+  /// The same time as RFC 3339 has it: `yyyy-mm-ddThh:mm:ssZ`.
+  static func standardText(_ seconds: Int64) -> String {
+    let text = text(seconds)
+    guard text.utf8.count == 16 else { return text }
+    let digits = Array(text)
+    return String(digits[0..<4]) + "-" + String(digits[4..<6]) + "-" + String(digits[6..<11]) + ":"
+      + String(digits[11..<13]) + ":" + String(digits[13...])
+  }
 }

@@ -44,6 +44,8 @@ struct InPlaceSwap {
     let folder = backups.copyFolder(job: given.job, now: now)
     let intent = try swap.announced(given, held, staged, rule, journalMode, backups, now)
     var isWriting = false
+    var lock: BackupLock?
+    defer { lock?.release() }
     do {
       // The statements of this connection are long ones from here on, and none of them may be given up.
       try held.connection.setProgressHandler(every: 200_000) { [keepAlive = swap.keepAlive] in
@@ -55,12 +57,9 @@ struct InPlaceSwap {
       try held.requireUnchanged()
       let source = try openStaged(staged, for: held)
       try requireSpace(held, staged, folder)
+      lock = try backups.lock(making: folder.removingLastComponent(), keepAlive: swap.keepAlive)
       try backups.makeCopy(
-        folder, of: held.connection,
-        BackupRecord(
-          store: PathText(location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
-          storeUUID: intent.storeUUID, journalMode: held.journalMode),
-        keepAlive: swap.keepAlive
+        folder, of: held.connection, try swap.label(intent, held, backups, now), keepAlive: swap.keepAlive
       ) { try swap.inPlaceObserver(.copied) }
       try swap.inPlaceObserver(.backedUp)
       try compare(held, staged, source.identity)  // B2
@@ -186,7 +185,7 @@ struct InPlaceSwap {
     _ staged: FilePath, _ now: Int64
   ) -> ReplacedStore {
     let location = held.location
-    var result = swap.finish(location, intent.to, folder, backups, rule, now, isMoved: true)
+    var result = swap.finish(location, intent.to, folder, backups, rule, now)
     do {
       try StagingArea.remove(staged, files: files)
       try files.syncDirectory(location.directory)  // before the record goes, or a power cut leaves it to nobody

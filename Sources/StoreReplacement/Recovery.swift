@@ -49,6 +49,8 @@ package struct RecoveryFindings: Hashable, Sendable {
   package var hasJobBackup = false
   /// Is an old store to be kept after the success, by the intent?
   package var keepsBackup = true
+  /// Does the backup of the intent's job lie beside the store, although another place is configured?
+  package var hasBackupToMove = false
   /// Was the store to get another journal mode after a replacement in place, and does it not have it?
   package var lacksJournalMode = false
 
@@ -74,6 +76,8 @@ package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
   case dropUnfinishedBackup
   /// Remove the complete backup of the job: the store holds what is in it, or none was to be kept.
   case dropJobBackup
+  /// Move the backup of the job to the configured place.
+  case moveBackup
   /// Make the content that SQLite's commit has left durable: the kill may have come before its last sync.
   case makeContentDurable
   /// Set the journal mode that was asked for.
@@ -136,6 +140,7 @@ package enum Recovery {
       if findings.staged != .none { actions.append(.dropStaged) }
       if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
       if findings.hasJobBackup, !findings.keepsBackup { actions.append(.dropJobBackup) }
+      if findings.hasBackupToMove, findings.keepsBackup { actions.append(.moveBackup) }
       if findings.mode == .inPlace, findings.lacksJournalMode { actions.append(.setJournalMode) }
       return .completed(actions)
     }

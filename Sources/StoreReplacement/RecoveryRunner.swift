@@ -92,6 +92,7 @@ package struct RecoveryRunner {
       findings.keepsBackup = intent.keepsBackup ?? true
       jobBackup = try backups.generations().first { $0.record?.job == intent.job }?.directory
       findings.hasJobBackup = jobBackup != nil
+      findings.hasBackupToMove = try backups.generationsToMove().contains { $0.record?.job == intent.job }
     }
     if !leftovers.isEmpty {
       // Taken before the store is opened: opening may fold a log in.
@@ -207,6 +208,13 @@ package struct RecoveryRunner {
       case .dropUnfinishedBackup:
         for folder in unfinished { try backups.remove(folder) }
       case .dropJobBackup: if let jobBackup { try backups.remove(jobBackup) }
+      case .moveBackup:
+        // What cannot be moved now stays where it is; the next replacement moves it.
+        let lock = try backups.lock(keepAlive: { _ = keepAlive() })
+        defer { lock.release() }
+        for generation in try backups.generationsToMove() where generation.record?.job == intent?.job {
+          _ = try? backups.moveElsewhere(generation.directory)
+        }
       case .makeContentDurable: try held?.makeContentDurable()
       case .setJournalMode:
         // As below.

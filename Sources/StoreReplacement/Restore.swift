@@ -7,6 +7,37 @@ import PersistentStore
 import SQLite
 import SystemPackage
 
+extension HopdError.Code {
+  /// The backup is of another store than the one that it would replace.
+  package static let otherStore = HopdError.Code("other-store", exit: .dataError)
+  /// External files of the store differ from those of the backup: one of the two is damaged.
+  package static let externalDataDiffers = HopdError.Code("external-data-differs", exit: .dataError)
+}
+
+/// What a restore may do beyond putting the store's own backup back.
+package struct RestoreOptions: Sendable, Hashable {
+  /// Is the store pinned to the version of the backup?
+  package var pins = true
+  /// Does it go on where the backup is of another store, and where external files differ?
+  package var goesOnAnyway = false
+
+  /// Pins, and refuses what does not belong together.
+  package init(pins: Bool = true, goesOnAnyway: Bool = false) {
+    self.pins = pins
+    self.goesOnAnyway = goesOnAnyway
+  }
+}
+
+/// A restored store.
+package struct RestoredStore: Sendable {
+  /// How it was replaced, with its version now and where the store that was there is kept.
+  package var replaced: ReplacedStore
+  /// Its pin; nil where none was wanted.
+  package var pin: RestorePin?
+  /// Names of external files that differ from the backup's and were left as they are.
+  package var differingFiles: [String]
+}
+
 /// Puts backups back.
 package struct Restore {
   /// What stands for the plan in the intent record of a restore.
@@ -14,23 +45,26 @@ package struct Restore {
   /// In the name of the copy beside the store.
   private static let copyName = "restore"
 
-  private let swap: StoreSwap
+  private var swap: StoreSwap
   private let lockDirectory: FilePath
   private var files: any DurableFileSystem { swap.files }
 
   /// Works with the swap's files, intents and `identify`.
   package init(swap: StoreSwap, lockDirectory: FilePath) {
     self.swap = swap
+    self.swap.backupClass = .restore
     self.lockDirectory = lockDirectory
   }
 
   /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy) in place of the store at
-  /// `location`; where there is none, it is put there. `now` is seconds since 1970.
+  /// `location`; where there is none, it is put there. `now` is seconds since 1970. Of `rule` only the place counts: a restore
+  /// removes no backup.
   ///
   /// A store that SQLite cannot read is not written over: the refusal says how to move it away first.
   package func restore(
-    _ database: FilePath, to given: StoreLocation, job: String, backup rule: BackupRule, now: Int64
-  ) throws -> ReplacedStore {
+    _ database: FilePath, to given: StoreLocation, job: String, backup rule: BackupRule, now: Int64,
+    options: RestoreOptions = RestoreOptions()
+  ) throws -> RestoredStore {
     let directory = try files.canonical(given.directory)
     guard let name = given.database.lastComponent else {
       throw HopdError(.notFound, "no store is named", at: Place(store: given.database))
@@ -42,10 +76,11 @@ package struct Restore {
         .notAStore, "the backup was left open by a program: rows of it lie in a side file", at: Place(file: file),
         hint: "open and close it once: sqlite3 \(source.database.printable) 'PRAGMA quick_check'")
     }
+    let job = Job(
+      name: job, source: source, location: location, rule: BackupRule(keep: .max, directory: rule.directory), now: now,
+      options: options)
     // Whether there is a store is only known under the lock; `HeldStore` takes it for a store that is there.
-    guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
-      return try placeWhereNoneIs(source, location, job, rule, now)
-    }
+    guard let fingerprint = try SourceFingerprint(of: location, files: files) else { return try placeWhereNoneIs(job) }
     let held: HeldStore
     do {
       held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
@@ -54,29 +89,147 @@ package struct Restore {
       throw error
     }
     defer { held.release() }
-    let area = StagingArea(location: location, job: job, files: files)
-    let copy = try stage(source, in: area)
+    return try replace(held, fingerprint, job)
+  }
+
+  /// What one restore is about.
+  private struct Job {
+    let name: String
+    let source: StoreLocation
+    let location: StoreLocation
+    let rule: BackupRule
+    let now: Int64
+    let options: RestoreOptions
+  }
+
+  /// The copy beside the store.
+  private struct Copy {
+    let path: FilePath
+    let version: StoreVersionMark
+    let storeUUID: String?
+  }
+
+  private func replace(_ held: HeldStore, _ fingerprint: SourceFingerprint, _ job: Job) throws -> RestoredStore {
+    let area = StagingArea(location: job.location, job: job.name, files: files)
+    let copy = try stage(job, in: area)
     let intent: ReplacementIntent
+    let differing: [String]
+    let pins = try PinStore(location: job.location, files: files)
+    let former: RestorePin?
     do {
+      try requireSameStore(held, copy, job)
+      let current = try currentVersion(held, job)
       intent = ReplacementIntent(
-        location: location, job: job, planFingerprint: Restore.planFingerprint, source: fingerprint,
+        location: job.location, job: job.name, planFingerprint: Restore.planFingerprint, source: fingerprint,
         bootIdentifier: try files.bootIdentifier(), staged: copy.path, journalMode: held.journalMode,
-        from: try currentVersion(held), to: copy.version, storeUUID: held.storeUUID, startedAt: now)
-      try RestoredExternalData(source: source, destination: location, files: files).bringBack()
+        from: current, to: copy.version, storeUUID: held.storeUUID, startedAt: job.now)
+      differing = try bringExternalDataBack(job)
+      former = try? pins.read()
+      if job.options.pins {
+        let over = former?.matching(storeUUID: held.storeUUID, digest: current.digest)
+        try pins.write(pin(copy, job, replaced: [current], over: over))
+      }
     } catch {
       try? area.remove(copy.path)
       throw error
     }
-    let mode: JournalModeRule = record(of: source).map { $0.journalMode == .wal ? .wal : .delete } ?? .keep
-    let result = try swap.swap(held, staged: copy.path, intent: intent, rule: rule, journalMode: mode, now: now)
-    try swap.intents.remove(location)
-    return result
+    let mode: JournalModeRule = record(of: job.source).map { $0.journalMode == .wal ? .wal : .delete } ?? .keep
+    var result: ReplacedStore
+    do {
+      result = try swap.swap(
+        held, staged: copy.path, intent: intent, rule: job.rule, journalMode: mode, now: job.now)
+    } catch {
+      // The pin of a restore that was not made holds nothing back, but it must not cost the pin that was there.
+      if job.options.pins, (error as? HopdError)?.code != .replacementUnconfirmed { putBack(former, pins) }
+      throw error
+    }
+    try swap.intents.remove(job.location)
+    let pin = settle(pins, job, &result)
+    return RestoredStore(replaced: result, pin: pin, differingFiles: differing)
+  }
+
+  /// The pin as it is after the restore. Without one wanted, a former one must not hold this store back.
+  private func settle(_ pins: PinStore, _ job: Job, _ result: inout ReplacedStore) -> RestorePin? {
+    do {
+      if job.options.pins { return try pins.read() }
+      try pins.remove()
+    } catch {
+      result.warnings.append(
+        HopdError(
+          .inputOutput, "the pin of the store cannot be read or removed", at: Place(store: job.location.database),
+          cause: error))
+    }
+    return nil
+  }
+
+  private func putBack(_ former: RestorePin?, _ pins: PinStore) {
+    if let former { try? pins.write(former) } else { _ = try? pins.remove() }
+  }
+
+  /// What holds the store at the version of its copy: the version that is replaced now, and those that a restore before this one had
+  /// replaced, without its own.
+  private func pin(
+    _ copy: Copy, _ job: Job, replaced: [StoreVersionMark], over former: RestorePin?
+  ) -> RestorePin {
+    var held = replaced
+    for version in former?.replaced ?? [] where !held.contains(where: { $0.digest == version.digest }) {
+      held.append(version)
+    }
+    held.removeAll { $0.digest == copy.version.digest }
+    // A pin against every version stays one.
+    if let former, former.replaced.isEmpty { held = [] }
+    var pin = RestorePin(
+      storeUUID: copy.storeUUID, restored: copy.version, replaced: held, restoredAt: job.now, job: job.name)
+    pin.former = former.map {
+      var last = $0
+      last.former = nil
+      return [last]
+    }
+    return pin
+  }
+
+  /// Throws `.otherStore` where backup and store say that they are two.
+  private func requireSameStore(_ held: HeldStore, _ copy: Copy, _ job: Job) throws {
+    guard !job.options.goesOnAnyway, let own = held.storeUUID, let other = copy.storeUUID, own != other else { return }
+    let label = record(of: job.source).map { ", the store of \($0.store.path.printable)" } ?? ""
+    throw HopdError(
+      .otherStore, "the backup is of another store: its UUID is \(other)\(label); the UUID of the store here is \(own)",
+      at: Place(store: job.location.database, file: job.source.database),
+      hint: "choose another one (hopctl backups lists them), or give --anyway; nothing was changed")
+  }
+
+  /// Brings lost external files back, and answers which of those that are there differ from the backup's.
+  ///
+  /// An external file never changes under its name. Where it has, one of the two is damaged, and only a person can say which: nothing
+  /// is written over, and nothing is restored unless somebody said so.
+  private func bringExternalDataBack(_ job: Job) throws -> [String] {
+    let data = RestoredExternalData(source: job.source, destination: job.location, files: files)
+    let differing = try data.differingFiles()
+    guard differing.isEmpty || job.options.goesOnAnyway else {
+      let count =
+        differing.count == 1
+        ? "1 external file of the store differs" : "\(differing.count) external files of the store differ"
+      throw HopdError(
+        .externalDataDiffers, "\(count) from the backup's, so one of the two is damaged",
+        at: Place(store: job.location.database),
+        hint:
+          "move the file away and restore again: the backup's takes its place; or give --anyway to restore the database alone; "
+          + "nothing was changed",
+        reasons: differing.prefix(20).map {
+          HopdError(
+            .externalDataDiffers, "it differs from \(job.source.externalDataDirectory.appending($0).printable)",
+            at: Place(file: job.location.externalDataDirectory.appending($0)))
+        }
+          + (differing.count > 20
+            ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
+    }
+    try data.bringBack()
+    return differing
   }
 
   /// The copy beside the store, checked, with its version.
-  private func stage(_ source: StoreLocation, in area: StagingArea) throws -> (
-    path: FilePath, version: StoreVersionMark
-  ) {
+  private func stage(_ job: Job, in area: StagingArea) throws -> Copy {
+    let source = job.source
     guard let status = try files.status(source.database) else {
       throw HopdError(.notFound, "the backup is not there", at: Place(file: source.database))
     }
@@ -90,23 +243,24 @@ package struct Restore {
     let path = area.path(named: Restore.copyName)
     try files.copyFile(from: source.database, to: path)
     do {
-      let digest = try HopdError.sqlite("read the backup", source.database) {
+      let facts = try HopdError.sqlite("read the backup", source.database) {
         let connection = try Connection(path: path, access: .exclusive(keepsLog: false))
         guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
           throw HopdError(.storeDamaged, "the backup is damaged", at: Place(file: source.database))
         }
-        return try swap.identify(connection)
+        let uuid = try? connection.text("SELECT Z_UUID FROM Z_METADATA LIMIT 1")
+        return (digest: try swap.identify(connection), uuid: uuid)
       }
-      return (path, StoreVersionMark(name: record(of: source)?.from.name ?? "of the backup", digest: digest))
+      let name = record(of: source)?.from.name ?? knownName(facts.digest, job) ?? "the version of the backup"
+      return Copy(path: path, version: StoreVersionMark(name: name, digest: facts.digest), storeUUID: facts.uuid)
     } catch {
       try? area.remove(path)
       throw error
     }
   }
 
-  private func placeWhereNoneIs(
-    _ source: StoreLocation, _ location: StoreLocation, _ job: String, _ rule: BackupRule, _ now: Int64
-  ) throws -> ReplacedStore {
+  private func placeWhereNoneIs(_ job: Job) throws -> RestoredStore {
+    let (source, location) = (job.source, job.location)
     // A log without its database would be played into the restored one and ruin it for good [measured].
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(
@@ -120,40 +274,69 @@ package struct Restore {
         .storeChanged, "a store appeared while the backup was to be put back", at: Place(store: location.database),
         hint: "restore again: the store that is there now becomes a backup")
     }
-    let area = StagingArea(location: location, job: job, files: files)
-    let copy = try stage(source, in: area)
+    let area = StagingArea(location: location, job: job.name, files: files)
+    let copy = try stage(job, in: area)
     let record = record(of: source)
+    let pins = try PinStore(location: location, files: files)
+    let former = try? pins.read()
+    var isPinned = false
+    var differing: [String] = []
     do {
-      if record?.journalMode == .wal {
-        try HopdError.sqlite("set the journal mode", copy.path) {
-          let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false))
-          try connection.setJournalMode(
-            .wal, orTell: "the copy did not take the journal mode wal", at: Place(file: copy.path))
-        }
+      try prepareCopy(copy, record, job)
+      differing = try bringExternalDataBack(job)
+      if job.options.pins {
+        // What had replaced the backup's version is what the store was at.
+        let isOver = former.map { $0.storeUUID == copy.storeUUID } ?? false
+        isPinned = true
+        try pins.write(pin(copy, job, replaced: record.map { [$0.to] } ?? [], over: isOver ? former : nil))
       }
-      do {
-        try files.copyAttributes(from: source.database, to: copy.path)
-      } catch let error as HopdError where error.code == .noPermission {
-        throw HopdError(
-          .noPermission, "owner, mode or attributes of the backup cannot be given to the restored store",
-          at: Place(store: location.database), cause: error, hint: "run hopctl restore as root or as the store's owner")
-      }
-      try files.syncFile(copy.path)
-      try RestoredExternalData(source: source, destination: location, files: files).bringBack()
       try files.renameNoReplace(copy.path, to: location.database)
       try files.syncDirectory(location.directory)
     } catch {
+      if isPinned, (try? files.status(location.database)) ?? nil == nil { putBack(former, pins) }
       try? area.remove(copy.path)
       throw error
     }
     // It was out of the way of every program until now; what the intent said of the former file is over.
     try swap.intents.remove(location)
-    return ReplacedStore(
+    var result = ReplacedStore(
       location: location, version: copy.version, backup: nil, removedBackups: [], warnings: [])
+    let pin = settle(pins, job, &result)
+    return RestoredStore(replaced: result, pin: pin, differingFiles: differing)
   }
 
-  private func currentVersion(_ held: HeldStore) throws -> StoreVersionMark {
-    StoreVersionMark(name: "before the restore", digest: try swap.identify(held.connection))
+  /// Journal mode and attributes of the backup, for a copy that is put where no store is.
+  private func prepareCopy(_ copy: Copy, _ record: BackupRecord?, _ job: Job) throws {
+    if record?.journalMode == .wal {
+      try HopdError.sqlite("set the journal mode", copy.path) {
+        let connection = try Connection(path: copy.path, access: .exclusive(keepsLog: false))
+        try connection.setJournalMode(
+          .wal, orTell: "the copy did not take the journal mode wal", at: Place(file: copy.path))
+      }
+    }
+    do {
+      try files.copyAttributes(from: job.source.database, to: copy.path)
+    } catch let error as HopdError where error.code == .noPermission {
+      throw HopdError(
+        .noPermission, "owner, mode or attributes of the backup cannot be given to the restored store",
+        at: Place(store: job.location.database), cause: error,
+        hint: "run hopctl restore as root or as the store's owner")
+    }
+    try files.syncFile(copy.path)
+  }
+
+  private func currentVersion(_ held: HeldStore, _ job: Job) throws -> StoreVersionMark {
+    let digest = try swap.identify(held.connection)
+    return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
+  }
+
+  /// The name of a version, where a label of the store's backups tells it.
+  private func knownName(_ digest: String, _ job: Job) -> String? {
+    let backups = try? BackupSet(location: job.location, rule: job.rule, files: files)
+    let labels = ((try? backups?.generations()) ?? []).compactMap(\.record) + [record(of: job.source)].compactMap { $0 }
+    return labels.flatMap { [$0.to, $0.from] }.first {
+      $0.digest == digest && $0.name != BackupRecord.replacedByRestore
+    }?.name
   }
 
   private func record(of source: StoreLocation) -> BackupRecord? {

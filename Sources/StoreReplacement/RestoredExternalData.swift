@@ -30,6 +30,22 @@ struct RestoredExternalData {
     }
   }
 
+  /// Names of files that are in both places with different content; those that are one file, by hard links, are not read.
+  func differingFiles() throws -> [String] {
+    guard try files.status(source.externalDataDirectory)?.kind == .directory,
+      try files.status(destination.externalDataDirectory)?.kind == .directory
+    else { return [] }
+    return try files.names(in: source.externalDataDirectory).filter { name in
+      let (own, other) = (
+        source.externalDataDirectory.appending(name), destination.externalDataDirectory.appending(name)
+      )
+      guard !Self.isPart(name), let kept = try files.status(own), kept.kind == .regular,
+        let there = try files.status(other), there.identity != kept.identity
+      else { return false }
+      return try there.kind != .regular || there.size != kept.size || !files.hasSameContent(own, other)
+    }.map(\.string)
+  }
+
   private func bringBack(_ file: FilePath, as target: FilePath) throws {
     guard try files.status(file)?.kind == .regular, try files.status(target) == nil else { return }
     do {

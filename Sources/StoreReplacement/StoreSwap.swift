@@ -18,7 +18,7 @@ package struct ReplacedStore: Sendable {
   /// The old store; nil where none is kept.
   package let backup: FilePath?
   /// Older generations that were removed by the rule.
-  package let removedBackups: [FilePath]
+  package let removedBackups: [BackupRemoval]
   /// The file as it was put in place; nil where another lay there already when it was read back.
   package var fingerprint: SourceFingerprint?
   /// What could not be done after the success: a backup not copied, an old one not removed.
@@ -85,6 +85,8 @@ package struct StoreSwap {
   var asksForOpeners = true
   /// Pages that a replacement in place writes between two signs of life.
   let pagesPerStep: Int32
+  /// What the generations are labelled with; a restore says so.
+  var backupClass = BackupClass.migration
 
   /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. `keepAlive` is called
   /// now and then while a replacement in place writes, to feed a watchdog; it cannot be stopped there.
@@ -170,6 +172,7 @@ package struct StoreSwap {
     let intent = try announced(given, held, staged, rule, journalMode, backups, now)
     var undo = Undo()
     var opened = false
+    defer { undo.lock?.release() }
     do {
       try held.requireRenameKeepsEverything()
       if intent != given { try intents.write(intent) }
@@ -181,13 +184,7 @@ package struct StoreSwap {
       try clearSideFiles(of: held)
       let lease = try holdAlone(held)
       try compare(held, staged, new)
-      undo.folder = folder
-      try backups.make(
-        folder,
-        BackupRecord(
-          store: PathText(location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
-          storeUUID: intent.storeUUID, journalMode: held.journalMode,
-          placed: try files.status(staged).map(SourceFingerprint.Stamp.init)))
+      try keepOld(held, intent, backups, folder, now, &undo)
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
       try requireAlone(lease, held)
@@ -218,5 +215,28 @@ package struct StoreSwap {
       result.fingerprint = found
     }
     return result
+  }
+
+  /// A5: the old store gets its second name, with the folder of backups owned until the end.
+  private func keepOld(
+    _ held: HeldStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
+    _ undo: inout Undo
+  ) throws {
+    try backups.requireTrusted(backups.directory)
+    undo.folder = folder
+    undo.lock = try backups.lock(making: backups.directory, keepAlive: keepAlive)
+    try backups.make(folder, try label(intent, held, backups, now))
+  }
+
+  /// The label of the generation that a replacement makes. The store is held: its number is nobody else's.
+  func label(
+    _ intent: ReplacementIntent, _ held: HeldStore, _ backups: BackupSet, _ now: Int64
+  ) throws -> BackupRecord {
+    // A replacement in place writes into the store's own file.
+    let placed = mode == .rename ? try intent.staged.flatMap { try files.status($0.path) } : nil
+    return BackupRecord(
+      store: PathText(held.location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
+      storeUUID: intent.storeUUID, journalMode: held.journalMode, placed: placed.map(SourceFingerprint.Stamp.init),
+      number: try backups.nextNumber(), madeBy: backupClass)
   }
 }

@@ -15,6 +15,8 @@ extension StoreSwap {
     var isFolded = false
     /// The backup's directory, from before it is made.
     var folder: FilePath?
+    /// The right to make the backup.
+    var lock: BackupLock?
   }
 
   /// A1: journal mode into the header, attributes, sync. Answers which file it is.
@@ -101,10 +103,10 @@ extension StoreSwap {
   /// undo a success.
   func finish(
     _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
-    _ rule: BackupRule, _ now: Int64, isMoved: Bool = false
+    _ rule: BackupRule, _ now: Int64
   ) -> ReplacedStore {
     var kept: FilePath? = folder
-    var removed: [FilePath] = []
+    var removed: [BackupRemoval] = []
     var warnings: [HopdError] = []
     func warn(_ message: String, _ error: any Error) {
       warnings.append(HopdError(.inputOutput, message, at: Place(store: location.database), cause: error))
@@ -114,14 +116,18 @@ extension StoreSwap {
         try backups.remove(folder)
         kept = nil
       } catch { warn("the old store could not be removed", error) }
-    } else if rule.directory != nil, !isMoved {
-      do { kept = try backups.moveElsewhere(folder) } catch {
+    } else {
+      do {
+        // This one, and those that an earlier run could not move.
+        for generation in try backups.generationsToMove() {
+          let moved = try backups.moveElsewhere(generation.directory)
+          if generation.directory == folder { kept = moved }
+        }
+      } catch {
         warn("the backup could not be copied to its directory; it stays beside the store", error)
       }
     }
-    do { removed = try backups.prune(rule, now: now, newest: kept).map(\.directory) } catch {
-      warn("old backups could not be removed", error)
-    }
+    do { removed = try backups.prune(rule, now: now) } catch { warn("old backups could not be removed", error) }
     return ReplacedStore(
       location: location, version: version, backup: kept?.appending(location.fileName), removedBackups: removed,
       warnings: warnings)

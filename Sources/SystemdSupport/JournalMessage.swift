@@ -39,6 +39,12 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case crashRecovered = "7911b4a051154d41bd14d496d5ce1bcb"
   /// A backup older than the configuration keeps is deleted.
   case backupPruned = "20f4b7a237c54bfda520f7c3c622041a"
+  /// The sweep removed a backup that the configuration no longer keeps.
+  case backupExpired = "f1649a9747cc49949b73fd29683fd713"
+  /// A restored store is not migrated again to the version that the restore replaced.
+  case storeHeldBack = "4e5cce90a5534ec7bb8b87ceea4c4cec"
+  /// The pin of a restored store is gone with its migration.
+  case pinReleased = "302326cb70c14d53b096fd6f1ee6bee8"
   /// A directory cannot be watched now.
   case watchDegraded = "ff1e1aa09ac0484f8d7bb67d6a074f12"
   /// The directory is watched again.
@@ -59,11 +65,12 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows: .warning
-    case .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered, .migrationInterrupted,
+    case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
+      .migrationInterrupted,
       .watchRestored:
       .notice
     case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,
-      .backupPruned, .policyOutput:
+      .backupPruned, .backupExpired, .policyOutput:
       .info
     case .storeCurrent: .debug
     }

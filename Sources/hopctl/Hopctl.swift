@@ -22,7 +22,8 @@ struct Hopctl: ParsableCommand {
       ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self,
       RehearseCommand.self,
       VerifyCommand.self,
-      RestoreCommand.self, RecoverCommand.self, CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
+      RestoreCommand.self, ReleaseCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self,
+      CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
     ])
 
   static func main() {

@@ -36,6 +36,7 @@ struct IdentifyCommand: HopctlCommand {
         "  with \(found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }.joined(separator: ", "))"
       )
     }
+    let pin = try PinShape.of(location, found, output)
     try output.object(
       IdentifyShape(
         store: location.database.string, state: found.state.rawValue,
@@ -47,7 +48,8 @@ struct IdentifyCommand: HopctlCommand {
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
         frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion),
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
-        sideFiles: found.sideFiles.map(\.string), error: found.explanation.map(ErrorShape.init)))
+        sideFiles: found.sideFiles.map(\.string), pin: OrNull(wrappedValue: pin),
+        error: found.explanation.map(ErrorShape.init)))
     switch found.state {
     case .current, .behind: return
     case .newer, .unknown, .notAStore, .damaged, .encrypted:

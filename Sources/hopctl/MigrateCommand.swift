@@ -17,7 +17,8 @@ struct MigrateCommand: HopctlCommand {
     commandName: "migrate", abstract: "Takes a store to the current version of its model.",
     discussion: """
       The store is replaced when its new version is complete, verified and durable; the old one is kept beside it. A run \
-      that is interrupted leaves the store as it was, and the next one goes on.
+      that is interrupted leaves the store as it was, and the next one goes on. A store that a restore has pinned is migrated \
+      too: this command releases it.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -68,6 +69,7 @@ struct MigrateCommand: HopctlCommand {
     var request = try options.request(location, loaded, stateDirectory: try state.directory())
     if let copy { request.output = try StoreArgument.location(of: copy).database }
     if let backup { request.backup.keep = backup.count }
+    request.releasesPin = true
     if let verify { request.verification = verify }
     request.replacement = replacement.mode(loaded.watch)
     return request

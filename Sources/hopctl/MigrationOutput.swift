@@ -5,6 +5,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 
@@ -41,7 +42,7 @@ struct MigrationOutput {
       if let quarantine = report.quarantine {
         try output.line("  the quarantined objects are kept: \(quarantine.printable)")
       }
-      if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
+      try tellBackups(report)
     }
     var shape = MigrateShape(
       store: report.store.string, result: report.result == .current ? "current" : "migrated",
@@ -72,9 +73,21 @@ struct MigrationOutput {
     shape.peakMemory = report.peakMemory
     shape.resumed = report.wasResumed
     shape.quarantine = report.quarantine?.string
+    shape.prunedBackups = report.prunedBackups.map { $0.generation.directory.string }
+    shape.releasedPin = report.releasedPin.map { PinShape($0) }
     shape.storeUUID = report.storeUUID
     shape.warnings = warnings.map(ErrorShape.init)
     try output.object(shape)
+  }
+
+  /// Where the old store is, which older ones are gone, and whether a restored store is released.
+  private func tellBackups(_ report: MigrationReport) throws {
+    if let backup = report.backup { try output.line("  the old store is kept: \(backup.printable)") }
+    for removal in report.prunedBackups {
+      let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
+      try output.line("  an older backup is removed, \(why): \(removal.generation.directory.printable)")
+    }
+    if let pin = report.releasedPin { try output.line("  released: the store was \(pin.sentence)") }
   }
 
   /// What became of rows that make no object of their own.

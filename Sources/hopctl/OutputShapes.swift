@@ -149,6 +149,8 @@ struct IdentifyShape: Encodable {
   @OrNull var frameworkVersion: Int64?
   let entities: [Rows]
   let sideFiles: [String]
+  /// What a restore has noted of the store; null where it is not pinned.
+  @OrNull var pin: PinShape?
   /// Why the state is neither current nor behind.
   let error: ErrorShape?
 
@@ -172,6 +174,8 @@ struct PlanShape: Encodable {
   /// Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
   var history: [HistoryShape]?
   let estimate: Estimate
+  /// What a restore has noted of the store; null where it is not pinned.
+  @OrNull var pin: PinShape?
   let warnings: [ErrorShape]
   /// What a trial of the chain has found that would stop the migration.
   var error: ErrorShape?
@@ -248,6 +252,10 @@ struct MigrateShape: Encodable {
   var rows: [String: Int64] = [:]
   var dropped: [Dropped] = []
   @OrNull var backup: String?
+  /// Folders of older backups that were removed by the rule.
+  var prunedBackups: [String] = []
+  /// The pin of a restore that this migration released.
+  var releasedPin: PinShape?
   var seconds: Double
   /// The same by stage: identify, lock, recover, plan, migrate, verify, replace, report.
   var stages: [String: Double]?
@@ -334,17 +342,6 @@ struct VerifyShape: Encodable {
   let passed: Bool
   let checks: [CheckShape]
   let error: ErrorShape?
-}
-
-/// `restore`.
-struct RestoreShape: Encodable {
-  let store: String
-  /// The backup that was put back; null where an interrupted restore had done that.
-  @OrNull var restored: String?
-  let version: String
-  /// Where the store that was there is kept now.
-  @OrNull var backup: String?
-  let warnings: [ErrorShape]
 }
 
 /// `recover`.

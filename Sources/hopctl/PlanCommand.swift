@@ -59,19 +59,20 @@ struct PlanCommand: HopctlCommand {
     }
     if let plan {
       let trial = try scan(plan, request)
-      try show(plan, trial, request: request, remarks: remarks)
+      try show(plan, trial, request: request, remarks: remarks, pin: PinShape.of(location, assessment, output))
       if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
     } else {
       let version = assessment.version?.model.name ?? "?"
       try output.line("\(store.text): \(version), nothing to do")
+      let pin = try PinShape.of(location, assessment, output)
       try output.object(
         PlanShape(
           store: location.database.string, from: version, to: assessment.target?.model.name ?? version,
           configuration: OrNull(wrappedValue: assessment.version?.configuration),
           modelSource: OrNull(wrappedValue: assessment.version.map(Wording.modelSource)), hops: [],
           estimate: PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
-          warnings: loaded.warnings.map(ErrorShape.init)))
+          pin: OrNull(wrappedValue: pin), warnings: loaded.warnings.map(ErrorShape.init)))
     }
   }
 
@@ -124,7 +125,7 @@ struct PlanCommand: HopctlCommand {
   // MARK: Showing
 
   private func show(
-    _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, remarks: [HopdError]
+    _ plan: MigrationPlan, _ trial: Trial, request: MigrationRequest, remarks: [HopdError], pin: PinShape?
   ) throws {
     let drops = plan.drops + trial.drops
     let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
@@ -179,7 +180,7 @@ struct PlanCommand: HopctlCommand {
         estimate: PlanShape.Estimate(
           rows: estimate.rows, bytes: estimate.bytes, diskNeeded: disk, memory: estimate.memory,
           seconds: estimate.seconds),
-        warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
+        pin: OrNull(wrappedValue: pin), warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
         error: trial.failure.map(ErrorShape.init)))
   }
 

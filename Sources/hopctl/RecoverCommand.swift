@@ -35,7 +35,8 @@ struct RecoverCommand: HopctlCommand {
 
   func execute() throws {
     let files = LinuxFileSystem()
-    let rule = BackupRule(directory: backupDirectory.map { FilePath($0) })
+    // Nobody has said here how many backups are kept.
+    let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     let stateDirectory = try state.directory()
     let intents = try IntentStore(stateDirectory: stateDirectory, files: files)
     let (folder, only) = try place(files)
@@ -150,6 +151,7 @@ struct RecoverCommand: HopctlCommand {
     case .dropStaged: "remove what was staged"
     case .dropUnfinishedBackup: "remove the unfinished backup"
     case .dropJobBackup: "remove the backup of the job, which is not needed"
+    case .moveBackup: "move the backup of the job to the backup directory"
     case .makeContentDurable: "make the new content durable"
     case .setJournalMode: "set the journal mode that was asked for"
     case .restoreWriteAheadLogMode: "set the store back to WAL mode"

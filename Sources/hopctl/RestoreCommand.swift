@@ -13,7 +13,11 @@ import SystemPackage
 struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore", abstract: "Puts a kept old store back in its place.",
-    discussion: "The store that is there now becomes a backup itself, so that a restore can be taken back too.")
+    discussion: """
+      The store that is there now becomes a backup itself, so that a restore can be taken back too; such a backup goes by hand or \
+      by its age, never because newer ones were made. The store is pinned to its version: hopd does not migrate it to the version \
+      that it had until hopctl migrate or hopctl release, or another target of the watch.
+      """)
 
   @OptionGroup var store: StoreArgument
 
@@ -28,6 +32,12 @@ struct RestoreCommand: HopctlCommand {
   @Flag(help: "Do not ask. Needed where there is no terminal.")
   var yes = false
 
+  @Flag(name: .customLong("no-pin"), help: "Let hopd migrate the restored store again.")
+  var noPin = false
+
+  @Flag(help: "Restore also the backup of another store, and where external files differ from the backup's.")
+  var anyway = false
+
   @OptionGroup var replacement: ReplaceOptions
 
   @OptionGroup var state: StateOptions
@@ -36,10 +46,8 @@ struct RestoreCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     let files = LinuxFileSystem()
-    // One more than usual is kept, so that the store that is replaced does not push its own backup out.
-    var rule = BackupRule(directory: backupDirectory.map { FilePath($0) })
+    let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     let generations = try BackupSet(location: location, rule: rule, files: files).generations()
-    rule.keep = generations.count + 1
     let chosen = try chosen(location, generations, files)
     try ask(location, chosen)
 
@@ -58,17 +66,40 @@ struct RestoreCommand: HopctlCommand {
       identify: { connection in
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
       }, mode: replacement.mode())
-    let result = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
-      chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)))
-
-    output.warn(result.warnings)
+    let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
+      chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
+      options: RestoreOptions(pins: !noPin, goesOnAnyway: anyway))
+    let result = restored.replaced
+    let warnings = result.warnings + differences(restored.differingFiles, location)
+    output.warn(warnings)
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")
     if let kept = result.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
+    try tell(restored.pin)
     try output.object(
       RestoreShape(
         store: location.database.string, restored: OrNull(wrappedValue: chosen.database.string),
-        version: result.version.name,
-        backup: OrNull(wrappedValue: result.backup?.string), warnings: result.warnings.map(ErrorShape.init)))
+        version: result.version.name, backup: OrNull(wrappedValue: result.backup?.string),
+        pin: OrNull(wrappedValue: restored.pin.map { PinShape($0) }), differingExternalFiles: restored.differingFiles,
+        warnings: warnings.map(ErrorShape.init)))
+  }
+
+  private func tell(_ pin: RestorePin?) throws {
+    guard let pin else { return try output.line("  not pinned: hopd migrates it again where its directory is watched") }
+    try output.line("  pinned: \(pin.sentence)")
+    try output.line("  \(RestorePin.release(FilePath(store.store)))")
+  }
+
+  /// External files that were left as they are, although the backup has others under the same names.
+  private func differences(_ names: [String], _ location: StoreLocation) -> [HopdError] {
+    if names.isEmpty { return [] }
+    let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
+    return [
+      HopdError(
+        .externalDataDiffers,
+        "\(Wording.count(Int64(names.count), "external file differs", "external files differ")) from the backup's and "
+          + "\(names.count == 1 ? "was" : "were") left as \(names.count == 1 ? "it is" : "they are"): \(list)",
+        at: Place(store: location.database))
+    ]
   }
 
   /// An interrupted restore had come to its end.
@@ -76,10 +107,13 @@ struct RestoreCommand: HopctlCommand {
     let version = outcome.intent?.to.name ?? "the backup"
     try output.line("restored \(store.text): \(version); an interrupted restore was complete")
     if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
+    let pin = try PinStore(location: location, files: LinuxFileSystem()).read()
+    try tell(pin)
     try output.object(
       RestoreShape(
         store: location.database.string, restored: OrNull(wrappedValue: outcome.backups.dropFirst().first?.string),
-        version: version, backup: OrNull(wrappedValue: outcome.backups.first?.string), warnings: []))
+        version: version, backup: OrNull(wrappedValue: outcome.backups.first?.string),
+        pin: OrNull(wrappedValue: pin.map { PinShape($0) }), differingExternalFiles: [], warnings: []))
   }
 
   // MARK: Choosing
@@ -97,7 +131,8 @@ struct RestoreCommand: HopctlCommand {
       guard let newest = generations.first else {
         throw HopdError(
           .notFound, "no backup of this store is kept", at: Place(store: location.database),
-          hint: "name one with --backup FILE, or the folder of backups with --backup-directory")
+          hint: "name one with --backup FILE, or the folder of backups with --backup-directory; "
+            + "hopctl backups \(location.directory.printable) lists those of all stores, also of renamed ones")
       }
       return Choice(database: newest.database, version: newest.record?.from.name)
     }

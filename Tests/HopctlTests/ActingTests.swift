@@ -101,7 +101,8 @@ struct ActingTests {
     try #require(outcome.status == 0, "\(outcome.errors)")
     let report = try outcome.json()
     for key in [
-      "store", "result", "from", "to", "hops", "rows", "dropped", "backup", "seconds", "stages", "peakMemory",
+      "store", "result", "from", "to", "hops", "rows", "dropped", "backup", "prunedBackups", "seconds", "stages",
+      "peakMemory",
       "verified",
     ] {
       #expect(report.keys.contains(key), "\(key)")
@@ -138,7 +139,10 @@ struct ActingTests {
     #expect(unasked.errors.contains("--yes"))
     let restored = try room.run("restore", store, "--yes", "--json")
     try #require(restored.status == 0, "\(restored.errors)")
-    #expect(try restored.json().keys == ["store", "restored", "version", "backup", "warnings"])
+    #expect(
+      try restored.json().keys == [
+        "store", "restored", "version", "backup", "pin", "differingExternalFiles", "warnings",
+      ])
     #expect(try restored.json().version?.text == "Zoo")
     #expect(try room.run("dump", store, "--models", room.model).output == before)
     // Also where the store is gone altogether.

@@ -74,7 +74,7 @@ struct LookingTests {
     #expect(
       json.keys == [
         "store", "state", "model", "version", "targetVersion", "configuration", "modelSource", "storeUUID",
-        "frameworkVersion", "entities", "sideFiles",
+        "frameworkVersion", "entities", "sideFiles", "pin",
       ])
     #expect(json.state?.text == "behind")
     #expect(json.model?.text == "Zoo")
@@ -132,7 +132,9 @@ struct LookingTests {
     let store = try room.store("a.sqlite", rows: 300)
     let json = try room.run("plan", store, "--models", room.model, "--json").json()
     #expect(
-      json.keys == ["store", "from", "to", "configuration", "modelSource", "hops", "passes", "estimate", "warnings"])
+      json.keys == [
+        "store", "from", "to", "configuration", "modelSource", "hops", "passes", "estimate", "pin", "warnings",
+      ])
     #expect(json.from?.text == "Zoo")
     #expect(json.to?.text == "Zoo 10")
     let hops = try #require(json.hops?.list)

@@ -11,6 +11,7 @@ import Testing
 
 @testable import HopdService
 @testable import MigrationPipeline
+@testable import StoreReplacement
 
 @Suite struct MigrationReporterTests {
   let log = RecordedLog()
@@ -174,11 +175,17 @@ import Testing
   @Test func eachRemovedBackupHasAnEntry() {
     let log = RecordedLog()
     var report = MigrationReport.sample("/srv/a.sqlite")
-    report.prunedBackups = ["/srv/.a.sqlite.hopd-backups/1", "/srv/.a.sqlite.hopd-backups/2"]
+    let folders: [FilePath] = ["/srv/.a.sqlite.hopd-backups/1", "/srv/.a.sqlite.hopd-backups/2"]
+    report.prunedBackups = folders.map {
+      BackupRemoval(
+        generation: BackupGeneration(directory: $0, database: $0.appending("a.sqlite"), record: nil, bytes: 1),
+        reason: .keep)
+    }
     MigrationReporter(MigrationReporter.Subject(store: "/srv/a.sqlite", watch: "w", job: "j"), logger: log.logger)
       .finished(report)
     let entries = log.all(.backupPruned)
-    #expect(entries.map { $0[.backup] } == report.prunedBackups.map(\.string))
+    #expect(entries.map { $0[.backup] } == folders.map(\.string))
+    #expect(entries.allSatisfy { $0[.result] == "keep" && $0.text.contains("keep") })
     #expect(entries.allSatisfy { $0[.store] == "/srv/a.sqlite" && $0[.job] == "00ff000001" })
   }
 }

@@ -1,5 +1,6 @@
 // The daemon with the real pipeline on a store that Apple's software made.
 
+import DurableFiles
 import Glibc
 import Logging
 import ManagedObjectModel
@@ -10,6 +11,7 @@ import SystemdSupport
 import Testing
 
 @testable import HopdService
+@testable import StoreReplacement
 
 private let chain: FilePath = {
   let folder = getenv("HOPD_FIXTURES").map { FilePath(String(cString: $0)) }
@@ -73,6 +75,53 @@ struct RealStoreDaemonTests {
       try await eventually("looked at again") { place.log.all(.storeCurrent).contains { $0[.store] == store } }
     }
     #expect(place.log.entries.count { $0[.store] == store && $0.level > .debug } == told)
+  }
+
+  @Test func aRestoredStoreIsHeldBackUntilSomebodyReleasesIt() async throws {
+    let place = try DaemonTests.Place()
+    try place.write(
+      "hopd.toml",
+      """
+      [[watch]]
+      name = "w"
+      directory = "\(place.root.appending("stores"))"
+      models = ["\(chain.appending("models/BookmarksModel.xcdatamodeld"))"]
+      target = "BookmarksModel 3"
+      settle = "200ms"
+      rescan = "1s"
+      [watch.migration]
+      retry = { attempts = 2, backoff = "200ms", max = "400ms" }
+      """)
+    for name in ["Bookmarks_V1.sqlite", "Bookmarks_V1.sqlite-wal"] {
+      try copy(chain.appending("source").appending(name), to: FilePath(place.store(name)))
+    }
+    let store = place.store("Bookmarks_V1.sqlite")
+    let tests = DaemonTests()
+    try await tests.running(place, try place.coordinator(PipelineWork())) {
+      try await eventually("migrated") { !place.log.all(.storeMigrated).isEmpty }
+      let backup = try #require(place.log.all(.storeMigrated).first?[.backup])
+      // While the daemon runs, with a state directory of its own, as hopctl has one.
+      let files = LinuxFileSystem()
+      let state = place.root.appending("other state")
+      for folder in [state, state.appending("locks")] { try files.ensureDirectory(folder) }
+      let swap = StoreSwap(
+        files: files, intents: try IntentStore(stateDirectory: state, files: files),
+        identify: { VersionHash.digest(of: try StoreReader(connection: $0).metadata().versionHashes) })
+      let restored = try Restore(swap: swap, lockDirectory: state.appending("locks")).restore(
+        FilePath(backup), to: StoreLocation(database: FilePath(store)), job: "b2", backup: BackupRule(),
+        now: 1_900_000_000)
+      #expect(restored.pin?.replaced.map(\.name) == ["BookmarksModel 3"])
+      try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
+      try await eventually("tried again") { place.log.all(.storeHeldBack).count > 2 }
+      #expect(place.log.all(.storeMigrated).count == 1)
+      #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
+      try PinStore(location: StoreLocation(database: FilePath(store)), files: files).remove()
+      try await eventually("migrated again") { place.log.all(.storeMigrated).count == 2 }
+      // What the restore put aside is still there; what the second migration pruned is told.
+      let kept = try #require(restored.replaced.backup)
+      #expect(access(kept.string, R_OK) == 0)
+      #expect(place.log.all(.backupPruned).map { $0[.backup] } == [FilePath(backup).removingLastComponent().string])
+    }
   }
 
   private func copy(_ source: FilePath, to target: FilePath) throws {

@@ -104,7 +104,8 @@ struct BackupTests {
     let swap = StoreSwap(
       files: world.plain, intents: try world.intents(world.plain), identify: TestWorld.identify)
     return try Restore(swap: swap, lockDirectory: world.locks).restore(
-      database, to: world.location, job: job, backup: BackupRule(keep: 2), now: 1_900_000_100)
+      database, to: world.location, job: job, backup: BackupRule(keep: 2), now: 1_900_000_100
+    ).replaced
   }
 
   @Test("There and back: the old store returns, the newer one becomes a backup", arguments: SourceKind.allCases)

@@ -71,6 +71,9 @@ extension DiskWorld {
       let old = try version(of: backup.database)
       guard old == "one" else { return "the backup has version \(old)" }
       guard backup.record?.from.digest == "one" else { return "the label of the backup cannot be read" }
+      guard !scenario.isElsewhere || hasFailed || backup.directory.starts(with: vault) else {
+        return "the backup stays beside the store: \(backup.directory)"
+      }
       try requireExternalData(of: StoreLocation(database: backup.database))
     }
     guard scenario.hasQuarantine else { return nil }
@@ -120,6 +123,12 @@ extension DiskWorld {
           let now = try versionAndData()
           guard now == found else { return "recovery made \(now) of \(found)" }
           guard try leftovers().isEmpty else { return "after \(outcome.decision) there is still \(try leftovers())" }
+        }
+        if found == "one" {
+          // Durable before anybody can see the restored version.
+          let pin = try PinStore(location: location, files: disk).pin(
+            heldBackFrom: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, digest: "one")
+          guard pin != nil else { return "the restored store is not pinned" }
         }
         if hadStore, found == "one" {
           let kept = try BackupSet(location: location, rule: rule, files: disk).generations()

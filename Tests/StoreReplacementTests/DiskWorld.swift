@@ -20,11 +20,13 @@ struct DiskScenario: Sendable, CustomStringConvertible {
   var hasQuarantine = false
   var keep = 1
   var mode = ReplacementMode.rename
+  /// Backups go to a directory of their own.
+  var isElsewhere = false
 
   var description: String {
     let words = [
       "\(kind)", hasExternalData ? "external data" : nil, hasQuarantine ? "quarantine" : nil,
-      keep == 0 ? "no backup" : nil, mode == .inPlace ? "in place" : nil,
+      keep == 0 ? "no backup" : nil, mode == .inPlace ? "in place" : nil, isElsewhere ? "backups elsewhere" : nil,
     ]
     return words.compactMap { $0 }.joined(separator: ", ")
   }
@@ -45,6 +47,7 @@ final class DiskWorld {
   let location: StoreLocation
   var stores: FilePath { disk.root.appending("stores") }
   var state: FilePath { disk.root.appending("state") }
+  var vault: FilePath { disk.root.appending("vault") }
   static let external = ["A0B1", "C2D3"]
   static let quarantined = Array("what was set aside".utf8)
 
@@ -52,7 +55,7 @@ final class DiskWorld {
   convenience init(_ scenario: DiskScenario) throws {
     try self.init(SimulatedDisk(), scenario, LockDirectory())
     try disk.mounted {
-      for directory in [stores, state] { try disk.makeDirectory(directory, mode: 0o755) }
+      for directory in [stores, state, vault] { try disk.makeDirectory(directory, mode: 0o755) }
       try makeStore()
       if scenario.hasExternalData {
         for directory in [location.supportDirectory, location.externalDataDirectory] {
@@ -109,7 +112,7 @@ final class DiskWorld {
 
   func intents() throws -> IntentStore { try IntentStore(stateDirectory: state, files: disk) }
 
-  var rule: BackupRule { BackupRule(keep: scenario.keep) }
+  var rule: BackupRule { BackupRule(keep: scenario.keep, directory: scenario.isElsewhere ? vault : nil) }
 
   /// The whole way of one store, as the pipeline goes it; what comes back is the report of success.
   @discardableResult

@@ -230,7 +230,8 @@ struct InPlaceSwapTests {
       files: world.plain, intents: try world.intents(world.plain), identify: TestWorld.identify, mode: .inPlace,
       inPlaceObserver: observer, pagesPerStep: 1)
     return try Restore(swap: swap, lockDirectory: world.locks).restore(
-      database, to: world.location, job: job, backup: BackupRule(keep: 9), now: 1_900_000_100)
+      database, to: world.location, job: job, backup: BackupRule(keep: 9), now: 1_900_000_100
+    ).replaced
   }
 
   @Test("There and back in the same file", arguments: SourceKind.allCases)

@@ -107,6 +107,7 @@ struct PowerCutTests {
       + [
         DiskScenario(kind: .rollback, keep: 0, mode: mode),
         DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0, mode: mode),
+        DiskScenario(kind: .rollback, hasExternalData: true, mode: mode, isElsewhere: true),
       ]
   }
 
@@ -118,6 +119,21 @@ struct PowerCutTests {
     let judged = try run.judge(&cuts, oneIn: 32)
     #expect(judged > 3)
     Simulation.tell("migration, \(scenario)", cuts, judged: judged)
+  }
+
+  @Test("A power cut while the backup is moved to its directory: recovery ends the move, and there is one backup")
+  func move() throws {
+    let world = try DiskWorld(DiskScenario(kind: .rollback, hasExternalData: true, isElsewhere: true))
+    var confirmed = 0
+    world.observer = { [disk = world.disk] in if $0 == .confirmed { confirmed = disk.moment } }
+    let run = try Recording(world) { try world.migrate() }
+    var plan = CutPlan(seed: Simulation.seed)
+    plan.moments = confirmed...Int.max
+    (plan.mixes, plan.exhaustiveBelow, plan.alone) = (1, 1, 1)
+    var cuts = PowerCuts(plan)
+    let judged = try run.judge(&cuts, oneIn: Simulation.isWhole ? 1 : 2)
+    #expect(confirmed > 0 && judged > 20)
+    Simulation.tell("move of a backup", cuts, judged: judged)
   }
 
   @Test("A power cut during recovery: the next recovery finishes", arguments: scenarios)

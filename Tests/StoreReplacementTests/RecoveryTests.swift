@@ -10,7 +10,7 @@ struct RecoveryTests {
         [false, true].flatMap { unfinished in
           [false, true].flatMap { lost in
             ReplacementMode.allCases.flatMap { mode in
-              (0..<8).map { bits in
+              (0..<16).map { bits in
                 var findings = RecoveryFindings(
                   store: store, intent: intent, staged: staged, hasUnfinishedBackup: unfinished,
                   lostWriteAheadLogMode: lost)
@@ -18,6 +18,7 @@ struct RecoveryTests {
                 findings.hasJobBackup = bits & 1 != 0
                 findings.keepsBackup = bits & 2 != 0
                 findings.lacksJournalMode = bits & 4 != 0
+                findings.hasBackupToMove = bits & 8 != 0
                 return findings
               }
             }
@@ -35,9 +36,9 @@ struct RecoveryTests {
     }
   }
 
-  @Test("All 3840 states obey every rule of replacement.md §6")
+  @Test("All 7680 states obey every rule of replacement.md §6")
   func everyState() {
-    #expect(Self.all.count == 3840)
+    #expect(Self.all.count == 7680)
     for findings in Self.all {
       let decision = Recovery.decide(findings)
       let isSound = [.old, .new, .other].contains(findings.store)
@@ -60,6 +61,8 @@ struct RecoveryTests {
       #expect(
         actions.contains(.dropJobBackup)
           == (findings.hasJobBackup && (isOld && isInPlace || isNew && !findings.keepsBackup)), "\(findings)")
+      #expect(
+        actions.contains(.moveBackup) == (isNew && findings.hasBackupToMove && findings.keepsBackup), "\(findings)")
       // What only a commit of SQLite can leave.
       #expect(actions.contains(.makeContentDurable) == (isNew && isInPlace), "\(findings)")
       #expect(actions.contains(.setJournalMode) == (isNew && isInPlace && findings.lacksJournalMode), "\(findings)")
@@ -97,6 +100,7 @@ struct RecoveryTests {
           case .dropStaged: left.staged = .none
           case .dropUnfinishedBackup: left.hasUnfinishedBackup = false
           case .dropJobBackup: left.hasJobBackup = false
+          case .moveBackup: left.hasBackupToMove = false
           case .makeContentDurable: break
           case .setJournalMode: left.lacksJournalMode = false
           case .restoreWriteAheadLogMode: left.lostWriteAheadLogMode = false

@@ -1,0 +1,195 @@
+// What the daemon does for backups while nothing is migrated: a sweep of each watch, no more often than something can have become
+// too old, and a look at the pins of stores that are held back. Both are done at a rescan, on a thread of their own.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import StoreWatching
+import Synchronization
+import SystemPackage
+import SystemdSupport
+
+/// Sweeps backups and watches over pins.
+package final class BackupKeeper: Sendable {
+  private struct State {
+    /// When a watch is swept next; one that is not there is due.
+    var due: [String: ContinuousClock.Instant] = [:]
+    var atWork: Set<String> = []
+    var heldBack: [FilePath: FoundStore] = [:]
+    /// Clock and time at the last sweep, to notice a clock that jumps ahead.
+    var clock: (wall: Int64, time: ContinuousClock.Instant)
+    /// Until then nothing is too old: the clock jumped ahead.
+    var distrust: ContinuousClock.Instant?
+  }
+
+  /// What is swept, and how it is told.
+  struct Work: Sendable {
+    var watch: Configuration.Watch
+    var rule: BackupRule
+    var logger: Logger
+    var stop: StopSignal
+    /// Told of each store that is not held back any more.
+    var released: @Sendable (FoundStore) -> Void
+  }
+
+  private let state: Mutex<State>
+  private let wallClock: @Sendable () -> Int64
+  /// How long backups are not removed by age after the clock has jumped ahead.
+  private static let doubt = Duration.seconds(3600)
+
+  /// Nothing is known yet. `wallClock` gives seconds since 1970.
+  package init(wallClock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }) {
+    self.wallClock = wallClock
+    state = Mutex(State(clock: (wallClock(), .now)))
+  }
+
+  /// A store is held back: its pin is looked at again at each rescan.
+  func heldBack(_ store: FoundStore) { state.withLock { $0.heldBack[store.key] = store } }
+
+  /// Is nothing at work?
+  var isIdle: Bool { state.withLock { $0.atWork.isEmpty } }
+
+  /// Other rules may be in force: every watch is due.
+  func configured() {
+    state.withLock {
+      $0.due = [:]
+      $0.heldBack = [:]
+    }
+  }
+
+  /// A rescan of the watch has ended: does what is due, on a thread of its own.
+  func scanned(_ work: Work) {
+    let now = ContinuousClock.now
+    let name = work.watch.name
+    let (isDue, held) = state.withLock { state -> (Bool, [FoundStore]) in
+      let held = state.heldBack.values.filter { $0.watch == name }
+      let isDue = state.due[name].map { $0 <= now } ?? true
+      guard isDue || !held.isEmpty, state.atWork.insert(name).inserted else { return (false, []) }
+      return (isDue, held)
+    }
+    guard isDue || !held.isEmpty else { return }
+    BlockingWork.run("backups") { [self] in
+      lookAtPins(held, work)
+      if isDue { sweep(work) }
+      state.withLock { _ = $0.atWork.remove(name) }
+    }
+  }
+
+  /// Stores whose pin is gone are looked at again.
+  private func lookAtPins(_ held: [FoundStore], _ work: Work) {
+    for store in held where !work.stop.isStopping {
+      let pins = try? PinStore(location: StoreLocation(database: store.key), files: LinuxFileSystem())
+      if (try? pins?.read()) != nil { continue }
+      state.withLock { $0.heldBack[store.key] = nil }
+      work.released(store)
+    }
+  }
+
+  private func sweep(_ work: Work) {
+    let name = work.watch.name
+    var rule = work.rule
+    let wall = wallClock()
+    if !trustsAge(wall, work.logger) { rule.keepFor = nil }
+    var told = 0
+    func problem(_ error: HopdError) {
+      told += 1
+      // The same folder fails at each sweep; hopctl backups tells them all.
+      if told <= 3 { work.logger.warning("the backups of \(name) cannot all be looked at: \(error)") }
+    }
+    var next: Int64?
+    do {
+      let survey = try BackupSurvey(
+        of: work.watch.directory, recursive: work.watch.recursive, rule: rule, files: LinuxFileSystem())
+      next = try BackupSweep(survey, rule: rule).run(
+        now: wall, isStopped: { work.stop.isStopping },
+        removed: { location, removal in
+          MigrationReporter(
+            MigrationReporter.Subject(store: location.database, watch: name, job: ""), logger: work.logger
+          ).removed(removal, .backupExpired)
+        }, problem: problem)
+    } catch let error as HopdError where error.code == .notFound {
+      // A directory that is not there is told by the watcher.
+    } catch {
+      problem(error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error))
+    }
+    let pause = Self.pause(rule: work.rule, next: next, now: wall)
+    state.withLock { $0.due[name] = .now.advanced(by: pause) }
+  }
+
+  /// How long until the next sweep: until the oldest backup is too old, but many that come of age one after the other are taken
+  /// together; a day at most, for what was put there by hand.
+  static func pause(rule: BackupRule, next: Int64?, now: Int64) -> Duration {
+    let day: Int64 = 86_400
+    guard let longest = rule.longestAge else { return .seconds(day) }
+    let wait = (next ?? .max).subtractingReportingOverflow(now).partialValue
+    return .seconds(max(min(wait, longest, day), min(longest / 24, 3600)))
+  }
+
+  /// A clock that jumps ahead makes everything old at once. It is believed when it still says so an hour later.
+  private func trustsAge(_ wall: Int64, _ logger: Logger) -> Bool {
+    let now = ContinuousClock.now
+    let (isTrusted, ahead) = state.withLock { state -> (Bool, Int64) in
+      let passed = (now - state.clock.time).components.seconds
+      let ahead = wall.subtractingReportingOverflow(state.clock.wall).partialValue.subtractingReportingOverflow(passed)
+        .partialValue
+      state.clock = (wall, now)
+      if ahead > Self.doubt.components.seconds { state.distrust = now.advanced(by: Self.doubt) }
+      if let until = state.distrust, now < until { return (false, ahead) }
+      state.distrust = nil
+      return (true, ahead)
+    }
+    if ahead > Self.doubt.components.seconds {
+      logger.notice("the clock jumped ahead by \(ahead) seconds: no backup is removed by its age for an hour")
+    }
+    return isTrusted
+  }
+}
+
+extension DaemonCoordinator {
+  /// After a rescan: sweeps the backups of the watch when that is due, and looks at pins.
+  func keepBackups(ofWatch name: String) {
+    guard phase == .ready, let watch = setup.configuration.watch(named: name),
+      let rule = setup.backupRule(ofWatch: name)
+    else { return }
+    backups.scanned(
+      BackupKeeper.Work(watch: watch, rule: rule, logger: logger, stop: stopSignal) { [self] store in
+        // With a mark that no file has, the store counts as changed.
+        post(
+          .watch(
+            .settled(SettledFile(watch: store.watch, path: store.path, size: 0)),
+            FoundStore(key: store.key, path: store.path, watch: store.watch, mark: .unknown)))
+      })
+  }
+}
+
+extension MigrationReporter {
+  /// An old store was removed by the rule.
+  func removed(_ removal: BackupRemoval, _ kind: JournalMessage) {
+    let folder = removal.generation.directory.printable
+    let why =
+      switch removal.reason {
+      case .keep: "as `keep` of the watch keeps no more"
+      case .keepFor: "as it is older than `keep_for` of the watch"
+      case .orphaned, .named: "as somebody asked for it"
+      }
+    let version = removal.generation.record.map { " (\($0.from.name))" } ?? ""
+    logger.event(
+      kind, "\(name): the old store \(folder)\(version) is removed, \(why)",
+      fields: fields([
+        .storeUUID: removal.generation.record?.storeUUID, .backup: folder, .from: removal.generation.record?.from.name,
+        .to: removal.generation.record?.to.name, .result: removal.reason.rawValue,
+      ]))
+  }
+
+  /// The pin of a restore is gone with the migration.
+  func released(_ pin: RestorePin, _ report: MigrationReport) {
+    logger.event(
+      .pinReleased, "\(name) is no longer held back: it was \(pin.sentence), and is migrated to \(report.to) now",
+      fields: fields([.storeUUID: report.storeUUID, .from: report.from, .to: report.to]))
+  }
+}

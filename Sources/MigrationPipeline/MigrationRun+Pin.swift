@@ -1,0 +1,73 @@
+// A restored store is not migrated again to the version that the restore replaced, until somebody decides: the pin is looked at
+// under the store's lock, and goes with the migration that somebody asked for.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+extension MigrationPipeline {
+  /// The pin that holds a store back from its target, for a look; nil where nothing does, or the store is not behind.
+  ///
+  /// Throws where the pin cannot be read.
+  package func heldBack(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+    guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
+      return nil
+    }
+    return try PinStore(location: canonical(location), files: files).pin(
+      heldBackFrom: mark(target), storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
+  }
+
+  /// The pin of the store as it is now, whatever the target; nil where it has none or another store's lies there.
+  package func pin(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+    guard let metadata = assessment.metadata else { return nil }
+    return try PinStore(location: canonical(location), files: files).read()?.matching(
+      storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
+  }
+
+  /// Stores of a daemon lie below a configured path, which may have links in it.
+  private func canonical(_ location: StoreLocation) throws -> StoreLocation {
+    guard let name = location.database.lastComponent else { return location }
+    return StoreLocation(database: try files.canonical(location.directory).appending(name))
+  }
+
+  func mark(_ version: CatalogedVersion) -> StoreVersionMark {
+    StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
+  }
+}
+
+extension MigrationRun {
+  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and nobody asked for the migration.
+  func requireNotHeldBack(_ held: HeldStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin? {
+    let digest = VersionHash.digest(of: store.metadata.versionHashes)
+    let pins = try PinStore(location: held.location, files: files)
+    let pin: RestorePin?
+    do { pin = try pins.read() } catch let error as HopdError {
+      // Whoever asks for the migration wants the pin gone in any case.
+      guard request.releasesPin, error.code == .recordUnreadable else { throw error }
+      return nil
+    }
+    guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
+    if !request.releasesPin, pin.holdsBack(from: MigrationPipeline(files: files).mark(target)) {
+      throw pin.refusal(request.location.database)
+    }
+    return pin
+  }
+
+  /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of which it says
+  /// nothing.
+  func note(_ replaced: ReplacedStore, _ held: HeldStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+    report.fingerprint = replaced.fingerprint
+    report.prunedBackups = replaced.removedBackups
+    do {
+      try PinStore(location: held.location, files: files).remove()
+      report.releasedPin = pin
+    } catch {
+      report.warnings.append(
+        HopdError.of(error, at: Place(store: held.location.database)))
+    }
+  }
+}

@@ -1,0 +1,143 @@
+// The two folders of a store's generations: who may have made what lies in them, who works in them now, and the way of a
+// generation from the one beside the store to the configured one.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import SystemPackage
+
+extension HopdError.Code {
+  /// Somebody else could have put something into the folder of backups.
+  package static let backupFolderUnsafe = HopdError.Code("backup-folder-unsafe", exit: .noPermission)
+}
+
+extension BackupSet {
+  /// The folder beside the store, and the configured one.
+  var places: [FilePath] { [directory, elsewhere].compactMap { $0 } }
+
+  /// Throws unless only those may write to the folder who could put another store under the store's name anyway: this process's
+  /// user, root, the store's owner, and the owner of the directory that the folder lies in.
+  ///
+  /// In a directory that many users write to, anybody could make the folder before hopd does, and forge or delete backups in it.
+  func requireTrusted(_ folder: FilePath) throws {
+    guard let status = try files.status(folder) else { return }
+    let place = Place(store: location.database, file: folder)
+    let owners = [
+      try files.status(location.database)?.owner, try files.status(folder.removingLastComponent())?.owner,
+    ]
+    guard status.owner == geteuid() || status.owner == 0 || owners.contains(status.owner) else {
+      throw HopdError(
+        .backupFolderUnsafe,
+        "the folder of backups belongs to another user (number \(status.owner)), who could forge backups",
+        at: place,
+        hint: "look at what is in it, then move it away; hopd makes its own")
+    }
+    guard status.mode & 0o022 == 0 else {
+      throw HopdError(
+        .backupFolderUnsafe,
+        "others may write to the folder of backups (mode \(String(status.mode, radix: 8))), and could forge backups",
+        at: place, hint: "look at what is in it; then: chmod go-w \(folder.printable)")
+    }
+  }
+
+  /// Owns both folders until the answer is released, so that nobody removes what is being made; `making` is made if it is not there.
+  ///
+  /// hopd and hopctl may have different state directories, and then their locks of the store do not meet; these do. Waits for a
+  /// while, then throws `.lockedByOther`.
+  func lock(making: FilePath? = nil, patience: Duration = .seconds(10), keepAlive: () -> Void = {}) throws -> BackupLock
+  {
+    let end = ContinuousClock.now + patience
+    while true {
+      if let lock = try takeLock(making: making) { return lock }
+      guard ContinuousClock.now < end else {
+        throw HopdError(
+          .lockedByOther, "another hopd or hopctl works on the backups of this store",
+          at: Place(store: location.database, file: directory), hint: "wait until it has finished, then try again")
+      }
+      keepAlive()
+      usleep(20_000)
+    }
+  }
+
+  private func takeLock(making: FilePath?) throws -> BackupLock? {
+    if let making { try files.ensureDirectory(making, mode: 0o700) }
+    var locks: [DirectoryLock] = []
+    for place in places where try files.status(place)?.kind == .directory {
+      try requireTrusted(place)
+      guard let lock = try DirectoryLock(place) else { return nil }
+      locks.append(lock)
+    }
+    return BackupLock(locks)
+  }
+
+  // MARK: A generation by its folder
+
+  /// The store that the label of a generation names; where the folder lies beside it, whatever its path was then.
+  package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
+    guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
+    let parent = folder.removingLastComponent()
+    let beside = StoreLocation(database: parent.removingLastComponent().appending(name))
+    let isBeside = parent.lastComponent?.string == ".\(NameLabel.label(of: beside.fileName)).hopd-backups"
+    return isBeside ? beside : StoreLocation(database: record.store.path)
+  }
+
+  /// The store whose backups lie in a folder beside it; nil for other folders, and where nothing in it says which store that is.
+  package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
+    guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
+    return ((try? files.names(in: folder)) ?? []).lazy.compactMap {
+      store(ofGeneration: folder.appending($0), files: files)
+    }.first
+  }
+
+  /// The generations in the folder that this one lies in, and those beside the store.
+  package init(location: StoreLocation, generation: FilePath, files: any DurableFileSystem) throws {
+    let plain = try BackupSet(location: location, rule: BackupRule(), files: files)
+    let parent = generation.removingLastComponent()
+    self.init(
+      location: plain.location, directory: plain.directory, elsewhere: parent == plain.directory ? nil : parent,
+      files: files)
+  }
+
+  // MARK: The configured place
+
+  /// Copies a generation to the configured place, synced, and takes the one beside the store away. One that a crash left in both
+  /// places is in the configured one afterwards.
+  func moveElsewhere(_ folder: FilePath) throws -> FilePath {
+    guard let elsewhere, let name = folder.lastComponent else { return folder }
+    try files.ensureDirectory(elsewhere)
+    try requireTrusted(elsewhere)
+    let part = elsewhere.appending(name.string + ".part")
+    let target = elsewhere.appending(name)
+    if try files.status(target.appending(location.fileName)) == nil {
+      try removeTree(part)
+      try removeTree(target)  // the rest of one that was being removed
+      try copyTree(folder, to: part)
+      try files.renameNoReplace(part, to: target)
+    }
+    try files.syncDirectory(elsewhere)
+    // The folder's own name, too: it may have been made by a run that ended before its sync.
+    try files.syncDirectory(elsewhere.removingLastComponent())
+    try remove(folder)
+    return target
+  }
+
+  /// Complete generations that lie beside the store although another place is configured: a move was cut off or failed, or the place
+  /// was configured later.
+  func generationsToMove() throws -> [BackupGeneration] {
+    guard elsewhere != nil else { return [] }
+    return try generations().filter { $0.directory.removingLastComponent() == directory }
+  }
+}
+
+/// The right to make and remove generations of a store.
+final class BackupLock {
+  private let locks: [DirectoryLock]
+
+  init(_ locks: [DirectoryLock]) { self.locks = locks }
+
+  /// Gives it back.
+  func release() { for lock in locks { lock.release() } }
+
+  deinit { release() }
+}

@@ -1,0 +1,105 @@
+// Which generations may go, and how they go. What a migration replaced lives on in the migrated store; what a restore replaced may
+// live nowhere else. So `keep` counts migrations alone, and the other class goes by its age, if the operator set one, or by hand.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+/// A reason for which a generation is removed.
+package enum BackupRemovalReason: String, Sendable, Hashable, CaseIterable {
+  /// The rule keeps fewer generations of migrations.
+  case keep
+  /// It is older than the rule keeps it.
+  case keepFor = "keep_for"
+  /// Its store is gone, and somebody asked for such backups to be removed.
+  case orphaned
+  /// Somebody named it.
+  case named
+}
+
+/// A generation that is to go, or went.
+package struct BackupRemoval: Sendable, Hashable {
+  /// The generation.
+  package let generation: BackupGeneration
+  /// Why.
+  package let reason: BackupRemovalReason
+
+  /// Notes a removal.
+  package init(generation: BackupGeneration, reason: BackupRemovalReason) {
+    self.generation = generation
+    self.reason = reason
+  }
+}
+
+extension BackupRule {
+  /// `keepFor` in seconds; nil where generations are kept however old they are.
+  package var longestAge: Int64? {
+    guard let keepFor, keepFor > .zero else { return nil }
+    return max(1, keepFor.components.seconds)
+  }
+}
+
+extension BackupSet {
+  /// What the rule says of these generations (newest first) at a moment. Age counts for all of them, `keep` only for those of
+  /// migrations of the store that was replaced last: a store that came under the name of another one does not cost that one's
+  /// backups.
+  package static func removals(
+    _ generations: [BackupGeneration], _ rule: BackupRule, now: Int64, counts isCounted: Bool = true
+  ) -> [BackupRemoval] {
+    let store = generations.first?.record?.storeUUID
+    var migrations = 0
+    return generations.compactMap { generation in
+      // Nobody knows what made a generation without a readable label, nor when.
+      guard let record = generation.record else { return nil }
+      var reason: BackupRemovalReason?
+      let isOfStore = store == nil || record.storeUUID == nil || record.storeUUID == store
+      if isCounted, record.origin == .migration, isOfStore {
+        migrations += 1
+        if migrations > max(0, rule.keep) { reason = .keep }
+      }
+      // One that was made by a clock that was ahead is young until that time has come.
+      if let longest = rule.longestAge, now.subtractingReportingOverflow(record.createdAt).partialValue > longest {
+        reason = reason ?? .keepFor
+      }
+      return reason.map { BackupRemoval(generation: generation, reason: $0) }
+    }
+  }
+
+  /// Removes what the rule says, and what earlier removals left. Only with the store held, or its backups locked.
+  package func prune(_ rule: BackupRule, now: Int64) throws -> [BackupRemoval] {
+    for folder in try remainders() { try remove(folder) }
+    let removals = BackupSet.removals(try generations(), rule, now: now)
+    for removal in removals { try remove(removal.generation.directory) }
+    return removals
+  }
+
+  /// Folders that are no generation and can never be one again: half made or half removed, without a database or with the name of
+  /// an unfinished one. One whose database is the store itself is for recovery to judge.
+  func remainders() throws -> [FilePath] {
+    try unfinished().filter { folder in
+      try folder.lastComponent?.string.hasSuffix(".part") == true
+        || files.status(folder.appending(location.fileName)) == nil
+    }
+  }
+
+  /// Removes the generations that `plan` chooses among those there are, newest first, while nobody else makes or removes any. The pin
+  /// and the folder go with the last one of a store that is gone.
+  package func remove(
+    patience: Duration = .seconds(10), _ plan: ([BackupGeneration]) throws -> [BackupRemoval]
+  ) throws -> [BackupRemoval] {
+    let lock = try lock(patience: patience)
+    defer { lock.release() }
+    let removals = try plan(try generations())
+    for removal in removals { try remove(removal.generation.directory) }
+    try removeRest()
+    return removals
+  }
+
+  /// Takes away what is of no use once the last generation is gone.
+  func removeRest() throws {
+    for folder in try remainders() { try remove(folder) }
+    guard try files.status(location.database) == nil, try generations().isEmpty else { return }
+    try PinStore(location: location, files: files).remove()
+  }
+}

@@ -1,0 +1,160 @@
+// A restored store stays at its version until somebody decides. The pin lies beside the store, in the folder of its backups,
+// because hopctl and hopd may have different state directories and users. It is durable before the restored version can be seen, and
+// says which file it speaks of, so that it holds nothing back when the restore did not happen or another store took the name.
+
+import Diagnostics
+import DurableFiles
+import FoundationEssentials
+import PersistentStore
+import SystemPackage
+
+extension HopdError.Code {
+  /// The store was restored, and is not migrated again to the version that the restore replaced.
+  package static let heldBack = HopdError.Code("held-back", exit: .unavailable, isRetryable: true)
+}
+
+/// What a restore notes about its store.
+package struct RestorePin: Hashable, Sendable, Codable {
+  static let currentFormat = 1
+
+  /// Format of the note.
+  package var format: Int = RestorePin.currentFormat
+  /// Z_UUID of the store that was put in place.
+  package var storeUUID: String?
+  /// Its version: what the store is pinned to.
+  package var restored: StoreVersionMark
+  /// The versions that it is not migrated to: the one that the restore replaced, and those that a restore before it did. Empty where
+  /// nobody knows: then it is migrated to none.
+  package var replaced: [StoreVersionMark]
+  /// When, in seconds since 1970.
+  package var restoredAt: Int64
+  /// The job of the restore.
+  package var job: String
+  /// The pin that held the store before this restore: it still does where a crash came before the restored version got its name. One
+  /// at most.
+  var former: [RestorePin]?
+
+  /// Notes a restore.
+  package init(
+    storeUUID: String?, restored: StoreVersionMark, replaced: [StoreVersionMark], restoredAt: Int64, job: String
+  ) {
+    self.storeUUID = storeUUID
+    self.restored = restored
+    self.replaced = replaced
+    self.restoredAt = restoredAt
+    self.job = job
+  }
+
+  /// Does it speak of the store that has this identifier and this version?
+  package func isOf(storeUUID: String?, digest: String) -> Bool {
+    restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
+  }
+
+  /// This pin, or the one before it, whichever speaks of the store that has this identifier and this version; nil where neither does.
+  package func matching(storeUUID: String?, digest: String) -> RestorePin? {
+    ([self] + (former ?? [])).first { $0.isOf(storeUUID: storeUUID, digest: digest) }
+  }
+
+  /// Is the store not to be migrated to that version?
+  package func holdsBack(from target: StoreVersionMark) -> Bool {
+    replaced.isEmpty || replaced.contains { $0.digest == target.digest || $0.name == target.name }
+  }
+
+  /// When the restore was made, as RFC 3339 has it.
+  package var time: String { BackupTime.standardText(restoredAt) }
+
+  /// The pin in one sentence, for people.
+  package var sentence: String {
+    let names = replaced.map(\.name).joined(separator: " or ")
+    let inPlace = names.isEmpty ? "" : " in place of \(names)"
+    return "restored to \(restored.name) at \(time)\(inPlace); hopd does not migrate it"
+      + (names.isEmpty ? "" : " to \(names) again")
+  }
+
+  /// How a store is released.
+  package static func release(_ store: FilePath) -> String {
+    "hopctl migrate migrates it; hopctl release \(store.printable) lets hopd migrate it; so does another target of the watch"
+  }
+
+  /// Why the store is held back from a version.
+  package func refusal(_ store: FilePath) -> HopdError {
+    HopdError(
+      .heldBack, "held back: the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+  }
+}
+
+/// The pin of one store.
+package struct PinStore: Sendable {
+  private let backups: BackupSet
+  private var files: any DurableFileSystem { backups.files }
+  private var directory: FilePath { backups.directory }
+  /// The file.
+  package var path: FilePath { directory.appending("pin.json") }
+
+  /// The pin of the store at `location` (canonical).
+  package init(location: StoreLocation, files: any DurableFileSystem) throws {
+    backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+  }
+
+  /// The pin; nil where there is none. One that cannot be read is an error: the store is then nobody's to migrate.
+  package func read() throws -> RestorePin? {
+    guard let status = try files.status(path) else { return nil }
+    try backups.requireTrusted(directory)
+    func unreadable(_ message: String, _ cause: (any Error)? = nil) -> HopdError {
+      HopdError(
+        .recordUnreadable, message, at: Place(store: backups.location.database, file: path), cause: cause,
+        hint: "hopctl release \(backups.location.database.printable) removes it")
+    }
+    guard status.kind == .regular, status.size <= 65_536 else {
+      throw unreadable("the pin of a restore cannot be read")
+    }
+    let pin: RestorePin
+    do {
+      pin = try JSONDecoder().decode(RestorePin.self, from: Data(files.read(path, limit: 65_536)))
+    } catch let error as HopdError { throw error } catch {
+      throw unreadable("the pin of a restore cannot be read", error)
+    }
+    guard pin.format <= RestorePin.currentFormat else {
+      throw HopdError(
+        .recordNewer, "the pin of a restore has format \(pin.format); this hopd knows \(RestorePin.currentFormat)",
+        at: Place(store: backups.location.database, file: path), hint: "use the newer hopd")
+    }
+    return pin
+  }
+
+  /// The pin, if it holds the store with this identifier and version back from the target.
+  package func pin(heldBackFrom target: StoreVersionMark, storeUUID: String?, digest: String) throws -> RestorePin? {
+    guard let pin = try read()?.matching(storeUUID: storeUUID, digest: digest), pin.holdsBack(from: target) else {
+      return nil
+    }
+    return pin
+  }
+
+  /// Writes the pin, durably: after a crash it is the former one or this one.
+  func write(_ pin: RestorePin) throws {
+    try files.ensureDirectory(directory, mode: 0o700)
+    try backups.requireTrusted(directory)
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    try files.writeDurably(Array(encoder.encode(pin)), to: path)
+    try files.adoptByDirectoryOwner(path)
+    // The folder's own name, too: it may have been made by a run that ended before its sync.
+    try files.syncDirectory(directory.removingLastComponent())
+  }
+
+  /// Takes the pin away, and the folder with it where nothing else is in it; answers whether there was one.
+  @discardableResult
+  package func remove() throws -> Bool {
+    let half = directory.appending("pin.json.new")
+    guard try files.status(path) != nil || files.status(half) != nil else { return false }
+    try backups.requireTrusted(directory)
+    try files.unlinkIfPresent(half)
+    let wasThere = try files.unlinkIfPresent(path)
+    if wasThere { try files.syncDirectory(directory) }
+    if try files.names(in: directory).isEmpty {
+      try files.removeDirectory(directory)
+      try files.syncDirectory(directory.removingLastComponent())
+    }
+    return wasThere
+  }
+}

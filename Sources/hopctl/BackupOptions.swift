@@ -1,0 +1,135 @@
+// What the commands about backups have in common: where backups lie, what the rule says, and which of them lost their store.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import HopdConfiguration
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// The rule for old stores.
+struct BackupOptions: ParsableArguments {
+  @Option(
+    name: .customLong("backup-directory"), help: "Where backups are kept, if not beside the stores.",
+    completion: .directory)
+  var backupDirectory: String?
+
+  @Option(help: "How many backups of migrations are kept; those of restores are not counted.")
+  var keep: Int?
+
+  @Option(name: .customLong("keep-for"), help: "How long backups are kept, as 30d or 12h; 0s keeps them for ever.")
+  var keepFor: String?
+
+  @Option(
+    help: "Take directory and rule from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
+  var config: String?
+
+  @Option(help: "The watch of --config, where it has several.")
+  var watch: String?
+
+  @Flag(help: "Look through the folders below too.")
+  var recursive = false
+
+  func validate() throws {
+    if let keep, keep < 0 { throw ValidationError("--keep takes a number from 0.") }
+    if let keepFor, Quantity.duration(keepFor) == nil {
+      throw ValidationError("--keep-for takes a time as 30d, 12h or 5min, not \"\(keepFor)\".")
+    }
+    if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
+  }
+
+  /// Did anybody say which backups are to go by a rule?
+  var hasRule: Bool { keep != nil || keepFor != nil || config != nil }
+
+  /// The rule for the stores of a directory: the command line over the watch; what nobody says keeps everything, unless `keepsOne`.
+  func rule(for directory: FilePath, keepsOne: Bool = false) throws -> (rule: BackupRule, recursive: Bool) {
+    let watch = try watch(for: directory)
+    var rule = BackupRule(
+      keep: watch?.backup.keep ?? (keepsOne ? 1 : .max), keepFor: watch?.backup.keepFor,
+      directory: watch?.backup.directory)
+    if let keep { rule.keep = keep }
+    if let keepFor { rule.keepFor = Quantity.duration(keepFor) }
+    if let backupDirectory { rule.directory = try LinuxFileSystem().canonical(FilePath(backupDirectory)) }
+    return (rule, recursive || watch?.recursive == true)
+  }
+
+  private func watch(for directory: FilePath) throws -> Configuration.Watch? {
+    guard let config else { return nil }
+    let configuration = try ConfigurationLoader.load(file: LinuxFileSystem().canonical(FilePath(config))).configuration
+    let place = Place(file: FilePath(config))
+    let names = configuration.watches.map(\.name).joined(separator: ", ")
+    if let watch {
+      if let found = configuration.watch(named: watch) { return found }
+      throw HopdError(
+        .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
+    }
+    let around = configuration.watches.filter {
+      $0.recursive ? directory.starts(with: $0.directory) : directory == $0.directory
+    }
+    if let only = around.first, around.count == 1 { return only }
+    throw HopdError(.usage, "which watch is meant?", at: place, hint: "name it with --watch: \(names)")
+  }
+}
+
+/// What a path of the command line stands for.
+enum BackupTarget {
+  /// A folder of stores.
+  case directory(FilePath)
+  /// A store, which may be gone.
+  case store(StoreLocation)
+  /// A backup of a store.
+  case generation(FilePath, of: StoreLocation)
+
+  /// Looks what lies under a path.
+  init(_ text: String) throws {
+    let files = LinuxFileSystem()
+    guard let path = try? files.canonical(FilePath(text)) else {
+      self = .store(try StoreArgument.location(of: text))
+      return
+    }
+    // STORE's folder: …/.NAME.hopd-backups/TIME-JOB/NAME, or the same elsewhere; the label says whose it is.
+    for folder in [path, path.removingLastComponent()] {
+      guard folder.removingLastComponent().lastComponent?.string.hasSuffix(".hopd-backups") == true else { continue }
+      guard let store = BackupSet.store(ofGeneration: folder, files: files) else {
+        throw HopdError(
+          .notFound, "this is no backup, or its label cannot be read", at: Place(file: folder),
+          hint: "hopctl backups lists backups")
+      }
+      self = .generation(folder, of: store)
+      return
+    }
+    if try files.status(path)?.kind == .directory {
+      // The folder of a store's backups stands for the store.
+      if let store = BackupSet.store(ofBackups: path, files: files) {
+        self = .store(store)
+        return
+      }
+      self = .directory(path)
+    } else {
+      self = .store(try StoreArgument.location(of: text))
+    }
+  }
+
+  /// The directory whose rule counts.
+  var directory: FilePath {
+    switch self {
+    case .directory(let path): path
+    case .store(let location), .generation(_, let location): location.directory
+    }
+  }
+}
+
+/// Z_UUID of the store that lies under a name; nil where there is none that can be read.
+func livingUUID(_ location: StoreLocation) -> String? {
+  try? StoreReader.withUnchangedStore(at: location) { try $0.metadata().uuid }
+}
+
+extension BackupGeneration {
+  /// Is its store gone, or another one under its name?
+  func isOrphaned(storeIsThere: Bool, uuid: String?) -> Bool {
+    guard storeIsThere else { return true }
+    guard let uuid, let own = record?.storeUUID else { return false }
+    return uuid != own
+  }
+}

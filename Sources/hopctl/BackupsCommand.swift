@@ -1,0 +1,118 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// `hopctl backups [STORE|DIRECTORY]`.
+struct BackupsCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "backups", abstract: "Lists the backups of a store, or of all stores of a directory; changes nothing.",
+    discussion: """
+      Also those of stores that are gone. The last column says what removes a backup: a rule (of --config, --keep, --keep-for; else \
+      keep = 1), or only hopctl prune.
+      """)
+
+  @Argument(help: "A store, which may be gone, or a folder of stores; else this folder.", completion: .file())
+  var path = "."
+
+  @OptionGroup var options: BackupOptions
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let files = LinuxFileSystem()
+    let target = try BackupTarget(path)
+    let (rule, isRecursive) = try options.rule(for: target.directory, keepsOne: true)
+    var stores: [BackupsShape.Store] = []
+    var problems: [HopdError] = []
+    let add: (BackupSet) throws -> Bool = { backups in
+      if let store = try describe(backups, rule) { stores.append(store) }
+      return true
+    }
+    switch target {
+    case .directory(let directory):
+      try BackupSurvey(of: directory, recursive: isRecursive, rule: rule, files: files).forEach(
+        add, problem: { problems.append($0) })
+    case .store(let location), .generation(_, let location):
+      _ = try add(BackupSet(location: location, rule: rule, files: files))
+    }
+    stores.sort { $0.store < $1.store }
+    for store in stores { try tell(store) }
+    let all = stores.flatMap(\.backups)
+    let bytes = all.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+    try output.line(
+      "\(Wording.count(Int64(all.count), "backup", "backups")) of "
+        + "\(Wording.count(Int64(stores.count), "store", "stores")), \(Wording.bytes(bytes))")
+    for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
+    try output.object(
+      BackupsShape(
+        path: target.directory.string, stores: stores, bytes: bytes, problems: problems.map(ErrorShape.init)))
+    if let first = problems.first { throw Finished(status: first.code.exit) }
+  }
+
+  private func describe(_ backups: BackupSet, _ rule: BackupRule) throws -> BackupsShape.Store? {
+    let generations = try backups.generations()
+    let unfinished = try backups.unfinished()
+    let pin = try? PinStore(location: backups.location, files: LinuxFileSystem()).read()
+    if generations.isEmpty, unfinished.isEmpty, pin == nil { return nil }
+    let isThere = try backups.isStoreThere()
+    let uuid = isThere ? livingUUID(backups.location) : nil
+    let now = Int64(time(nil))
+    let due = Dictionary(
+      BackupSet.removals(generations, rule, now: now, counts: isThere).map { ($0.generation, $0.reason) }
+    ) { first, _ in first }
+    return BackupsShape.Store(
+      store: backups.location.database.string, present: isThere,
+      pin: OrNull(wrappedValue: (pin ?? nil).map { PinShape($0) }),
+      backups: generations.map { generation in
+        let record = generation.record
+        let isOrphaned = generation.isOrphaned(storeIsThere: isThere, uuid: uuid)
+        let age = rule.longestAge.flatMap { longest in
+          record.map { $0.createdAt.addingReportingOverflow(longest).partialValue }
+        }
+        let goesByNumber = record?.origin == .migration && !isOrphaned && rule.keep < .max
+        return Backup(
+          backup: generation.database.string, number: OrNull(wrappedValue: record?.number),
+          createdAt: OrNull(wrappedValue: record?.time), from: OrNull(wrappedValue: record?.from.name),
+          to: OrNull(wrappedValue: record?.to.name), bytes: generation.bytes,
+          madeBy: OrNull(wrappedValue: record?.origin.rawValue),
+          storeUUID: OrNull(wrappedValue: record?.storeUUID), orphaned: isOrphaned,
+          goesBy: due[generation]?.rawValue
+            ?? (goesByNumber ? BackupRemovalReason.keep : age != nil ? .keepFor : nil)?.rawValue ?? "by-hand",
+          goesAt: OrNull(wrappedValue: age.map { BackupRecord.time($0) }))
+      }, unfinished: unfinished.map(\.string))
+  }
+
+  private func tell(_ store: BackupsShape.Store) throws {
+    let name = FilePath(store.store).printable
+    try output.line(store.present ? name : "\(name) (gone)")
+    if let pin = store.pin {
+      try output.line("  pinned to \(pin.restored) since \(pin.restoredAt)")
+    }
+    let rows = store.backups.map { backup in
+      [
+        backup.createdAt ?? "?", backup.madeBy ?? "?", "\(backup.from ?? "?") → \(backup.to ?? "?")",
+        Wording.bytes(backup.bytes), goes(backup),
+      ]
+    }
+    for (line, backup) in zip(Wording.table(rows, right: [3]), store.backups) {
+      try output.line(line)
+      try output.line("    \(FilePath(backup.backup).removingLastComponent().printable)")
+    }
+    for folder in store.unfinished { try output.line("  unfinished: \(FilePath(folder).printable)") }
+  }
+
+  /// What removes it, in words.
+  private func goes(_ backup: Backup) -> String {
+    let age = backup.goesAt.map { "keep_for: at \($0)" }
+    let rule =
+      switch backup.goesBy {
+      case "keep": ["keep: with a newer migration", age].compactMap { $0 }.joined(separator: "; ")
+      case "keep_for": age ?? "keep_for"
+      default: "only hopctl prune"
+      }
+    return (backup.orphaned ? "orphaned; " : "") + rule
+  }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// `hopctl prune [STORE|DIRECTORY|BACKUP…]`.
+struct PruneCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prune", abstract: "Removes backups.",
+    discussion: """
+      Say which: a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
+      backups of migrations alone; those of restores go by --keep-for or by name. --keep does not touch backups of stores that are gone.
+      """)
+
+  @Argument(help: "Backups, stores (which may be gone), or folders of stores.", completion: .file())
+  var paths: [String] = []
+
+  @Flag(name: .customLong("dry-run"), help: "Say what would be removed; change nothing.")
+  var dryRun = false
+
+  @Flag(help: "Remove it.")
+  var yes = false
+
+  @Flag(help: "Also all backups of stores that are gone, or have another store under their name.")
+  var orphans = false
+
+  @OptionGroup var options: BackupOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if paths.isEmpty { throw ValidationError("Name backups, stores, or folders of stores.") }
+    if dryRun == yes { throw ValidationError("Give --dry-run to see what would go, or --yes to remove it.") }
+  }
+
+  func execute() throws {
+    let files = LinuxFileSystem()
+    var removed: [(store: StoreLocation, removal: BackupRemoval)] = []
+    var problems: [HopdError] = []
+    for path in paths {
+      let target = try BackupTarget(path)
+      let (rule, isRecursive) = try options.rule(for: target.directory)
+      var named: FilePath?
+      if case .generation(let folder, _) = target { named = folder }
+      guard named != nil || options.hasRule || orphans else {
+        throw HopdError(
+          .usage, "nothing says which backups are to go", at: Place(file: FilePath(path)),
+          hint: "give --keep, --keep-for or --orphans, or name a backup; hopctl backups lists them")
+      }
+      let treat: (BackupSet) throws -> Bool = { backups in
+        removed += try prune(backups, rule, named).map { (backups.location, $0) }
+        return true
+      }
+      switch target {
+      case .directory(let directory):
+        try BackupSurvey(of: directory, recursive: isRecursive, rule: rule, files: files).forEach(
+          treat, problem: { problems.append($0) })
+      case .store(let location): _ = try treat(BackupSet(location: location, rule: rule, files: files))
+      case .generation(let folder, let location):
+        _ = try treat(BackupSet(location: location, generation: folder, files: files))
+      }
+    }
+    try tell(removed, problems)
+    if let first = problems.first { throw Finished(status: first.code.exit) }
+  }
+
+  /// Removes, or only says, what the command line has said of a store.
+  private func prune(_ backups: BackupSet, _ rule: BackupRule, _ named: FilePath?) throws -> [BackupRemoval] {
+    let isThere = try backups.isStoreThere()
+    let uuid = isThere && orphans ? livingUUID(backups.location) : nil
+    let plan: ([BackupGeneration]) throws -> [BackupRemoval] = { generations in
+      if let named {
+        guard let found = generations.first(where: { $0.directory == named }) else {
+          throw HopdError(
+            .notFound, "there is no complete backup of this name", at: Place(file: named),
+            hint: "hopctl backups lists backups; hopctl recover puts unfinished ones in order")
+        }
+        return [BackupRemoval(generation: found, reason: .named)]
+      }
+      let lost =
+        orphans
+        ? generations.filter { $0.isOrphaned(storeIsThere: isThere, uuid: uuid) }.map {
+          BackupRemoval(generation: $0, reason: .orphaned)
+        } : []
+      return lost
+        + BackupSet.removals(generations, rule, now: Int64(time(nil)), counts: isThere).filter { removal in
+          !lost.contains { $0.generation == removal.generation }
+        }
+    }
+    return yes ? try backups.remove(plan) : try plan(try backups.generations())
+  }
+
+  private func tell(_ removed: [(store: StoreLocation, removal: BackupRemoval)], _ problems: [HopdError]) throws {
+    let bytes = removed.reduce(Int64(0)) { $0.addingReportingOverflow($1.removal.generation.bytes).partialValue }
+    for (store, removal) in removed {
+      let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
+      try output.line(
+        "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
+          + "(\(PruneCommand.reason(removal.reason))\(version), \(Wording.bytes(removal.generation.bytes)), of "
+          + "\(store.database.printable))")
+    }
+    let count = Wording.count(Int64(removed.count), "backup", "backups")
+    try output.line(
+      yes ? "\(count) removed, \(Wording.bytes(bytes))" : "\(count) would go, \(Wording.bytes(bytes)); --yes removes")
+    for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
+    try output.object(
+      PruneShape(
+        dryRun: dryRun,
+        removed: removed.map { store, removal in
+          PruneShape.Removal(
+            store: store.database.string, backup: removal.generation.directory.string,
+            from: OrNull(wrappedValue: removal.generation.record?.from.name),
+            madeBy: OrNull(wrappedValue: removal.generation.record?.origin.rawValue), bytes: removal.generation.bytes,
+            reason: removal.reason.rawValue)
+        }, bytes: bytes, problems: problems.map(ErrorShape.init)))
+  }
+
+  private static func reason(_ reason: BackupRemovalReason) -> String {
+    switch reason {
+    case .keep: "--keep"
+    case .keepFor: "--keep-for"
+    case .orphaned: "its store is gone"
+    case .named: "named"
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// `hopctl release STORE`.
+struct ReleaseCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "release", abstract: "Lets hopd migrate a restored store again.",
+    discussion: """
+      hopctl restore pins a store to its version. This takes the pin away and changes nothing else; hopd migrates the store after \
+      its next rescan, or at once after systemctl reload hopd.
+      """)
+
+  @OptionGroup var store: StoreArgument
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let location = try store.location()
+    let pins = try PinStore(location: location, files: LinuxFileSystem())
+    var pin: RestorePin?
+    do { pin = try pins.read() } catch let error as HopdError where error.code == .recordUnreadable {
+      output.warn([error])
+    }
+    let released = try pins.remove()
+    try output.line(
+      released
+        ? "released \(store.text)" + (pin.map { ": it was \($0.sentence)" } ?? "")
+        : "\(store.text): not pinned, nothing to do")
+    try output.object(
+      ReleaseShape(
+        store: location.database.string, released: released, pin: OrNull(wrappedValue: pin.map { PinShape($0) })))
+  }
+}

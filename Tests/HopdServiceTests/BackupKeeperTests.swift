@@ -1,0 +1,130 @@
+// The daemon and backups: a restored store is held back and told once, its release is noticed, and old backups go with a word.
+
+import Diagnostics
+import DurableFiles
+import FoundationEssentials
+import Glibc
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import PersistentStore
+import Synchronization
+import SystemPackage
+import SystemdSupport
+import Testing
+
+@testable import HopdService
+@testable import StoreReplacement
+
+@Suite struct BackupKeeperTests {
+  private static let one = StoreVersionMark(name: "A", digest: "one")
+  private static let two = StoreVersionMark(name: "A 2", digest: "two")
+
+  /// A backup as a replacement leaves it.
+  private func generation(
+    _ place: DaemonTests.Place, _ store: String, job: String, age: Int64, number: Int64, by origin: BackupClass
+  ) throws -> FilePath {
+    let files = LinuxFileSystem()
+    let folder = FilePath(place.store(".\(store).hopd-backups"))
+    try files.ensureDirectory(folder)
+    let created = Int64(time(nil)) - age
+    let generation = folder.appending("\(BackupTime.text(created))-\(job)")
+    try files.makeDirectory(generation, mode: 0o700)
+    try files.createFile(generation.appending(store), [1, 2, 3], mode: 0o600)
+    let record = BackupRecord(
+      store: PathText(FilePath(place.store(store))), job: job, from: Self.one, to: Self.two, createdAt: created,
+      storeUUID: "U", journalMode: .delete, number: number, madeBy: origin)
+    try files.createFile(generation.appending("backup.json"), Array(JSONEncoder().encode(record)), mode: 0o600)
+    return generation
+  }
+
+  @Test func whatIsTooOldOrTooManyGoesAndIsTold() async throws {
+    let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep = 1\nkeep_for = \"1h\"")
+    try place.write("stores/a.sqlite", "a store")
+    let old = try generation(place, "a.sqlite", job: "a1", age: 7200, number: 1, by: .restore)
+    let second = try generation(place, "a.sqlite", job: "a2", age: 60, number: 2, by: .migration)
+    let newest = try generation(place, "a.sqlite", job: "a3", age: 30, number: 3, by: .migration)
+    let orphan = try generation(place, "gone.sqlite", job: "a4", age: 7200, number: 1, by: .migration)
+    let young = try generation(place, "gone too.sqlite", job: "a5", age: 60, number: 1, by: .migration)
+    try await DaemonTests().running(place, try place.coordinator(FakeWork())) {
+      try await eventually("swept") { place.log.all(.backupExpired).count == 3 }
+    }
+    let told = Dictionary(
+      place.log.all(.backupExpired).map { ($0[.backup] ?? "", $0[.result] ?? "") }, uniquingKeysWith: { $1 })
+    #expect(told == [old.string: "keep_for", second.string: "keep", orphan.string: "keep_for"])
+    for folder in [old, second, orphan] { #expect(access(folder.string, F_OK) != 0) }
+    for folder in [newest, young] { #expect(access(folder.string, F_OK) == 0) }
+  }
+
+  @Test func withoutAnAgeNothingIsTooOld() async throws {
+    let place = try DaemonTests.Place()
+    try place.write("stores/a.sqlite", "a store")
+    let old = try generation(place, "a.sqlite", job: "a1", age: 90_000_000, number: 1, by: .restore)
+    let orphan = try generation(place, "gone.sqlite", job: "a2", age: 90_000_000, number: 1, by: .migration)
+    // What is too many shows that the sweep has been there.
+    let first = try generation(place, "z.sqlite", job: "a3", age: 60, number: 1, by: .migration)
+    _ = try generation(place, "z.sqlite", job: "a4", age: 30, number: 2, by: .migration)
+    try place.write("stores/z.sqlite", "a store")
+    try await DaemonTests().running(place, try place.coordinator(FakeWork())) {
+      try await eventually("swept") { access(first.string, F_OK) != 0 }
+    }
+    for folder in [old, orphan] { #expect(access(folder.string, F_OK) == 0) }
+  }
+
+  @Test func theSweepComesWhenSomethingCanBeTooOld() {
+    let rule = BackupRule(keepFor: .seconds(30 * 86_400))
+    // Nothing to expire: once a day; soon: batches of an hour; a short age: as often as it says.
+    #expect(BackupKeeper.pause(rule: BackupRule(), next: nil, now: 0) == .seconds(86_400))
+    #expect(BackupKeeper.pause(rule: rule, next: 10, now: 0) == .seconds(3600))
+    #expect(BackupKeeper.pause(rule: rule, next: 50_000, now: 0) == .seconds(50_000))
+    #expect(BackupKeeper.pause(rule: rule, next: nil, now: 0) == .seconds(86_400))
+    #expect(BackupKeeper.pause(rule: BackupRule(keepFor: .seconds(2)), next: 1, now: 0) == .seconds(1))
+  }
+
+  @Test func aClockThatJumpsAheadMakesNothingOld() async throws {
+    let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep_for = \"1h\"")
+    let old = try generation(place, "gone.sqlite", job: "a1", age: 60, number: 1, by: .migration)
+    let jump = Mutex<Int64>(0)
+    let keeper = BackupKeeper(wallClock: { Int64(time(nil)) + jump.withLock { $0 } })
+    jump.withLock { $0 = 90_000_000 }
+    let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
+    let watch = try #require(setup.configuration.watches.first)
+    let rule = try #require(setup.backupRule(ofWatch: "w"))
+    keeper.scanned(
+      BackupKeeper.Work(watch: watch, rule: rule, logger: place.log.logger, stop: StopSignal(), released: { _ in }))
+    try await eventually("it is told") { place.log.entries.contains { $0.text.contains("the clock jumped ahead") } }
+    try await eventually("the sweep has ended") { keeper.isIdle }
+    #expect(access(old.string, F_OK) == 0)
+  }
+
+  @Test func aRestoredStoreIsHeldBackToldOnceAndLookedAtWhenItIsReleased() async throws {
+    let place = try DaemonTests.Place()
+    let directory = try LinuxFileSystem().canonical(place.root.appending("stores"))
+    let location = StoreLocation(database: directory.appending("a.sqlite"))
+    try place.write("stores/a.sqlite", "a store")
+    let pins = try PinStore(location: location, files: LinuxFileSystem())
+    let pin = RestorePin(storeUUID: "U", restored: Self.one, replaced: [Self.two], restoredAt: 1_900_000_000, job: "b2")
+    try pins.write(pin)
+    var work = FakeWork()
+    work.onLook = { request in
+      // As the pipeline's look does.
+      let held = try? PinStore(location: location, files: LinuxFileSystem()).pin(
+        heldBackFrom: Self.two, storeUUID: "U", digest: "one")
+      if let held = held ?? nil {
+        return .failure(JobFailure(stage: .identify, error: held.refusal(request.location.database)))
+      }
+      return .success(.current(nil))
+    }
+    try await DaemonTests().running(place, try place.coordinator(work)) {
+      try await eventually("held back") { !place.log.all(.storeHeldBack).isEmpty }
+      // It is tried again, and that is no news.
+      try await eventually("tried again") { place.log.all(.storeHeldBack).count >= 3 }
+      #expect(place.log.all(.storeHeldBack).count { $0.level > .debug } == 1)
+      #expect(try pins.remove())
+      try await eventually("looked at again") { !place.log.all(.storeCurrent).isEmpty }
+    }
+    let entry = try #require(place.log.all(.storeHeldBack).first)
+    #expect(entry[.result] == "held-back" && entry[.error] == "held-back")
+    #expect(entry.text.contains("in place of A 2") && entry[.hint]?.contains("hopctl release") == true)
+  }
+}
