@@ -1,6 +1,7 @@
 // The daemon from its command line to its exit status: logging, configuration, state directory, and the services that
 // run until a signal ends them.
 
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -32,11 +33,17 @@ package struct Daemon: Sendable {
     self.stateDirectory = stateDirectory.map { Self.absolute($0) }
   }
 
-  /// Looks at the configuration and says what is wrong with it; the exit status.
-  package func check() -> Int32 {
+  /// Opens everything that the configuration names and says what is wrong; the exit status. `forReload` passes directories that a
+  /// watch can wait for.
+  package func check(forReload: Bool = false) -> Int32 {
     do throws(HopdError) {
       let loaded = try source.load()
       for warning in loaded.warnings { Self.print("warning: \(warning)", asError: true) }
+      let inspection = ConfigurationInspection(loaded, unit: source == .installed ? UnitFile.installed() : nil)
+      let findings = inspection.findings()
+      for obstacle in forReload ? findings.obstacles : [] { Self.print("warning: \(obstacle)", asError: true) }
+      if let error = ConfigurationInspection.error(findings, waits: forReload) { throw error }
+      if !loaded.configuration.isConfigured, forReload { throw Self.notConfigured(loaded.files) }
       let files = loaded.files.map(\.printable).joined(separator: ", ")
       Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
       return ExitStatus.success.rawValue
@@ -58,12 +65,14 @@ package struct Daemon: Sendable {
       let loaded = try source.load()
       guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
       threshold.level = loaded.configuration.daemon.logLevel.level
-      let setup = try DaemonSetup(loaded)
+      try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
+      let setup = try DaemonSetup(loaded, mayDegrade: true)
       let directory = try openStateDirectory()
       let lock = try Self.own(directory)
       defer { lock.release() }
+      FileLock.sweep(directory.appending("locks"))
       let claims = WatchClaims(stateDirectory: directory)
-      try claims.claim(setup.directories)
+      try claims.claim(setup.allDirectories)
       defer { claims.release() }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
       let coordinator = DaemonCoordinator(

@@ -86,7 +86,8 @@ extension MigrationRun {
   private func migrate(
     _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, workshop: ReplacementWorkshop
   ) throws -> MigrationReport {
-    try held.requireReplaceable(by: request.replacement)
+    replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
+    try held.requireReplaceable(by: replacement)
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     // What was seen without the lock may have changed: only this counts.
@@ -99,7 +100,7 @@ extension MigrationRun {
     let (plan, passes) = try plan(store, reader: reader)
     // A store in memory has its one file at once, and fails at it as early.
     let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
-    if request.replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
+    if replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = ReplacementIntent(
@@ -115,7 +116,7 @@ extension MigrationRun {
       files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try blamingSource(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, workshop: workshop) { return built }
-      if request.replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
+      if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
       return try build(chain, intent: &intent, workshop: workshop)
     }
 
@@ -123,7 +124,7 @@ extension MigrationRun {
     observer(.replacing)
     try area.releaseSpace(for: .commit)
     quarantine = try QuarantineFile(area: area, files: files).publish(
-      attributesOf: held.location.database, mayDiffer: request.replacement == .inPlace)
+      attributesOf: held.location.database, mayDiffer: replacement == .inPlace)
     hasSwapBegun = true
     let replaced = try swap(workshop).replace(
       held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
@@ -192,7 +193,7 @@ extension MigrationRun {
   private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     let there = try area.allocatedBytes(hops: hops)
     let needed = estimate.diskNeeded(
-      replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
+      replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
     try area.requireSpace(max(0, needed &- there))
     // What the commit in place takes beside the staged store waits for it in a file of its own.
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }

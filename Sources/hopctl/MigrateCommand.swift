@@ -70,6 +70,7 @@ struct MigrateCommand: HopctlCommand {
     if let backup { request.backup.keep = backup.count }
     if let verify { request.verification = verify }
     request.replacement = replacement.mode(loaded.watch)
+    request.replacementIsChosen = replacement.isChosen(loaded.watch)
     return request
   }
 }
