@@ -252,7 +252,20 @@ package struct MigrationReporter: Sendable {
       values[.attempt] = attempt.map { String($0) }
       values[.next] = NextAttempt.text(until, now: now)
     }
+    let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
+    // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet tried again.
+    let isRefusal = failure.error.liesOutsideTheStore && !failure.error.code.isRetryable
     switch verdict {
+    case .retry(let until, let attempt, nil, let isNews) where isRefusal:
+      next(until, attempt)
+      values[.result] = isEarly ? "refused" : "failed"
+      logger.event(
+        isEarly ? .storeRefused : .migrationFailed,
+        (isEarly ? "refused" : "failed") + ", the store is as it was; \(again(until)), or as soon as something changes there: \(what)",
+        level: isNews ? nil : .debug, fields: fields(values))
+    case .lasting(let until, let attempt) where isRefusal:
+      // It was an error from the first time on.
+      self.failed(failure, .retry(until: until, attempt: attempt, attempts: nil, isNews: false), now: now)
     case .deferred(let until, let isNews):
       next(until, nil)
       values[.result] = "deferred"
@@ -280,7 +293,6 @@ package struct MigrationReporter: Sendable {
         "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or on reload: \(what)",
         fields: fields(values))
     case .refused(let isNews):
-      let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
       values[.result] = isEarly ? "refused" : "failed"
       logger.event(
         isEarly ? .storeRefused : .migrationFailed,

@@ -2,6 +2,7 @@
 
 import Diagnostics
 import Glibc
+import Logging
 import MigrationPlanning
 import PersistentStore
 import StoreReplacement
@@ -75,8 +76,10 @@ import Testing
           : .failure(JobFailure(stage: .lock, error: HopdError(code, "not now")))
       })
     try await DaemonTests().running(place, try place.coordinator(work)) {
-      try await eventually("failed") { place.log.all(.migrationFailed).count == 1 }
+      try await eventually("failed") { place.log.all(.storeRefused).count == 1 }
       try await Task.sleep(for: .milliseconds(2500))
+      let entry = try #require(place.log.all(.storeRefused).first)
+      #expect(entry.level == .error && entry[.attempt] == "1" && entry[.next] != nil)
       #expect(tries.withLock { $0 } == 1, "rescans alone are no reason")
       isMended.withLock { $0 = true }
       chmod(place.store("a.sqlite"), 0o600)

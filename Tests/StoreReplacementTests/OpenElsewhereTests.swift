@@ -72,7 +72,7 @@ struct OpenElsewhereTests {
   }
 
   /// The kernel's answers for a file of another owner without CAP_LEASE, and on a file system without leases.
-  private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result {
+  @discardableResult private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result {
     try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)
   }
 
@@ -80,7 +80,7 @@ struct OpenElsewhereTests {
   func noLeaseNoRename(_ code: Int32) throws {
     let world = try TestWorld(.wal)
     var refusal: HopdError?
-    withoutLeases(code) { () -> Void in
+    withoutLeases(code) {
       do { try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) } catch { refusal = error as? HopdError }
     }
     #expect(refusal?.code == .cannotReplace)

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 
 @Suite("Lock files")
-struct FileLockTests {
+struct LockFileTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory
   var path: FilePath { folder.path.appending("store-1.lock") }
@@ -37,29 +37,24 @@ struct FileLockTests {
   /// A lock on a file whose name has gone would be no lock: two would have it.
   @Test("However often it changes hands, one has it at a time")
   func race() async throws {
-    let inside = Mutex(0)
-    let most = Mutex(0)
-    let taken = Mutex(0)
-    let path = path
+    final class Counters: Sendable {
+      let state = Mutex((inside: 0, most: 0, taken: 0))
+    }
+    let (counters, path) = (Counters(), path)
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<4 {
         group.addTask {
           for _ in 0..<2000 {
             guard let lock = try? FileLock(path: path) else { continue }
-            let now = inside.withLock { count in
-              count += 1
-              return count
-            }
-            most.withLock { $0 = max($0, now) }
-            taken.withLock { $0 += 1 }
-            inside.withLock { $0 -= 1 }
+            counters.state.withLock { $0 = ($0.inside + 1, max($0.most, $0.inside + 1), $0.taken + 1) }
+            counters.state.withLock { $0.inside -= 1 }
             lock.release()
           }
         }
       }
     }
-    #expect(most.withLock { $0 } == 1)
-    #expect(taken.withLock { $0 } > 100)
+    let state = counters.state.withLock { $0 }
+    #expect(state.most == 1 && state.taken > 100, "\(state)")
     #expect(try files.names(in: folder.path).isEmpty)
   }
 
