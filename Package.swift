@@ -180,7 +180,8 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel",
         "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
-        "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching", "SystemdSupport", systemPackage,
+        "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching",
+        "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -317,7 +318,8 @@ let package = Package(
     .testTarget(
       name: "HopdServiceTests",
       dependencies: [
-        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationEngine",
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService",
+        "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "PersistentStore", "StoreReplacement", "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),

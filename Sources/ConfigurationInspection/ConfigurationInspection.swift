@@ -46,7 +46,8 @@ package struct ConfigurationInspection {
       // A folder for backups is made with the first one; what must be there is the folder above.
       if let backups = watch.backup.directory {
         let isThere = backups.withPlatformString { access($0, F_OK) } == 0
-        check(isThere ? backups : backups.removingLastComponent(), "watch.\(watch.name).backup.directory", into: &findings)
+        check(
+          isThere ? backups : backups.removingLastComponent(), "watch.\(watch.name).backup.directory", into: &findings)
       }
     }
     findings.mistakes += programs()
@@ -80,7 +81,10 @@ package struct ConfigurationInspection {
   private func programs() -> [HopdError] {
     let bindings = Dictionary(
       loaded.configuration.policies.map { policy in
-        (policy.name, PolicyBinding(command: policy.command, limits: PolicyLimits(timeout: policy.timeout, memory: policy.memory)))
+        (
+          policy.name,
+          PolicyBinding(command: policy.command, limits: PolicyLimits(timeout: policy.timeout, memory: policy.memory))
+        )
       }
     ) { first, _ in first }
     let programs = PolicyPrograms(bindings, isStopped: { false }, observer: { _, _, _ in })
@@ -110,7 +114,9 @@ package struct ConfigurationInspection {
         code == .permissionDenied
           ? "give the user who checks, and hopd's, the right to reach it" : "create or mount it; hopd waits for it")
     }
-    guard status.st_mode & S_IFMT == S_IFDIR else { return obstacle("\(name) is not a directory", "name the directory") }
+    guard status.st_mode & S_IFMT == S_IFDIR else {
+      return obstacle("\(name) is not a directory", "name the directory")
+    }
     if let reason = unit?.obstacle(to: directory) {
       return obstacle(
         "\(name) \(reason)",

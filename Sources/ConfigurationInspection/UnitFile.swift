@@ -67,8 +67,11 @@ package struct UnitFile: Sendable {
 
   /// The folders that systemd makes for the service.
   private var own: [FilePath] {
-    [("StateDirectory", "/var/lib"), ("CacheDirectory", "/var/cache"), ("LogsDirectory", "/var/log"), ("RuntimeDirectory", "/run")]
-      .flatMap { key, base in words(key).map { FilePath(base).pushing(FilePath($0)) } }
+    [
+      ("StateDirectory", "/var/lib"), ("CacheDirectory", "/var/cache"), ("LogsDirectory", "/var/log"),
+      ("RuntimeDirectory", "/run"),
+    ]
+    .flatMap { key, base in words(key).map { FilePath(base).pushing(FilePath($0)) } }
   }
 
   private var bound: [FilePath] { words("BindPaths").map { FilePath(String($0.prefix { $0 != ":" })) } }

@@ -18,7 +18,8 @@ package enum WatchOverlap {
         if directory == otherDirectory {
           relation = "is the directory of the watch \(other.name)"
         } else if other.recursive, directory.starts(with: otherDirectory) {
-          relation = "lies in \(other.directory.printable), which the watch \(other.name) watches with all directories below it"
+          relation =
+            "lies in \(other.directory.printable), which the watch \(other.name) watches with all directories below it"
         } else if watch.recursive, otherDirectory.starts(with: directory) {
           relation = "holds \(other.directory.printable), the directory of the watch \(other.name)"
         } else {

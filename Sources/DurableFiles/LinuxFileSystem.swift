@@ -264,7 +264,8 @@ package struct LinuxFileSystem: DurableFileSystem {
           // The same error number stands for two shortages; which one it is decides what the operator has to free.
           if fstatvfs(parent, &found) == 0, found.f_files > 0, found.f_favail == 0 {
             error.message = "cannot \(doing): the file system has no inodes left (ENOSPC)"
-            error.hint = "remove files there; `df -i \(path.removingLastComponent().printable)` shows how many are in use"
+            error.hint =
+              "remove files there; `df -i \(path.removingLastComponent().printable)` shows how many are in use"
           }
           throw error
         }

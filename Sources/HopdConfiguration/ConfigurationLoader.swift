@@ -127,8 +127,12 @@ package struct ConfigurationLoader: Sendable {
           + (unknown == 0 ? "" : " and \(unknown) unknown \(unknown == 1 ? "key" : "keys")"), reasons: reasons)
     }
     var loaded = LoadedConfiguration(configuration: configuration, warnings: reader.warnings, files: used)
-    for (watch, node) in zip(configuration.watches, watches.nodes) { loaded.notePlaces(of: node, as: "watch.\(watch.name)") }
-    if case .table(let entries) = root.value, let node = entries["policies"] { loaded.notePlaces(of: node, as: "policies") }
+    for (watch, node) in zip(configuration.watches, watches.nodes) {
+      loaded.notePlaces(of: node, as: "watch.\(watch.name)")
+    }
+    if case .table(let entries) = root.value, let node = entries["policies"] {
+      loaded.notePlaces(of: node, as: "policies")
+    }
     return loaded
   }
 

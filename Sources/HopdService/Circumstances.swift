@@ -45,11 +45,14 @@ package struct Circumstances: Sendable {
     var hasher = Hasher()
     let folder = Self.status(store.directory)
     // Times of the directory change with every file that is made in it, so only its rights count here.
-    hasher.combine(folder.map { [UInt64($0.st_dev), UInt64($0.st_ino), UInt64($0.st_mode), UInt64($0.st_uid), UInt64($0.st_gid)] })
+    hasher.combine(
+      folder.map { [UInt64($0.st_dev), UInt64($0.st_ino), UInt64($0.st_mode), UInt64($0.st_uid), UInt64($0.st_gid)] })
     for path in [store.database, store.externalDataDirectory, store.externalDataDirectory.removingLastComponent()] {
       hasher.combine(Self.status(path).map(Self.facts))
     }
-    for path in others { hasher.combine(Self.status(path).map { [UInt64($0.st_mode), UInt64($0.st_uid), UInt64($0.st_gid)] }) }
+    for path in others {
+      hasher.combine(Self.status(path).map { [UInt64($0.st_mode), UInt64($0.st_uid), UInt64($0.st_gid)] })
+    }
     rights = hasher.finalize()
     directory = folder.map { Self.facts($0).hashValue } ?? 0
     free = ([store.directory] + others).map(Self.space)
@@ -74,7 +77,8 @@ package struct Circumstances: Sendable {
 
   private static func facts(_ status: stat) -> [UInt64] {
     [
-      UInt64(status.st_dev), UInt64(status.st_ino), UInt64(status.st_mode), UInt64(status.st_uid), UInt64(status.st_gid),
+      UInt64(status.st_dev), UInt64(status.st_ino), UInt64(status.st_mode), UInt64(status.st_uid),
+      UInt64(status.st_gid),
       UInt64(status.st_nlink), UInt64(bitPattern: Int64(status.st_ctim.tv_sec)),
       UInt64(bitPattern: Int64(status.st_ctim.tv_nsec)),
     ]

@@ -15,7 +15,9 @@ extension DaemonCoordinator {
   /// Tells which watches are not served, and begins to wait for them.
   func tellUnserved() {
     for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
-      log(.watchDegraded, watch, "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
+      log(
+        .watchDegraded, watch,
+        "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
     }
     modelsPause = Self.modelRetries.first
     modelsAt = setup.unserved.isEmpty ? nil : .now.advanced(by: modelsPause)
@@ -41,7 +43,8 @@ extension DaemonCoordinator {
 
   /// Takes in what that showed, unless another configuration is in force by now.
   func loaded(_ found: [String: Result<WatchModels, HopdError>], of watches: [Configuration.Watch]) {
-    for watch in watches where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
+    for watch in watches
+    where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
       guard case .success(let models)? = found[watch.name] else { continue }
       setup.serve(watch.name, models)
       log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
@@ -110,7 +113,8 @@ extension DaemonCoordinator {
       for error in LeaseOutlook.warnings(setup.configuration) {
         logger.event(
           .configurationWarning, "\(error)",
-          fields: [.error: error.code.name, .hint: error.hint, .directory: error.place.file?.printable].compactMapValues { $0 })
+          fields: [.error: error.code.name, .hint: error.hint, .directory: error.place.file?.printable].compactMapValues
+          { $0 })
       }
     }
   }

@@ -226,7 +226,9 @@ package actor DaemonCoordinator {
           stateDirectory: directory, backup: { path in rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule() },
           around: { store, recover in
             // A suspect is put in order when its turn has come: every migration begins with that.
-            if suspects.contains(store) { return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true) }
+            if suspects.contains(store) {
+              return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true)
+            }
             let slot = notes?.begin(store, .migrate)
             defer { if let slot { notes?.end(slot) } }
             return recover()

@@ -71,7 +71,9 @@ package struct DaemonSetup: Sendable {
         last = error
       }
     }
-    if let last, unserved.count == configuration.watches.count, !unserved.values.contains(where: \.mayPass) { throw last }
+    if let last, unserved.count == configuration.watches.count, !unserved.values.contains(where: \.mayPass) {
+      throw last
+    }
   }
 
   /// Puts a watch in service.
@@ -106,7 +108,8 @@ package struct DaemonSetup: Sendable {
 
   /// The models of a watch in a short text that changes with them; empty where they are not loaded.
   package func modelsMark(ofWatch name: String) -> String {
-    (models[name]?.catalog.versions ?? []).map { "\($0.title) \(VersionHash.digest(of: $0.versionHashes))" }.joined(separator: ", ")
+    (models[name]?.catalog.versions ?? []).map { "\($0.title) \(VersionHash.digest(of: $0.versionHashes))" }.joined(
+      separator: ", ")
   }
 
   /// The rule for the old stores of a watch; nil for a watch that is not there.

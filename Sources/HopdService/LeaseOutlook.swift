@@ -38,7 +38,8 @@ enum LeaseOutlook {
         }
       guard !consequence.isEmpty else { return nil }
       return HopdError(
-        .noLease, "hopd cannot see which programs have the stores of the watch \(watch.name) open: \(reason); \(consequence)",
+        .noLease,
+        "hopd cannot see which programs have the stores of the watch \(watch.name) open: \(reason); \(consequence)",
         at: Place(file: watch.directory, key: "watch.\(watch.name).replace"),
         hint: "give the service CAP_LEASE (stores.conf.example), or set replace = \"in-place\" to have it said")
     }
@@ -54,7 +55,8 @@ enum LeaseOutlook {
       guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
       let name = (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
       let bytes = UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
-      guard patterns.contains(where: { $0.matches(bytes) }), let component = FilePath.Component(platformString: name) else {
+      guard patterns.contains(where: { $0.matches(bytes) }), let component = FilePath.Component(platformString: name)
+      else {
         continue
       }
       seen += 1
@@ -78,7 +80,9 @@ enum LeaseOutlook {
       guard words.count > 2 else { continue }
       let mount = FilePath(String(words[1]).replacing("\\040", with: " "))
       // The last of two mounts on one place is the one that is seen.
-      if path.starts(with: mount), mount.components.count >= best.depth { best = (mount.components.count, String(words[2])) }
+      if path.starts(with: mount), mount.components.count >= best.depth {
+        best = (mount.components.count, String(words[2]))
+      }
     }
     return ["nfs", "nfs4", "9p", "ceph", "cifs", "smb3", "afs"].contains(best.type) ? best.type : nil
   }

@@ -261,7 +261,8 @@ package struct MigrationReporter: Sendable {
       values[.result] = isEarly ? "refused" : "failed"
       logger.event(
         isEarly ? .storeRefused : .migrationFailed,
-        (isEarly ? "refused" : "failed") + ", the store is as it was; \(again(until)), or as soon as something changes there: \(what)",
+        (isEarly ? "refused" : "failed")
+          + ", the store is as it was; \(again(until)), or as soon as something changes there: \(what)",
         level: isNews ? nil : .debug, fields: fields(values))
     case .lasting(let until, let attempt) where isRefusal:
       // It was an error from the first time on.
@@ -318,7 +319,8 @@ package struct MigrationReporter: Sendable {
   private func hint(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {
       let directory = subject.store.removingLastComponent().printable
-      return "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the directory was made "
+      return
+        "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the directory was made "
         + "or mounted after hopd started: `systemctl restart hopd`. If not: `systemctl edit hopd`, add ReadWritePaths=-\(directory)"
     }
     if let hint = error.firstHint { return hint }

@@ -20,13 +20,15 @@ enum ProcessLimits {
   }
 
   static func checkMemory(_ bytes: Int64) throws(HopdError) {
-    let room = mmap(nil, Int(clamping: bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+    let room = mmap(
+      nil, Int(clamping: bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
     if let room, room != MAP_FAILED {
       munmap(room, Int(clamping: bytes))
       return
     }
     throw HopdError(
-      .limitsTooLow, "the process may have less than the \(bytes >> 20) MiB of memory that hopd needs"
+      .limitsTooLow,
+      "the process may have less than the \(bytes >> 20) MiB of memory that hopd needs"
         + limits([("LimitDATA=", RLIMIT_DATA), ("LimitAS=", RLIMIT_AS)]),
       hint: "raise LimitDATA= and LimitAS= of the unit (ulimit -d, ulimit -v)")
   }
@@ -59,16 +61,21 @@ enum ProcessLimits {
     }
     guard started < wanted else { return }
     throw HopdError(
-      .limitsTooLow, "the process can start only \(started) of the \(wanted) threads that hopd needs"
+      .limitsTooLow,
+      "the process can start only \(started) of the \(wanted) threads that hopd needs"
         + limits([("LimitNPROC=", __RLIMIT_NPROC), ("LimitDATA=", RLIMIT_DATA), ("LimitAS=", RLIMIT_AS)]),
-      hint: "raise TasksMax= of the unit to at least \(wanted + 8), and LimitNPROC=, LimitDATA= and LimitAS= where they are set")
+      hint:
+        "raise TasksMax= of the unit to at least \(wanted + 8), and LimitNPROC=, LimitDATA= and LimitAS= where they are set"
+    )
   }
 
   /// The limits that are set, for the message.
   private static func limits(_ names: [(String, __rlimit_resource)]) -> String {
     let texts = names.compactMap { name, resource -> String? in
       var limit = rlimit()
-      guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max else { return nil }
+      guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0, limit.rlim_cur != rlim_t.max else {
+        return nil
+      }
       return "\(name)\(limit.rlim_cur)"
     }
     return texts.isEmpty ? "" : " (" + texts.joined(separator: ", ") + ")"

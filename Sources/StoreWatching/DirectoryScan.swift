@@ -51,7 +51,9 @@ struct DirectoryScan: Sendable {
       return .side(of: Array(name.dropLast(suffix.count)), isNoisy: isNoisy)
     }
     for destination in TransferName.destinations(of: name) {
-      let suffix = suffixes.first { destination.count > $0.bytes.count && destination.suffix($0.bytes.count) == $0.bytes[...] }
+      let suffix = suffixes.first {
+        destination.count > $0.bytes.count && destination.suffix($0.bytes.count) == $0.bytes[...]
+      }
       let store = Array(destination.dropLast(suffix?.bytes.count ?? 0))
       if mayCount(store) { return .transfer(of: store) }
     }

@@ -17,7 +17,8 @@ import HopdService
   var check = false
   @Flag(
     name: .customLong("check-reload"),
-    help: "Check as a reload does: a directory that is missing or read-only is a warning, because its watch waits for it.")
+    help:
+      "Check as a reload does: a directory that is missing or read-only is a warning, because its watch waits for it.")
   var checkReload = false
 
   static func main() async {

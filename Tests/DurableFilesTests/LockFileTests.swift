@@ -71,7 +71,8 @@ struct LockFileTests {
   @Test("A full state directory is told as that, by its name")
   func full() throws {
     var error: HopdError?
-    SystemCallFault.$answer.withValue({ $0 == "open the lock file" ? ENOSPC : nil }) {
+    let answer: @Sendable (String) -> Int32? = { $0 == "open the lock file" ? ENOSPC : nil }
+    SystemCallFault.$answer.withValue(answer) {
       do { _ = try FileLock(path: path) } catch let found as HopdError { error = found } catch {}
     }
     #expect(error?.code == .noSpace && error?.message.contains("state directory") == true)

@@ -26,13 +26,17 @@ struct LimitsTests {
       try room.wait(
         room.start(
           program: "/usr/bin/setpriv",
-          ["--bounding-set", "-all,+chown,+fowner,+dac_override" + (hasLease ? ",+lease" : ""), program.string, "migrate", store,
-            "--models", room.model, "--no-progress"] + more))
+          [
+            "--bounding-set", "-all,+chown,+fowner,+dac_override" + (hasLease ? ",+lease" : ""), program.string,
+            "migrate", store,
+            "--models", room.model, "--no-progress",
+          ] + more))
     }
     if !hasLease {
       let refused = try migrate("--replace", "rename")
       #expect(refused.status == 73, "\(refused.errors)")
-      #expect(refused.errors.contains("CAP_LEASE") && refused.errors.contains("--replace in-place"), "\(refused.errors)")
+      #expect(
+        refused.errors.contains("CAP_LEASE") && refused.errors.contains("--replace in-place"), "\(refused.errors)")
       #expect(inode(store) == before)
     }
     let done = try migrate()
@@ -57,8 +61,11 @@ struct LimitsTests {
     let outcome = try room.wait(
       room.start(
         program: "/bin/sh",
-        ["-c", "\(limit); exec timeout 60 \"$0\" --config \"$1\" --state-directory \"$2\"", hopd.string, room.path("hopd.toml"),
-          room.path("state")]))
+        [
+          "-c", "\(limit); exec timeout 60 \"$0\" --config \"$1\" --state-directory \"$2\"", hopd.string,
+          room.path("hopd.toml"),
+          room.path("state"),
+        ]))
     #expect(outcome.status == 78, "\(outcome.status) \(outcome.output) \(outcome.errors)")
     #expect((outcome.output + outcome.errors).contains("that hopd needs"), "\(outcome.errors)")
   }

@@ -64,12 +64,17 @@ import Testing
       try await eventually("the other is served") { names() == ["a.sqlite"] }
       let entry = try #require(place.log.all(.watchDegraded).first)
       #expect(entry[.watch] == "v" && entry.text.contains("the others are"))
-      try await eventually("status") { place.manager.messages.contains { $0.contains("STATUS=watching 1 store; not served: v") } }
+      try await eventually("status") {
+        place.manager.messages.contains { $0.contains("STATUS=watching 1 store; not served: v") }
+      }
       mkdir(place.root.appending("later").string, 0o755)
-      #expect(rename(place.root.appending("A.xcdatamodel").string, place.root.appending("later/A.xcdatamodel").string) == 0)
+      #expect(
+        rename(place.root.appending("A.xcdatamodel").string, place.root.appending("later/A.xcdatamodel").string) == 0)
       try await eventually("served again") { names() == ["a.sqlite", "b.sqlite"] }
       #expect(place.log.all(.watchRestored).first?[.watch] == "v")
-      try await eventually("status") { place.manager.messages.last { $0.contains("STATUS=") }?.contains("not served") == false }
+      try await eventually("status") {
+        place.manager.messages.last { $0.contains("STATUS=") }?.contains("not served") == false
+      }
     }
   }
 

@@ -403,7 +403,8 @@ private final class Queue {
   // MARK: Every history of a small world
 
   enum Step: CaseIterable {
-    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused, later, configure
+    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused, later,
+      configure
   }
 
   /// Every sequence of four events over two stores, from the start and from the middle of a migration: no store is ever

@@ -149,7 +149,8 @@ import Testing
   @Test func attemptsAndTheTimeOfTheNextOneAreTold() throws {
     let now = ContinuousClock.now
     let failure = JobFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))
-    reporter.failed(failure, .retry(until: now.advanced(by: .seconds(90)), attempt: 3, attempts: nil, isNews: true), now: now)
+    reporter.failed(
+      failure, .retry(until: now.advanced(by: .seconds(90)), attempt: 3, attempts: nil, isNews: true), now: now)
     reporter.failed(failure, .lasting(until: now.advanced(by: .seconds(90)), attempt: 5), now: now)
     let (first, last) = (try #require(log.entries.first), try #require(log.entries.last))
     #expect(first[.attempt] == "3" && first.text.contains("attempt 3") && first.text.contains("tried again in 1m30s"))
@@ -161,7 +162,8 @@ import Testing
 
   /// A directory that is made anew under the running unit is read-only for it until the unit is restarted.
   @Test func aReadOnlyDirectoryNamesTheRestart() throws {
-    let cause = HopdError(.noPermission, "cannot write here", at: Place(file: "/srv"), cause: Errno.readOnlyFileSystem, hint: "x")
+    let cause = HopdError(
+      .noPermission, "cannot write here", at: Place(file: "/srv"), cause: Errno.readOnlyFileSystem, hint: "x")
     reporter.failed(JobFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
     let hint = try #require(log.entries.first?[.hint])
     #expect(hint.contains("systemctl restart hopd") && hint.contains("ReadWritePaths=-/srv"), "\(hint)")
@@ -191,7 +193,9 @@ import Testing
     #expect(outcome(.noSpace) == .outside(code: "no-space"))
     #expect(outcome(.noRoute) == .refused(reason: "no-route text"))
     // What lies outside the store is never final.
-    for code in [HopdError.Code.noPermission, .inputOutput, .cannotReplace, .externalDataMissing, .replacementUnconfirmed] {
+    for code in [
+      HopdError.Code.noPermission, .inputOutput, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,
+    ] {
       #expect(outcome(code) == .outside(code: code.name))
     }
     #expect(outcome(.notFound, .identify) == .gone)

@@ -76,12 +76,16 @@ struct OpenElsewhereTests {
     try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)
   }
 
-  @Test("Where the system cannot tell who has the store open, a rename that was asked for is refused", arguments: [EACCES, EINVAL])
+  @Test(
+    "Where the system cannot tell who has the store open, a rename that was asked for is refused",
+    arguments: [EACCES, EINVAL])
   func noLeaseNoRename(_ code: Int32) throws {
     let world = try TestWorld(.wal)
     var refusal: HopdError?
     withoutLeases(code) {
-      do { try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) } catch { refusal = error as? HopdError }
+      do { try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) } catch {
+        refusal = error as? HopdError
+      }
     }
     #expect(refusal?.code == .cannotReplace)
     #expect(refusal?.hint?.contains("--replace in-place") == true)
@@ -91,7 +95,8 @@ struct OpenElsewhereTests {
     #expect(!world.names.contains { $0.contains(".hop") }, "\(world.names)")
   }
 
-  @Test("Where nobody asked for a rename, the store is replaced in place", arguments: [SourceKind.rollback, .wal, .hotLog])
+  @Test(
+    "Where nobody asked for a rename, the store is replaced in place", arguments: [SourceKind.rollback, .wal, .hotLog])
   func noLeaseInPlace(_ kind: SourceKind) throws {
     let world = try TestWorld(kind)
     let before = try #require(try world.plain.status(world.location.database)).identity

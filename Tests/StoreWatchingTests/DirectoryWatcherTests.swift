@@ -146,7 +146,9 @@ import Testing
   }
 
   @Test func namesOfOtherFilesAreNoTransfers() {
-    for name in [".a.sqlite", "a.sqlite", ".a.sqlite_SUPPORT", ".a.sqlite.hop-ab12-0.tmp", "a.sqlite-wal", ".x.abcde", ".part"] {
+    for name in [
+      "a.sqlite", ".hidden", ".a.sqlite_SUPPORT", ".a.sqlite.hop-ab12-0.tmp", "a.sqlite-wal", ".x.abcde", ".part",
+    ] {
       #expect(TransferName.destinations(of: Array(name.utf8)).isEmpty, "\(name)")
     }
   }
