@@ -59,6 +59,10 @@ package struct Daemon: Sendable {
     let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
     let logger = Logger(label: "hopd")
     let notifier = ServiceNotifier()
+    // Before anything waits for a thread that may never come.
+    do throws(HopdError) { try ProcessLimits.check(jobs: 1, memory: 32 << 20) } catch {
+      return ended(error, logger, notifier)
+    }
     // Trapped before anything else: a signal that comes during the start waits for its turn.
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
@@ -93,19 +97,24 @@ package struct Daemon: Sendable {
       return ExitStatus.success.rawValue
     } catch {
       let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
-      let status = Self.startStatus(error)
-      logger.event(
-        .serviceFailed, "hopd cannot run: \(error)",
-        fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
-          .compactMapValues { $0 })
-      let text = "cannot run: \(error.headline)"
-      if let code = error.errno {
-        notifier.failure(errno: code.rawValue, status: text)
-      } else {
-        notifier.stopping(text)
-      }
-      return status.rawValue
+      return ended(error, logger, notifier)
     }
+  }
+
+  /// Tells why the daemon cannot run; the exit status.
+  private func ended(_ error: HopdError, _ logger: Logger, _ notifier: ServiceNotifier) -> Int32 {
+    let status = Self.startStatus(error)
+    logger.event(
+      .serviceFailed, "hopd cannot run: \(error)",
+      fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
+        .compactMapValues { $0 })
+    let text = "cannot run: \(error.headline)"
+    if let code = error.errno {
+      notifier.failure(errno: code.rawValue, status: text)
+    } else {
+      notifier.stopping(text)
+    }
+    return status.rawValue
   }
 
   // MARK: Surroundings

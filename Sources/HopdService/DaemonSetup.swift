@@ -1,5 +1,6 @@
-// What a run of the daemon stands on: a valid configuration with every model and mapping model it names loaded. It is read as a whole or
-// not at all, at the start and at each reload; running jobs keep the one they began with.
+// What a run of the daemon stands on: a valid configuration, with the models and mapping models of its watches. At the start a watch
+// whose models cannot be read is set aside and the others are served. A reload takes all or nothing; running jobs keep the setup that they
+// began with.
 
 import ConfigurationInspection
 import Diagnostics
