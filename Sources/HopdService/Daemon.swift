@@ -48,7 +48,16 @@ package struct Daemon: Sendable {
       Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
       return ExitStatus.success.rawValue
     } catch {
-      Self.print("error: \(error)", asError: true)
+      if forReload {
+        // What `systemctl reload` runs before it asks the daemon, which never hears of it: its place is the journal.
+        _ = LoggingBootstrap.start(identifier: "hopd", level: .info)
+        Logger(label: "hopd").event(
+          .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
+          fields: [.configuration: error.configurationPlace, .error: error.code.name, .hint: error.firstHint]
+            .compactMapValues { $0 })
+      } else {
+        Self.print("error: \(error)", asError: true)
+      }
       return Self.startStatus(error).rawValue
     }
   }

@@ -116,7 +116,10 @@ extension DaemonCoordinator {
   }
 
   private func watch(ofStore path: FilePath) -> String {
-    setup.configuration.watches.first { path.starts(with: FoundStore.key(of: $0.directory)) }?.name ?? ""
+    // The key of a store has no links in it, so the directory must not either.
+    setup.configuration.watches.first { watch in
+      path.starts(with: FoundStore.key(of: watch.directory.appending("store")).removingLastComponent())
+    }?.name ?? ""
   }
 
   private func modelsMark(of watch: String) -> String { setup.modelsMark(ofWatch: watch) }

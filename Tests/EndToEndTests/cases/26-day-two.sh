@@ -2,10 +2,8 @@
 # needs: systemd
 export RESCAN=1s
 configure
-mkdir -p "$ROOM/late" "$STORES/locked"
-chown hopd: "$STORES/locked"
-watch_section late "$ROOM/late/stores" >/etc/hopd/hopd.toml.d/20-late.toml 2>/dev/null ||
-    { mkdir -p /etc/hopd/hopd.toml.d; watch_section late "$ROOM/late/stores" >/etc/hopd/hopd.toml.d/20-late.toml; }
+mkdir -p "$ROOM/late" /etc/hopd/hopd.toml.d
+watch_section late "$ROOM/late/stores" >/etc/hopd/hopd.toml.d/20-late.toml
 sed -i "s#^models = .*#models = [\"$ROOM/late/Library.xcdatamodeld\"]#" /etc/hopd/hopd.toml.d/20-late.toml
 unit_setting "ReadWritePaths=-$ROOM/late"
 # check-config opens what is named, and says where.
@@ -26,7 +24,7 @@ same 'main process' "$pid" "$(main_pid)"
 hopctl check-config >/dev/null || fail 'check-config of a good configuration'
 # A broken file fails the reload, and the daemon goes on.
 cp /etc/hopd/hopd.toml.d/20-late.toml "$ROOM/good.toml"
-echo 'settle = 7' >>/etc/hopd/hopd.toml.d/20-late.toml
+printf '[[watch]]\nname = "bad"\ndirectory = 7\n' >>/etc/hopd/hopd.toml.d/20-late.toml
 if systemctl reload hopd 2>/dev/null; then fail 'reload of a broken file succeeds'; fi
 same 'state' active "$(show ActiveState)"
 same 'main process' "$pid" "$(main_pid)"
