@@ -87,6 +87,9 @@ extension MigrationRun {
     _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, workshop: ReplacementWorkshop
   ) throws -> MigrationReport {
     replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
+    if replacement != request.replacement, request.takesNotes {
+      observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
+    }
     try held.requireReplaceable(by: replacement)
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
