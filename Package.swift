@@ -166,13 +166,22 @@ let package = Package(
 
     // MARK: 5 - Programs
 
+    /// Opens what a configuration names: models, programs, directories, the unit's writable paths.
+    .target(
+      name: "ConfigurationInspection",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PolicyHost", systemPackage,
+      ],
+      swiftSettings: strict),
     /// The daemon's wiring: watchers, queue, jobs, reports.
     .target(
       name: "HopdService",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
-        "MigrationPipeline", "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite",
-        "StoreReplacement", "StoreVerification", "StoreWatching", "SystemdSupport", systemPackage,
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel",
+        "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
+        "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching",
+        "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -187,9 +196,10 @@ let package = Package(
     .executableTarget(
       name: "hopctl",
       dependencies: [
-        "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "ManagedObjectModel", "MappingModel",
-        "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost",
-        "SQLite", "StoreReplacement", "StoreVerification", systemPackage,
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration",
+        "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification",
+        systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -302,11 +312,16 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "ConfigurationInspectionTests",
+      dependencies: ["ConfigurationInspection", "Diagnostics", "HopdConfiguration", systemPackage],
+      swiftSettings: strict),
+    .testTarget(
       name: "HopdServiceTests",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService", "ManagedObjectModel", "MigrationEngine",
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService",
+        "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "StoreReplacement", "SystemdSupport", systemPackage,
+        "MigrationPlanning", "PersistentStore", "StoreReplacement", "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),

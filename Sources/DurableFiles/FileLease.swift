@@ -15,8 +15,24 @@ package final class FileLease {
     case taken(FileLease)
     /// Somebody else has it open.
     case isOpenElsewhere
-    /// Not this process's file, or a file system without leases: nothing is known.
-    case unknown
+    /// The system gives no lease on this file: nothing is known.
+    case unavailable(Obstacle)
+  }
+
+  /// Why there is no lease.
+  package enum Obstacle: Hashable, Sendable {
+    /// The file belongs to another user, and this process lacks CAP_LEASE.
+    case otherOwner
+    /// The file system has no leases, as NFS, or the system refuses for a reason of its own.
+    case fileSystem
+
+    /// The reason in words that follow "because".
+    package var reason: String {
+      switch self {
+      case .otherOwner: "the file belongs to another user and hopd has no CAP_LEASE"
+      case .fileSystem: "the file system gives no leases"
+      }
+    }
   }
 
   private let descriptor: Int32
@@ -27,9 +43,23 @@ package final class FileLease {
   /// Takes a lease through the one descriptor that this process has of the file: opening another one and closing it would drop
   /// the locks that SQLite holds through it.
   package static func take(_ file: FileIdentity) -> Attempt {
-    guard let descriptor = descriptor(of: file) else { return .unknown }
-    if clinux_take_lease(descriptor) == 0 { return .taken(FileLease(descriptor)) }
-    return Glibc.errno == EAGAIN ? .isOpenElsewhere : .unknown
+    guard let descriptor = descriptor(of: file) else { return .unavailable(.fileSystem) }
+    do {
+      try call("take a lease", at: "/proc/self/fd") { clinux_take_lease(descriptor) }
+      return .taken(FileLease(descriptor))
+    } catch {
+      switch (error as? HopdError)?.errno {
+      case .resourceTemporarilyUnavailable?: return .isOpenElsewhere
+      case .permissionDenied?, .notPermitted?: return .unavailable(.otherOwner)
+      default: return .unavailable(.fileSystem)
+      }
+    }
+  }
+
+  /// Why the system would give no lease on this file; nil where it gives one, now or when others have closed the file.
+  package static func obstacle(_ file: FileIdentity) -> Obstacle? {
+    if case .unavailable(let obstacle) = take(file) { return obstacle }
+    return nil
   }
 
   /// Has nobody tried to open the file since?

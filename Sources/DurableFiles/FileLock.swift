@@ -12,7 +12,7 @@ extension HopdError.Code {
 
 /// An exclusive `flock` on a lock file; held until `release()` or the end of the value's life.
 package final class FileLock {
-  /// The lock file. It stays after the release: removing it would let two processes lock two files of one name.
+  /// The lock file. It goes with the lock.
   package let path: FilePath
   private var descriptor: Int32
 
@@ -20,21 +20,45 @@ package final class FileLock {
   package init(path: FilePath) throws {
     self.path = path
     let files = LinuxFileSystem()
-    let file = try files.open(path, "open the lock file", O_RDWR | O_CREAT, mode: 0o600)
-    do {
-      try call("lock", at: path) { flock(file.number, LOCK_EX | LOCK_NB) }
-    } catch let error as HopdError where error.errno == .wouldBlock {
-      let owner = String(decoding: (try? files.read(path, limit: 64)) ?? [], as: UTF8.self).filter(\.isNumber)
-      throw HopdError(
-        .lockedByOther,
-        "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
-        at: Place(file: path), hint: "wait until it has finished, then try again")
+    while true {
+      let file = try FileLock.open(path, files)
+      do {
+        try call("lock", at: path) { flock(file.number, LOCK_EX | LOCK_NB) }
+      } catch let error as HopdError where error.errno == .wouldBlock {
+        let owner = String(decoding: (try? files.read(path, limit: 64)) ?? [], as: UTF8.self).filter(\.isNumber)
+        throw HopdError(
+          .lockedByOther,
+          "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
+          at: Place(file: path), hint: "wait until it has finished, then try again")
+      }
+      // Whoever had it may have removed the file between the two calls: a lock on a file without a name keeps nobody out.
+      guard try FileLock.isNamed(path, file.number) else { continue }
+      // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
+      descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
+      break
     }
-    // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
-    descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
     try files.adoptByDirectoryOwner(path)
     // Only a help for whoever reads the refusal; the lock itself is the kernel's.
     FileLock.note(Array("\(getpid())\n".utf8), in: descriptor)
+  }
+
+  private static func open(_ path: FilePath, _ files: LinuxFileSystem) throws -> Descriptor {
+    do {
+      return try files.open(path, "open the lock file", O_RDWR | O_CREAT, mode: 0o600)
+    } catch let error as HopdError where error.code == .noSpace {
+      throw HopdError(
+        .noSpace, "no lock file can be made in hopd's state directory: \(error.message)", at: Place(file: path),
+        cause: error.cause,
+        hint: "free space or inodes there: df -h -i \(path.removingLastComponent().printable)")
+    }
+  }
+
+  /// Does the name still stand for the open file?
+  private static func isNamed(_ path: FilePath, _ descriptor: Int32) throws -> Bool {
+    var mine = stat()
+    try call("look at the lock file", at: path) { fstat(descriptor, &mine) }
+    guard let there = try LinuxFileSystem().status(path) else { return false }
+    return there.identity == FileIdentity(device: UInt64(mine.st_dev), inode: UInt64(mine.st_ino))
   }
 
   /// Writes into a lock file who has it, in place of what stood there: a help for readers, so nothing is synced and no failure told.
@@ -43,9 +67,24 @@ package final class FileLock {
     _ = pwrite(descriptor, text, text.count, 0)
   }
 
-  /// Gives the lock back.
+  /// Removes lock files that nobody holds: those of processes that were killed. Answers how many.
+  @discardableResult
+  package static func sweep(_ directory: FilePath) -> Int {
+    let files = LinuxFileSystem()
+    var count = 0
+    for name in (try? files.names(in: directory)) ?? [] where name.string.hasSuffix(".lock") {
+      guard let lock = try? FileLock(path: directory.appending(name)) else { continue }
+      lock.release()
+      count += 1
+    }
+    return count
+  }
+
+  /// Removes the lock file and gives the lock back.
   package func release() {
     guard descriptor >= 0 else { return }
+    // Under the lock: whoever has opened the file meanwhile looks at its name once more when it has the lock.
+    if (try? FileLock.isNamed(path, descriptor)) == true { try? LinuxFileSystem().unlink(path) }
     // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
     _ = flock(descriptor, LOCK_UN)
     _ = close(descriptor)

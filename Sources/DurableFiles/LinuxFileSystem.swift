@@ -241,7 +241,18 @@ package struct LinuxFileSystem: DurableFileSystem {
   func open(_ path: FilePath, _ doing: String, _ flags: Int32, mode: UInt32 = 0) throws -> Descriptor {
     Descriptor(
       try within(path) { parent, name in
-        try call(doing, at: path) { clinux_openat_beneath(parent, name, flags | O_CLOEXEC, mode) }
+        do {
+          return try call(doing, at: path) { clinux_openat_beneath(parent, name, flags | O_CLOEXEC, mode) }
+        } catch var error as HopdError where error.errno == .noSpace {
+          var found = statvfs()
+          // The same error number stands for two shortages; which one it is decides what the operator has to free.
+          if fstatvfs(parent, &found) == 0, found.f_files > 0, found.f_favail == 0 {
+            error.message = "cannot \(doing): the file system has no inodes left (ENOSPC)"
+            error.hint =
+              "remove files there; `df -i \(path.removingLastComponent().printable)` shows how many are in use"
+          }
+          throw error
+        }
       })
   }
 

@@ -160,8 +160,8 @@ package struct Configuration: Sendable, Hashable {
     package var history: History
     /// `verify`.
     package var verify: Verification
-    /// `replace`: how the new store takes the old one's place.
-    package var replace: Replacement = .rename
+    /// `replace`: how the new store takes the old one's place; nil for a rename, or in place where that is not safe.
+    package var replace: Replacement?
     /// `journal_mode`.
     package var journalMode: JournalMode
     /// `join_tables`: ends ("Entity.relationship") that name many-to-many tables of an entity with itself.

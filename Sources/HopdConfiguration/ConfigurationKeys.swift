@@ -52,7 +52,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.unmapped_entities", "\"fail\""),
     ConfigurationKey("watch.migration.history", "\"clear\""),
     ConfigurationKey("watch.migration.verify", "\"quick\""),
-    ConfigurationKey("watch.migration.replace", "\"rename\""),
+    ConfigurationKey("watch.migration.replace", "\"auto\""),
     ConfigurationKey("watch.migration.journal_mode", "\"keep\""),
     ConfigurationKey("watch.migration.join_tables", "[]"),
     ConfigurationKey("watch.migration.reference", "\"\""),
@@ -85,6 +85,17 @@ package struct ConfigurationKey: Hashable, Sendable {
 
   /// Is this the path of a table with known keys?
   static func isTable(_ path: String) -> Bool { all.contains { $0.path.hasPrefix(path + ".") } }
+
+  /// What to do with a key that belongs to a table around the one it stands in; nil for one that does not.
+  static func home(of name: String, around prefix: String) -> String? {
+    var table = prefix
+    while let dot = table.lastIndex(of: ".") {
+      table = String(table[..<dot])
+      guard names(below: table).contains(name) else { continue }
+      return "it is a key of \(table == "watch" ? "[[watch]]" : "[\(table)]"): move it above [\(prefix)]"
+    }
+    return nil
+  }
 
   /// The known name that looks most like `name`, if any does.
   static func suggestion(for name: String, below prefix: String) -> String? {

@@ -14,6 +14,28 @@ package struct LoadedConfiguration: Sendable {
   package var warnings: [HopdError]
   /// The files that are in force, the later over the earlier.
   package var files: [FilePath]
+  /// Where each key of a watch or a policy stands, as `watch.library.models`.
+  package var places: [String: Place] = [:]
+
+  /// File, line and column of a key, or of the nearest table around it.
+  package func place(of key: String) -> Place {
+    var known = key
+    while true {
+      if var place = places[known] {
+        place.key = key
+        return place
+      }
+      guard let dot = known.lastIndex(of: ".") else { return Place(file: files.last, key: key) }
+      known = String(known[..<dot])
+    }
+  }
+
+  /// Notes the places of everything below a table.
+  mutating func notePlaces(of node: TOMLNode, as key: String) {
+    places[key] = node.place(key: key)
+    guard case .table(let entries) = node.value else { return }
+    for (name, entry) in entries { notePlaces(of: entry, as: "\(key).\(name)") }
+  }
 }
 
 /// Finds, reads, merges and checks the configuration files.
@@ -87,18 +109,31 @@ package struct ConfigurationLoader: Sendable {
     var reader = ConfigurationReader()
     let configuration = reader.read(root, watches: watches.nodes)
     reasons += reader.errors
-    if reasons.count == 1, let only = reasons.first { throw only }
+    if reasons.count == 1, reader.warnings.isEmpty, let only = reasons.first { throw only }
     if !reasons.isEmpty {
+      let mistakes = reasons.count
+      let code = reasons.allSatisfy { $0.code == .notYet } ? HopdError.Code.notYet : .configurationInvalid
+      // A key that slipped into the wrong table is unknown there, and often the reason for a mistake elsewhere.
+      reasons += reader.warnings
       // In the order of the files and lines: that is the order in which they are repaired.
       func rank(_ error: HopdError) -> (Int, Int, Int) {
         (files.firstIndex { $0 == error.place.file } ?? -1, error.place.line ?? 0, error.place.column ?? 0)
       }
       reasons.sort { rank($0) < rank($1) }
+      let unknown = reader.warnings.count
       throw HopdError(
-        reasons.allSatisfy { $0.code == .notYet } ? .notYet : .configurationInvalid,
-        "the configuration has \(reasons.count) mistakes", reasons: reasons)
+        code,
+        "the configuration has \(mistakes) \(mistakes == 1 ? "mistake" : "mistakes")"
+          + (unknown == 0 ? "" : " and \(unknown) unknown \(unknown == 1 ? "key" : "keys")"), reasons: reasons)
     }
-    return LoadedConfiguration(configuration: configuration, warnings: reader.warnings, files: used)
+    var loaded = LoadedConfiguration(configuration: configuration, warnings: reader.warnings, files: used)
+    for (watch, node) in zip(configuration.watches, watches.nodes) {
+      loaded.notePlaces(of: node, as: "watch.\(watch.name)")
+    }
+    if case .table(let entries) = root.value, let node = entries["policies"] {
+      loaded.notePlaces(of: node, as: "policies")
+    }
+    return loaded
   }
 
   // MARK: Files

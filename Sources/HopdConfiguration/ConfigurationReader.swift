@@ -80,7 +80,7 @@ struct ConfigurationReader {
       unmappedEntities: choice(scope, "unmapped_entities", .fail),
       history: choice(scope, "history", .clear),
       verify: choice(scope, "verify", .quick),
-      replace: choice(scope, "replace", .rename),
+      replace: replacement(scope),
       journalMode: choice(scope, "journal_mode", .keep),
       joinTables: joinTables(scope),
       reference: optionalPath(scope, "reference"),
@@ -88,6 +88,19 @@ struct ConfigurationReader {
         attempts: integer(retry, "attempts", 5, in: 1...1000),
         backoff: duration(retry, "backoff", .seconds(30), in: .milliseconds(1) ... .seconds(86_400)),
         max: duration(retry, "max", .seconds(3600), in: .milliseconds(1) ... .seconds(30 * 86_400))))
+  }
+
+  /// `replace`: "auto", the default, leaves the choice to hopd, store by store.
+  private mutating func replacement(_ scope: Scope) -> Configuration.Replacement? {
+    if case .string("auto")? = scope.entries["replace"]?.value { return nil }
+    guard scope.entries["replace"] != nil else { return nil }
+    let known = errors.count
+    let chosen = choice(scope, "replace", Configuration.Replacement.rename)
+    if errors.count > known, let last = errors.indices.last {
+      errors[last].message = "`replace` must be one of auto, rename, in-place"
+      errors[last].hint = "write replace = \"auto\""
+    }
+    return chosen
   }
 
   private mutating func backup(_ scope: Scope) -> Configuration.Backup {
@@ -345,7 +358,8 @@ struct ConfigurationReader {
       warnings.append(
         HopdError(
           .unknownKey, "unknown key, ignored", at: node.place(key: scope.shown(key)),
-          hint: ConfigurationKey.suggestion(for: key, below: scope.path).map { "did you mean `\($0)`?" }))
+          hint: ConfigurationKey.home(of: key, around: scope.path)
+            ?? ConfigurationKey.suggestion(for: key, below: scope.path).map { "did you mean `\($0)`?" }))
     }
   }
 

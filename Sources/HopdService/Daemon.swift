@@ -1,6 +1,7 @@
 // The daemon from its command line to its exit status: logging, configuration, state directory, and the services that
 // run until a signal ends them.
 
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -32,16 +33,31 @@ package struct Daemon: Sendable {
     self.stateDirectory = stateDirectory.map { Self.absolute($0) }
   }
 
-  /// Looks at the configuration and says what is wrong with it; the exit status.
-  package func check() -> Int32 {
+  /// Opens everything that the configuration names and says what is wrong; the exit status. `forReload` passes directories that a
+  /// watch can wait for.
+  package func check(forReload: Bool = false) -> Int32 {
     do throws(HopdError) {
       let loaded = try source.load()
       for warning in loaded.warnings { Self.print("warning: \(warning)", asError: true) }
+      let inspection = ConfigurationInspection(loaded, unit: source == .installed ? UnitFile.installed() : nil)
+      let findings = inspection.findings()
+      for obstacle in forReload ? findings.obstacles : [] { Self.print("warning: \(obstacle)", asError: true) }
+      if let error = ConfigurationInspection.error(findings, waits: forReload) { throw error }
+      if !loaded.configuration.isConfigured, forReload { throw Self.notConfigured(loaded.files) }
       let files = loaded.files.map(\.printable).joined(separator: ", ")
       Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
       return ExitStatus.success.rawValue
     } catch {
-      Self.print("error: \(error)", asError: true)
+      if forReload {
+        // What `systemctl reload` runs before it asks the daemon, which never hears of it: its place is the journal.
+        _ = LoggingBootstrap.start(identifier: "hopd", level: .info)
+        Logger(label: "hopd").event(
+          .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
+          fields: [.configuration: error.configurationPlace, .error: error.code.name, .hint: error.firstHint]
+            .compactMapValues { $0 })
+      } else {
+        Self.print("error: \(error)", asError: true)
+      }
       return Self.startStatus(error).rawValue
     }
   }
@@ -52,18 +68,24 @@ package struct Daemon: Sendable {
     let threshold = LoggingBootstrap.start(identifier: "hopd", level: .info)
     let logger = Logger(label: "hopd")
     let notifier = ServiceNotifier()
+    // Before anything waits for a thread that may never come.
+    do throws(HopdError) { try ProcessLimits.check(jobs: 1, memory: 32 << 20) } catch {
+      return ended(error, logger, notifier)
+    }
     // Trapped before anything else: a signal that comes during the start waits for its turn.
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
       let loaded = try source.load()
       guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
       threshold.level = loaded.configuration.daemon.logLevel.level
-      let setup = try DaemonSetup(loaded)
+      try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
+      let setup = try DaemonSetup(loaded, mayDegrade: true)
       let directory = try openStateDirectory()
       let lock = try Self.own(directory)
       defer { lock.release() }
+      FileLock.sweep(directory.appending("locks"))
       let claims = WatchClaims(stateDirectory: directory)
-      try claims.claim(setup.directories)
+      try claims.claim(setup.allDirectories)
       defer { claims.release() }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
       let coordinator = DaemonCoordinator(
@@ -84,19 +106,24 @@ package struct Daemon: Sendable {
       return ExitStatus.success.rawValue
     } catch {
       let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
-      let status = Self.startStatus(error)
-      logger.event(
-        .serviceFailed, "hopd cannot run: \(error)",
-        fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
-          .compactMapValues { $0 })
-      let text = "cannot run: \(error.headline)"
-      if let code = error.errno {
-        notifier.failure(errno: code.rawValue, status: text)
-      } else {
-        notifier.stopping(text)
-      }
-      return status.rawValue
+      return ended(error, logger, notifier)
     }
+  }
+
+  /// Tells why the daemon cannot run; the exit status.
+  private func ended(_ error: HopdError, _ logger: Logger, _ notifier: ServiceNotifier) -> Int32 {
+    let status = Self.startStatus(error)
+    logger.event(
+      .serviceFailed, "hopd cannot run: \(error)",
+      fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
+        .compactMapValues { $0 })
+    let text = "cannot run: \(error.headline)"
+    if let code = error.errno {
+      notifier.failure(errno: code.rawValue, status: text)
+    } else {
+      notifier.stopping(text)
+    }
+    return status.rawValue
   }
 
   // MARK: Surroundings

@@ -34,6 +34,7 @@ extension DaemonCoordinator {
       return
     }
     let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
+    if bars(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
     running[ticket.store.key] = RunningJob(ticket: ticket, subject: subject, monitor: monitor)
     let (work, stop, key) = (surroundings.work, stopSignal, ticket.store.key)
@@ -43,37 +44,47 @@ extension DaemonCoordinator {
       guard let claims, let watch else { return }
       do throws(HopdError) { try claims.require(watch) } catch { throw JobFailure(stage: .lock, error: error) }
     }
+    let notes = notes
     switch ticket.step {
     case .look:
       BlockingWork.run("look") { [self] in
+        let slot = notes?.begin(key, .look)
+        let result: Result<LookResult, JobFailure>
         do throws(JobFailure) {
           try claim()
-          post(.looked(key, .success(try work.look(request, stop: stop) { monitor.beat() })))
+          result = .success(try work.look(request, stop: stop) { monitor.beat() })
         } catch {
-          post(.looked(key, .failure(error)))
+          result = .failure(error.withCircumstances(of: request))
         }
+        if let slot { notes?.end(slot) }
+        post(.looked(key, result))
       }
     case .migrate:
       let reporter = MigrationReporter(subject, logger: logger)
       BlockingWork.run("job") { [self] in
         // The journal is told on the thread of the job, so that the order is that of the events.
         let teller = EventTeller(reporter.run(), monitor)
+        let slot = notes?.begin(key, .migrate)
+        let result: Result<MigrationReport, JobFailure>
         do throws(JobFailure) {
           try claim()
           let report = try work.migrate(request, stop: stop) { teller.handle($0) }
           teller.end()
           reporter.finished(report)
-          post(.migrated(key, .success(report)))
+          result = .success(report)
         } catch {
           teller.end()
-          post(.migrated(key, .failure(error)))
+          result = .failure(error.withCircumstances(of: request))
         }
+        if let slot { notes?.end(slot) }
+        post(.migrated(key, result))
       }
     }
   }
 
   func looked(_ key: FilePath, _ result: Result<LookResult, JobFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
+    settled(key, job.ticket, failure: result.failure)
     let reporter = MigrationReporter(job.subject, logger: logger)
     let now = ContinuousClock.now
     switch result {
@@ -92,6 +103,7 @@ extension DaemonCoordinator {
 
   func migrated(_ key: FilePath, _ result: Result<MigrationReport, JobFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
+    settled(key, job.ticket, failure: result.failure)
     let now = ContinuousClock.now
     switch result {
     case .success(let report):
@@ -105,6 +117,12 @@ extension DaemonCoordinator {
         note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
       }
     }
+  }
+
+  /// Work has come to an end while the daemon lives.
+  private func settled(_ key: FilePath, _ ticket: JobTicket, failure: JobFailure?) {
+    if phase != .stopping { suspects.survived(key, ticket.step) }
+    note(failure?.circumstances, of: key, watch: ticket.store.watch)
   }
 
   private func name(ofJob number: UInt64) -> String {
@@ -129,7 +147,8 @@ extension DaemonCoordinator {
     // Files that were scanned are known to the scheduler only when they have been quiet for a while.
     line.stores = max(counts.known, scanned.values.reduce(0, &+))
     line.toLookAt = counts.looking
-    line.toDo = counts.waiting
+    line.toDo = counts.waiting + heldBack.count
+    line.unserved = unservedWatches
     line.deferred = counts.deferred
     line.attention = counts.attention
     line.isPaused = isPaused
@@ -152,6 +171,22 @@ extension DaemonCoordinator {
       fields[.hint] = error.hint
     }
     logger.event(kind, error.map { "\(text): \($0)" } ?? text, fields: fields)
+  }
+}
+
+extension JobFailure {
+  /// The same with what stands around the store, where the cause lies there.
+  fileprivate func withCircumstances(of request: MigrationRequest) -> JobFailure {
+    guard error.liesOutsideTheStore else { return self }
+    var failure = self
+    failure.circumstances = Circumstances(of: request)
+    return failure
+  }
+}
+
+extension Result {
+  fileprivate var failure: Failure? {
+    if case .failure(let failure) = self { failure } else { nil }
   }
 }
 

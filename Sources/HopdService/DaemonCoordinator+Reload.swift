@@ -30,7 +30,7 @@ extension DaemonCoordinator {
       do throws(HopdError) {
         let setup = try DaemonSetup(source.load())
         guard setup.configuration.isConfigured else { throw Daemon.notConfigured(setup.files) }
-        try claims?.claim(setup.directories)
+        try claims?.claim(setup.allDirectories)
         post(.reloaded(.success(setup)))
       } catch {
         post(.reloaded(.failure(error)))
@@ -60,9 +60,13 @@ extension DaemonCoordinator {
     setup = new
     backups.configured()
     surroundings.threshold?.level = new.configuration.daemon.logLevel.level
+    (around, modelsAt) = ([:], nil)
+    degraded.formIntersection(new.configuration.watches.map(\.name))
     scheduler.configure(jobs: new.configuration.daemon.jobs, rules: new.retryRules)
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
+    pardonSuspects(now: .now)
     watcher?.update(new.directories)
+    tellLeases()
     tellWarnings(new)
     logger.event(
       .configurationReloaded,

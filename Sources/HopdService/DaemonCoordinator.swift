@@ -3,6 +3,7 @@
 // on a thread of its own and sends a message when it is done. So the loop always answers, and the watchdog, which is fed
 // from here and nowhere else, speaks for it.
 
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -62,6 +63,8 @@ package actor DaemonCoordinator {
     case vanished(FilePath)
     case looked(FilePath, Result<LookResult, JobFailure>)
     case migrated(FilePath, Result<MigrationReport, JobFailure>)
+    case models([String: Result<WatchModels, HopdError>], of: [Configuration.Watch])
+    case compared(String, [FilePath: Circumstances.Change])
     case reload
     case reloaded(Result<DaemonSetup, HopdError>)
     case stop
@@ -90,6 +93,20 @@ package actor DaemonCoordinator {
   var running: [FilePath: RunningJob] = [:]
   /// Stores whose interrupted job goes on or whose report is still to be written: they are migrated without a look.
   var interrupted: Set<FilePath> = []
+  /// Which stores are in hand, for the daemon after this one; nil where the state directory cannot be written.
+  let notes: WorkNotes?
+  /// Stores that were in hand when a daemon was killed.
+  var suspects: Suspects
+  var heldBack = HeldBackStores()
+  /// What stood around stores that failed for a reason outside of them.
+  var around: [FilePath: (watch: String, circumstances: Circumstances)] = [:]
+  /// Watches whose stores are being compared with it.
+  var comparing: Set<String> = []
+  /// Watches whose directory cannot be read now.
+  var degraded: Set<String> = []
+  /// When models that could not be read are looked for again.
+  var modelsAt: ContinuousClock.Instant?
+  var modelsPause = Duration.seconds(2)
   var watcher: DirectoryWatcher?
   /// Files per watch by the last scan; a watch is missing until its first one.
   var scanned: [String: Int] = [:]
@@ -113,6 +130,9 @@ package actor DaemonCoordinator {
   package init(_ surroundings: Surroundings, setup: DaemonSetup) {
     self.surroundings = surroundings
     self.setup = setup
+    notes = WorkNotes(
+      stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
+    suspects = Suspects(stateDirectory: surroundings.stateDirectory)
     scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
     let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
@@ -142,6 +162,7 @@ package actor DaemonCoordinator {
     }
     timer?.task.cancel()
     inbox.finish()
+    notes?.remove()
   }
 
   private func handle(_ message: Message) throws {
@@ -154,7 +175,12 @@ package actor DaemonCoordinator {
       }
       if phase == .recovering { try watch() }
     case .watch(let event, let store): handle(event, store)
-    case .vanished(let key): scheduler.vanished(key)
+    case .vanished(let key):
+      scheduler.vanished(key)
+      heldBack.remove(key)
+      around[key] = nil
+    case .models(let found, let watches): loaded(found, of: watches)
+    case .compared(let watch, let changes): compared(watch, changes)
     case .looked(let key, let result): looked(key, result)
     case .migrated(let key, let result): migrated(key, result)
     case .reload: beginReload()
@@ -167,7 +193,11 @@ package actor DaemonCoordinator {
   /// What follows every message: time, work, words, and the next moment to look.
   private func afterwards() {
     let now = ContinuousClock.now
-    if phase == .ready { dispatch(now: now) }
+    if phase == .ready {
+      retryModels(now: now)
+      releaseSuspects(now: now)
+      dispatch(now: now)
+    }
     rest(now: now)
     if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
     feedWatchdog(now: now)
@@ -184,17 +214,31 @@ package actor DaemonCoordinator {
       "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
       fields: [.count: String(setup.configuration.watches.count)])
     tellWarnings(setup)
+    tellUnserved()
+    countSuspects()
     notifier.status("putting in order what an interruption left")
     let (work, directory) = (surroundings.work, surroundings.stateDirectory)
     let rules = setup.configuration.watches.compactMap { watch in
       setup.backupRule(ofWatch: watch.name).map { (watch.directory, $0) }
     }
+    let (notes, suspects) = (notes, suspects)
     BlockingWork.run("recovery") { [self] in
       do throws(HopdError) {
-        let stores = try work.recover(stateDirectory: directory) { path in
-          // Of a store that no watch has, nobody has said how many backups are kept.
-          rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
-        }
+        let stores = try work.recover(
+          stateDirectory: directory,
+          backup: { path in
+            // Of a store that no watch has, nobody has said how many backups are kept.
+            rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
+          },
+          around: { store, recover in
+            // A suspect is put in order when its turn has come: every migration begins with that.
+            if suspects.contains(store) {
+              return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true)
+            }
+            let slot = notes?.begin(store, .migrate)
+            defer { if let slot { notes?.end(slot) } }
+            return recover()
+          })
         post(.recovered(.success(stores)))
       } catch {
         post(.recovered(.failure(error)))
@@ -230,34 +274,40 @@ package actor DaemonCoordinator {
       })
     try watcher.start()
     self.watcher = watcher
+    becomeReadyIfScanned()  // where no watch can be served yet, there is no scan to wait for
   }
 
   private func handle(_ event: WatchEvent, _ store: FoundStore?) {
     switch event {
     case .settled:
       guard let store else { return }
-      let goesOn = interrupted.remove(store.key) != nil
-      scheduler.found(store, step: goesOn ? .migrate : .look, now: .now)
+      admit(store, now: .now)
     case .vanished: break
+    case .incomplete(let watch, let path, let transfer): tellIncomplete(watch, path, transfer)
+    case .linksLeftAlone(let watch, let count, let first): tellLinks(watch, count, first)
     case .scanned(let watch, let files):
       scanned[watch] = files
       keepBackups(ofWatch: watch)
+      compareCircumstances(ofWatch: watch)
     case .degraded(let watch, let error):
       scanned[watch] = scanned[watch] ?? 0
+      degraded.insert(watch)
       log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
     case .restored(let watch):
+      degraded.remove(watch)
       log(.watchRestored, watch, "the watch \(watch) is served again", nil)
     case .watchLimitReached(let watch, let error):
       log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
     case .eventsLost:
       logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
     }
-    let isComplete = setup.configuration.watches.allSatisfy { scanned[$0.name] != nil }
-    if phase == .scanning, isComplete { becomeReady() }
+    becomeReadyIfScanned()
   }
 
-  private func becomeReady() {
+  private func becomeReadyIfScanned() {
+    guard phase == .scanning, setup.directories.allSatisfy({ scanned[$0.name] != nil }) else { return }
     phase = .ready
+    tellLeases()
     let text = statusLine().text
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)
@@ -269,6 +319,7 @@ package actor DaemonCoordinator {
     guard phase != .stopping, phase != .ended else { return }
     phase = .stopping
     stopSignal.stop()
+    notes?.stop()
     let names = running.values.filter { $0.ticket.step == .migrate }.compactMap {
       $0.subject.store.lastComponent?.string
     }
@@ -329,6 +380,8 @@ package actor DaemonCoordinator {
     if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
     if phase == .ready {
       if let alarm = scheduler.nextAlarm() { next.append(alarm) }
+      if let modelsAt { next.append(modelsAt) }
+      if let due = heldBack.due(isIdle: isIdle) { next.append(due) }
       if let told = notifier.nextStatus { next.append(told) }
       if running.isEmpty, let restsAt { next.append(restsAt) }
     }

@@ -1,6 +1,8 @@
-// What a run of the daemon stands on: a valid configuration with every model and mapping model it names loaded. It is read as a whole or
-// not at all, at the start and at each reload; running jobs keep the one they began with.
+// What a run of the daemon stands on: a valid configuration, with the models and mapping models of its watches. At the start a watch
+// whose models cannot be read is set aside and the others are served. A reload takes all or nothing; running jobs keep the setup that they
+// began with.
 
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
@@ -38,66 +40,48 @@ package struct DaemonSetup: Sendable {
   /// The files it was made of.
   package let files: [FilePath]
   /// Remarks about the configuration and the models.
-  package let warnings: [HopdError]
-  private let catalogs: [String: ModelCatalog]
-  /// What is known of the names of self many-to-many tables, by watch.
-  private let namings: [String: JoinTableNaming]
+  package private(set) var warnings: [HopdError]
+  /// Watches that cannot be served now, with the reason; the others are.
+  package private(set) var unserved: [String: HopdError] = [:]
+  private var models: [String: WatchModels] = [:]
   /// The programs of policies; nil where none is bound.
   private let policies: PolicyMaker?
 
   /// Reads the models of each watch; throws the first thing that is wrong.
-  package init(_ loaded: LoadedConfiguration) throws(HopdError) {
+  ///
+  /// With `mayDegrade` a watch whose models cannot be read is set aside and the others are served. Throws all the same where no
+  /// watch is left and time alone will not mend any.
+  package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
-    var warnings = loaded.warnings
-    var catalogs: [String: ModelCatalog] = [:]
-    var namings: [String: JoinTableNaming] = [:]
-    for watch in loaded.configuration.watches {
-      var catalog: ModelCatalog
-      do {
-        catalog = try ModelCatalog.load(watch.models, declaredOrder: watch.versions)
-      } catch {
-        throw error.located(Place(key: "watch.\(watch.name).models"))
-      }
-      do {
-        try catalog.loadMappings(watch.mappings, beside: watch.models)
-      } catch {
-        throw error.located(Place(key: "watch.\(watch.name).mappings"))
-      }
-      if let target = watch.target, !catalog.canName(target) {
-        let names = catalog.versions.map(\.model.name).joined(separator: ", ")
-        throw HopdError(
-          .noSuchVersion, "no model of this watch has a version \"\(target)\"",
-          at: Place(key: "watch.\(watch.name).target"), hint: "its models have: \(names)")
-      }
-      catalogs[watch.name] = catalog
-      namings[watch.name] = try Self.naming(of: watch, catalog: catalog)
-      warnings += catalog.warnings.map { $0.located(Place(key: "watch.\(watch.name).models")) }
-    }
-    self.warnings = warnings
-    self.catalogs = catalogs
-    self.namings = namings
+    warnings = loaded.warnings
     policies = Self.programs(loaded.configuration.policies)
+    let overlaps = WatchOverlap.findings(in: loaded)
+    if let first = overlaps.first {
+      throw overlaps.count == 1
+        ? first
+        : HopdError(.configurationInvalid, "\(overlaps.count) pairs of watches overlap", reasons: overlaps)
+    }
+    var last: HopdError?
+    for watch in configuration.watches {
+      do throws(HopdError) {
+        serve(watch.name, try WatchModels.load(watch))
+      } catch {
+        guard mayDegrade else { throw error }
+        unserved[watch.name] = error
+        last = error
+      }
+    }
+    if let last, unserved.count == configuration.watches.count, !unserved.values.contains(where: \.mayPass) {
+      throw last
+    }
   }
 
-  /// The names that the watch gives, and those in its reference store. It is read with the models, so that a reload
-  /// that names another one takes all of it or nothing.
-  private static func naming(
-    of watch: Configuration.Watch, catalog: ModelCatalog
-  ) throws(HopdError) -> JoinTableNaming {
-    var naming = JoinTableNaming(Set(watch.migration.joinTables))
-    guard let reference = watch.migration.reference else { return naming }
-    let place = Place(store: reference, key: "watch.\(watch.name).migration.reference")
-    do {
-      naming.namingRelationships.formUnion(
-        try MigrationPlanner.naming(
-          fromReference: StoreLocation(database: reference), catalog: catalog,
-          target: watch.target.map { .named($0) } ?? .current
-        ).namingRelationships)
-    } catch {
-      throw (error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)).located(place)
-    }
-    return naming
+  /// Puts a watch in service.
+  mutating func serve(_ watch: String, _ loaded: WatchModels) {
+    models[watch] = loaded
+    unserved[watch] = nil
+    warnings += loaded.warnings
   }
 
   /// The scheduler's rules by watch.
@@ -110,14 +94,23 @@ package struct DaemonSetup: Sendable {
     ) { first, _ in first }
   }
 
-  /// What the watcher is asked for.
-  package var directories: [WatchedDirectory] {
+  /// What the watcher is asked for: the directories of watches that can be served.
+  package var directories: [WatchedDirectory] { allDirectories.filter { unserved[$0.name] == nil } }
+
+  /// The directories of all watches.
+  package var allDirectories: [WatchedDirectory] {
     configuration.watches.map { watch in
       WatchedDirectory(
         name: watch.name, path: watch.directory, include: watch.include.map { Glob($0) },
         exclude: watch.exclude.map { Glob($0) }, recursive: watch.recursive, settle: watch.settle,
         rescan: watch.rescan)
     }
+  }
+
+  /// The models of a watch in a short text that changes with them; empty where they are not loaded.
+  package func modelsMark(ofWatch name: String) -> String {
+    (models[name]?.catalog.versions ?? []).map { "\($0.title) \(VersionHash.digest(of: $0.versionHashes))" }.joined(
+      separator: ", ")
   }
 
   /// The rule for the old stores of a watch; nil for a watch that is not there.
@@ -129,13 +122,13 @@ package struct DaemonSetup: Sendable {
 
   /// What the pipeline is asked for a store of a watch; nil for a watch that is not there.
   package func request(for store: FoundStore, job: String, stateDirectory: FilePath) -> MigrationRequest? {
-    guard let watch = configuration.watch(named: store.watch), let catalog = catalogs[store.watch],
+    guard let watch = configuration.watch(named: store.watch), let models = models[store.watch],
       let backup = backupRule(ofWatch: store.watch)
     else { return nil }
     var request = MigrationRequest(
-      location: StoreLocation(database: store.path), catalog: catalog,
+      location: StoreLocation(database: store.path), catalog: models.catalog,
       target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
-      naming: namings[store.watch] ?? JoinTableNaming(),
+      naming: models.naming,
       history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse, backup: backup,
       verification: watch.migration.verify == .full ? .full : .quick,
       journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
@@ -148,7 +141,8 @@ package struct DaemonSetup: Sendable {
         fusesHops: watch.migration.fuseHops),
       stateDirectory: stateDirectory, job: job)
     request.unmappedEntities = UnmappedEntitiesRule(rawValue: watch.migration.unmappedEntities.rawValue) ?? .fail
-    request.replacement = ReplacementMode(rawValue: watch.migration.replace.rawValue) ?? .rename
+    request.replacement = watch.migration.replace.flatMap { ReplacementMode(rawValue: $0.rawValue) } ?? .rename
+    request.replacementIsChosen = watch.migration.replace != nil
     request.policies = policies
     request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
     return request

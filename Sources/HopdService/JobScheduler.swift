@@ -283,6 +283,14 @@ package struct JobScheduler: Sendable {
     return nil
   }
 
+  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new beginning.
+  package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
+    guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
+    let sooner = now.advanced(by: pause ?? .zero)
+    if pause == nil { entries[key]?.failures = 0 }
+    if sooner < until { postpone(key, step, until: sooner) }
+  }
+
   /// A piece of work has ended.
   package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
     guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
@@ -340,6 +348,15 @@ package struct JobScheduler: Sendable {
       let isNews = tell(key, "failed \(code)")
       postpone(key, step, until: until)
       return .retry(until: until, attempt: failures, attempts: rule.attempts, isNews: isNews)
+    case .outside(let code):
+      let rule = rule(of: entry)
+      let failures = entry.failures &+ 1
+      entries[key]?.failures = failures
+      let until = now.advanced(by: rule.pause(after: failures))
+      let isNews = tell(key, "failed \(code)")
+      postpone(key, step, until: until)
+      if failures == rule.attempts { return .lasting(until: until, attempt: failures) }
+      return .retry(until: until, attempt: failures, attempts: nil, isNews: isNews)
     case .refused(let reason):
       let isNews = tell(key, reason)
       settle(key, .failed, lookAgain: mustLookAgain)
@@ -369,7 +386,7 @@ package struct JobScheduler: Sendable {
     switch outcome {
     case .migrated, .current: .settled
     case .refused: .refused(isNews: true)
-    case .behind, .interrupted, .gone, .busy, .failed: .forgotten
+    case .behind, .interrupted, .gone, .busy, .failed, .outside: .forgotten
     }
   }
 

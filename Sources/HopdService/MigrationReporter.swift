@@ -246,26 +246,55 @@ package struct MigrationReporter: Sendable {
       return "tried again in "
         + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
     }
+    func next(_ until: ContinuousClock.Instant, _ attempt: Int?) {
+      values[.attempt] = attempt.map { String($0) }
+      values[.next] = NextAttempt.text(until, now: now)
+    }
+    let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
+    // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet tried again.
+    let isRefusal = failure.error.liesOutsideTheStore && !failure.error.code.isRetryable
     switch verdict {
     case .deferred(_, let isNews) where error.code == .heldBack:
       values[.result] = "held-back"
       logger.event(.storeHeldBack, what, level: isNews ? nil : .debug, fields: fields(values))
+    case .retry(let until, let attempt, nil, let isNews) where isRefusal:
+      next(until, attempt)
+      values[.result] = isEarly ? "refused" : "failed"
+      logger.event(
+        isEarly ? .storeRefused : .migrationFailed,
+        (isEarly ? "refused" : "failed")
+          + ", the store is as it was; \(again(until)), or as soon as something changes there: \(what)",
+        level: isNews ? nil : .debug, fields: fields(values))
+    case .lasting(let until, let attempt) where isRefusal:
+      // It was an error from the first time on.
+      self.failed(failure, .retry(until: until, attempt: attempt, attempts: nil, isNews: false), now: now)
     case .deferred(let until, let isNews):
+      next(until, nil)
       values[.result] = "deferred"
       logger.event(
         .storeDeferred, "deferred, \(again(until)): \(what)", level: isNews ? nil : .debug, fields: fields(values))
     case .retry(let until, let attempt, let attempts, let isNews):
+      next(until, attempt)
       values[.result] = "failed"
       logger.event(
-        .migrationFailed, "failed (try \(attempt) of \(attempts)), \(again(until)): \(what)",
+        .migrationFailed,
+        "failed (attempt \(attempt)\(attempts.map { " of \($0)" } ?? "")), \(again(until)): \(what)",
         level: isNews ? .warning : .debug, fields: fields(values))
-    case .gaveUp(let attempts):
+    case .lasting(let until, let attempt):
+      next(until, attempt)
       values[.result] = "failed"
       logger.event(
-        .migrationFailed, "failed \(attempts) times, not tried again until it changes: \(what)",
+        .migrationFailed,
+        "failed \(attempt) times for a reason outside the store, \(again(until)), or as soon as the reason is gone: \(what)",
+        fields: fields(values))
+    case .gaveUp(let attempts):
+      values[.attempt] = String(attempts)
+      values[.result] = "failed"
+      logger.event(
+        .migrationFailed,
+        "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or on reload: \(what)",
         fields: fields(values))
     case .refused(let isNews):
-      let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
       values[.result] = isEarly ? "refused" : "failed"
       logger.event(
         isEarly ? .storeRefused : .migrationFailed,
@@ -289,6 +318,12 @@ package struct MigrationReporter: Sendable {
   private static let mostFindings = 20
 
   private func hint(_ error: HopdError) -> String {
+    if error.isReadOnlyFileSystem {
+      let directory = subject.store.removingLastComponent().printable
+      return
+        "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the directory was made "
+        + "or mounted after hopd started: `systemctl restart hopd`. If not: `systemctl edit hopd`, add ReadWritePaths=-\(directory)"
+    }
     if let hint = error.firstHint { return hint }
     if error.code == .noPermission {
       return "give the user of hopd the right to write the file and its directory; under systemd also name the "

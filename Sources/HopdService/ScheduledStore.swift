@@ -114,6 +114,8 @@ package enum JobOutcome: Sendable, Hashable {
   case busy(code: String)
   /// A failure that may pass.
   case failed(code: String)
+  /// The cause lies outside of the store: it is tried again for ever.
+  case outside(code: String)
   /// A failure that stays until somebody changes something; the reason tells two refusals apart.
   case refused(reason: String)
 }
@@ -127,8 +129,11 @@ package enum JobVerdict: Sendable, Hashable {
   case queued
   /// It is in use; tried again then, without limit.
   case deferred(until: ContinuousClock.Instant, isNews: Bool)
-  /// It failed; tried again then. `attempt` tries of `attempts` are used up.
-  case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int, isNews: Bool)
+  /// It failed; tried again then. `attempt` tries are made; `attempts` is how many there will be, nil for no end.
+  case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int?, isNews: Bool)
+  /// It failed once more for a reason outside of it, as often now as the configuration has patience for: somebody should look. It is
+  /// tried again all the same.
+  case lasting(until: ContinuousClock.Instant, attempt: Int)
   /// Not tried again until the file, the models or the configuration change.
   case refused(isNews: Bool)
   /// The tries are used up; as refused.

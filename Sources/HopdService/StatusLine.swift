@@ -51,6 +51,8 @@ package struct StatusLine: Sendable, Hashable {
   package var attention = 0
   /// Are new migrations held back by the flag file?
   package var isPaused = false
+  /// Names of watches that are not served.
+  package var unserved: [String] = []
   /// Something that the operator should know, as a refused configuration.
   package var note: String?
 
@@ -62,6 +64,7 @@ package struct StatusLine: Sendable, Hashable {
     var text = jobs.first.map { Self.text($0, batch: batch) } ?? idleText
     if jobs.count > 1 { text += " (and \(jobs.count - 1) more)" }
     if isPaused { text = "paused; " + text }
+    if !unserved.isEmpty { text += "; not served: \(unserved.joined(separator: ", "))" }
     if let note { text += "; \(note)" }
     return text
   }

@@ -25,6 +25,8 @@ package struct JobFailure: Error, Sendable {
   package var to: String?
   /// Z_UUID of the store, if it is known.
   package var storeUUID: String?
+  /// What stood around the store, where the cause lies there.
+  package var circumstances: Circumstances?
 
   /// Notes a failure.
   package init(
@@ -81,8 +83,11 @@ package protocol StoreWork: Sendable {
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport
-  /// Puts in order what a crash left, store by store.
-  func recover(stateDirectory: FilePath, backup: (FilePath) -> BackupRule) throws(HopdError) -> [RecoveredStore]
+  /// Puts in order what a crash left, store by store. `around` is given each store with its work, and does the work or leaves it.
+  func recover(
+    stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
+    around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
+  ) throws(HopdError) -> [RecoveredStore]
 }
 
 /// The work done by the pipeline.
@@ -104,6 +109,7 @@ package struct PipelineWork: StoreWork {
         storeUUID: facts?.uuid)
     }
     do {
+      try StoreArrival.requireComplete(request.location)
       try pipeline.rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
       // Told as a reason to look again: the next look finds the store alone.
       if let late = try pipeline.setLateLogAside(
@@ -146,6 +152,9 @@ package struct PipelineWork: StoreWork {
   package func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport {
+    do throws(HopdError) { try StoreArrival.requireComplete(request.location) } catch {
+      throw JobFailure(stage: .lock, error: error)
+    }
     // The daemon looks at a store before it queues it.
     var request = request
     request.isKnownBehind = true
@@ -158,7 +167,8 @@ package struct PipelineWork: StoreWork {
   }
 
   package func recover(
-    stateDirectory: FilePath, backup: (FilePath) -> BackupRule
+    stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
+    around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
   ) throws(HopdError) -> [RecoveredStore] {
     let stores: [StoreLocation]
     do {
@@ -168,33 +178,38 @@ package struct PipelineWork: StoreWork {
         ?? HopdError(
           .internalError, "the state directory cannot be read", at: Place(file: stateDirectory), cause: error)
     }
-    return stores.map { location in
-      let path = location.database
-      do throws(MigrationFailure) {
-        guard
-          let outcome = try pipeline.recover(location, stateDirectory: stateDirectory, backup: backup(path))
-        else { return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false) }
-        switch outcome.decision {
-        case .nothingToDo: return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false)
-        case .resume:
-          // Nothing to tell yet: the migration says that it resumes.
-          return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: true)
-        case .startAgain:
-          return RecoveredStore(
-            store: path, sentence: "the old store is in place and leftovers are removed", failure: nil, goesOn: true)
-        case .completed:
-          return RecoveredStore(store: path, sentence: "the new store is in place", failure: nil, goesOn: true)
-        case .quarantine:
-          let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
-          return RecoveredStore(
-            store: path, sentence: nil,
-            failure: JobFailure(
-              stage: .recover, error: error.located(Place(store: path)), from: outcome.intent?.from.name,
-              to: outcome.intent?.to.name, storeUUID: outcome.intent?.storeUUID), goesOn: false)
-        }
-      } catch {
-        return RecoveredStore(store: path, sentence: nil, failure: JobFailure(error), goesOn: false)
+    return stores.compactMap { location in
+      let rule = backup(location.database)
+      return around(location.database) { recover(location, stateDirectory: stateDirectory, backup: rule) }
+    }
+  }
+
+  private func recover(_ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule) -> RecoveredStore {
+    let path = location.database
+    do throws(MigrationFailure) {
+      guard
+        let outcome = try pipeline.recover(location, stateDirectory: stateDirectory, backup: backup)
+      else { return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false) }
+      switch outcome.decision {
+      case .nothingToDo: return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false)
+      case .resume:
+        // Nothing to tell yet: the migration says that it resumes.
+        return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: true)
+      case .startAgain:
+        return RecoveredStore(
+          store: path, sentence: "the old store is in place and leftovers are removed", failure: nil, goesOn: true)
+      case .completed:
+        return RecoveredStore(store: path, sentence: "the new store is in place", failure: nil, goesOn: true)
+      case .quarantine:
+        let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+        return RecoveredStore(
+          store: path, sentence: nil,
+          failure: JobFailure(
+            stage: .recover, error: error.located(Place(store: path)), from: outcome.intent?.from.name,
+            to: outcome.intent?.to.name, storeUUID: outcome.intent?.storeUUID), goesOn: false)
       }
+    } catch {
+      return RecoveredStore(store: path, sentence: nil, failure: JobFailure(error), goesOn: false)
     }
   }
 }
@@ -216,6 +231,7 @@ extension JobOutcome {
       case .interrupted: .interrupted
       case .notFound where error.place.file == nil && [.identify, .lock].contains(failure.stage): .gone
       case let code where code.exit == .unavailable: .busy(code: code.name)
+      case let code where error.liesOutsideTheStore: .outside(code: code.name)
       case let code where code.isRetryable: .failed(code: code.name)
       // The text is part of it: a store may be refused for another reason than before.
       case let code: .refused(reason: "\(code.name) \(error.message)")

@@ -145,22 +145,22 @@ package final class WatchClaims: Sendable {
   }
 
   private static func refusal(_ claim: WatchClaim, _ other: WatchClaim?, _ watch: String) -> HopdError {
+    let place = Place(file: claim.directory, key: "watch.\(watch).directory")
+    let remedy = "or take the directory out of one of the two configurations"
     guard let other else {
-      return HopdError(
-        .lockedByOther, "another hopd watches this directory",
-        at: Place(file: claim.directory, key: "watch.\(watch).directory"),
-        hint: "stop it, or take the directory out of one of the two configurations")
+      return HopdError(.lockedByOther, "another hopd watches this directory", at: place, hint: "stop it, \(remedy)")
     }
     let what =
       other.identity == claim.identity
       ? "this directory"
       : other.isRecursive ? "\(other.directory.printable) and all below it" : other.directory.printable
+    // A number is named only where it was seen to be a hopd: somebody is going to end that process.
+    let process = ClaimOwner.isHopd(other.process) ? other.process : nil
     return HopdError(
       .lockedByOther,
-      "another hopd (process \(other.process), state directory \(other.stateDirectory.printable)) watches \(what)",
-      at: Place(file: claim.directory, key: "watch.\(watch).directory"),
-      hint: "stop it (`systemctl stop hopd` or `kill \(other.process)`), or take the directory out of one of the two "
-        + "configurations")
+      "another hopd (" + (process.map { "process \($0), " } ?? "")
+        + "state directory \(other.stateDirectory.printable)) watches \(what)", at: place,
+      hint: "stop it (`systemctl stop hopd`\(process.map { " or `kill \($0)`" } ?? "")), \(remedy)")
   }
 }
 
@@ -200,27 +200,35 @@ private final class HeldClaim: @unchecked Sendable {
 
   static func take(_ claim: WatchClaim, room: FilePath) -> Result {
     let path = room.appending("\(stem(claim.identity))\(geteuid())")
-    // Somebody who only looks holds the lock for an instant.
     for attempt in 0..<20 {
       if attempt > 0 { usleep(10_000) }
       let descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644) }
       guard descriptor >= 0 else { return .cannot }
-      var (mine, there) = (stat(), stat())
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+      // A file that another user has put under this name says nothing, and keeps nobody out.
+      guard let mine = ClaimFile.status(descriptor), mine.st_uid == geteuid() else {
+        close(descriptor)
+        return .cannot
+      }
+      switch ClaimFile.lock(descriptor) {
+      case .taken:
         // A daemon that ended may have taken the file away between the two calls.
-        if fstat(descriptor, &mine) == 0, path.withPlatformString({ lstat($0, &there) }) == 0,
-          mine.st_ino == there.st_ino
-        {
+        if ClaimFile.isNamed(path, mine) {
           // Other users' daemons read it, whatever the umask.
           fchmod(descriptor, 0o644)
           let held = HeldClaim(claim, path: path, descriptor: descriptor)
           held.say(claim)
           return .held(held)
         }
+      case .isRead:
+        // Whoever may read the file can lock it for reading, which no hopd does. The file is this user's: another one takes its name.
+        if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
+      case .isHeld:
+        close(descriptor)
+        return .lockedBy(ClaimFile.read(path).flatMap { WatchClaim(claim.identity, $0) })
       }
       close(descriptor)
     }
-    return .lockedBy(read(path).flatMap { WatchClaim(claim.identity, $0) })
+    return .cannot
   }
 
   /// Writes what the claim says.
@@ -228,7 +236,8 @@ private final class HeldClaim: @unchecked Sendable {
     FileLock.note(claim.bytes, in: descriptor)
   }
 
-  /// What other living daemons claim, as far as they have any business there.
+  /// What other living daemons of this user and of root claim. The word of any other user counts for nothing: he could shut out
+  /// this daemon from directories that he cannot even read. Files of dead daemons are removed.
   static func others(in room: FilePath, mine: Set<FileIdentity>) -> [WatchClaim] {
     let files = LinuxFileSystem()
     let own = Set(mine.map { "\(stem($0))\(geteuid())" })
@@ -236,38 +245,14 @@ private final class HeldClaim: @unchecked Sendable {
     return names.compactMap { name in
       let parts = name.dropFirst(prefix.count).split(separator: "-")
       guard parts.count == 3, let device = UInt64(parts[0], radix: 16), let inode = UInt64(parts[1], radix: 16),
-        let user = UInt32(parts[2]), isLocked(room.appending(name), by: user), let bytes = read(room.appending(name)),
-        let claim = WatchClaim(FileIdentity(device: device, inode: inode), bytes),
-        mayWork(user, in: claim)
+        let user = UInt32(parts[2]), ClaimOwner.counts(user)
       else { return nil }
-      return claim
+      let path = room.appending(name)
+      guard ClaimFile.isHeld(path, by: user) else {
+        ClaimFile.removeIfDead(path)
+        return nil
+      }
+      return ClaimFile.read(path).flatMap { WatchClaim(FileIdentity(device: device, inode: inode), $0) }
     }
-  }
-
-  /// A stranger's word about a directory in which he could not work at all keeps nobody from it.
-  private static func mayWork(_ user: UInt32, in claim: WatchClaim) -> Bool {
-    if user == 0 || user == geteuid() { return true }
-    guard let status = try? LinuxFileSystem().status(claim.directory), status.identity == claim.identity else {
-      return false
-    }
-    return status.owner == user || status.mode & 0o022 != 0
-  }
-
-  private static func isLocked(_ path: FilePath, by user: UInt32) -> Bool {
-    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    var status = stat()
-    guard fstat(descriptor, &status) == 0, status.st_uid == user else { return false }
-    return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
-  }
-
-  private static func read(_ path: FilePath) -> [UInt8]? {
-    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var buffer = [UInt8](repeating: 0, count: 16_384)
-    let count = Glibc.read(descriptor, &buffer, buffer.count)
-    return count > 0 ? Array(buffer.prefix(count)) : nil
   }
 }

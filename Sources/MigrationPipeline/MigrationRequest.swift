@@ -40,6 +40,8 @@ package struct MigrationRequest: Sendable {
   package var journalMode: ResultJournalMode
   /// How the new store takes the old one's place.
   package var replacement = ReplacementMode.rename
+  /// Has the operator chosen that way? If not, a store that cannot safely be renamed over is replaced in place.
+  package var replacementIsChosen = false
   package var engine: EngineOptions
   /// What becomes of the rows of entities that go on while no mapping takes them.
   package var unmappedEntities: UnmappedEntitiesRule = .fail

@@ -72,7 +72,7 @@ extension MigrationRun {
   func swap(_ workshop: ReplacementWorkshop) -> StoreSwap {
     let showLife = heartbeat()
     return StoreSwap(
-      files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify, mode: request.replacement,
+      files: files, intents: workshop.intents, identify: ReplacementWorkshop.identify, mode: replacement,
       keepAlive: { _ = showLife() })
   }
 }

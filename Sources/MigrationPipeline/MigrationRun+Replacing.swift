@@ -104,7 +104,11 @@ extension MigrationRun {
   private func migrate(
     _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, workshop: ReplacementWorkshop
   ) throws -> MigrationReport {
-    try held.requireReplaceable(by: request.replacement)
+    replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
+    if replacement != request.replacement, request.takesNotes {
+      observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
+    }
+    try held.requireReplaceable(by: replacement)
     let reader = StoreReader(connection: try held.connection)
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
@@ -119,7 +123,7 @@ extension MigrationRun {
     let pin = try requireNotHeldBack(held, store, target: plan.target)
     // A store in memory has its one file at once, and fails at it as early.
     let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
-    if request.replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
+    if replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = ReplacementIntent(
@@ -135,7 +139,7 @@ extension MigrationRun {
       files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try blamingSource(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, workshop: workshop) { return built }
-      if request.replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
+      if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
       return try build(chain, intent: &intent, workshop: workshop)
     }
 
@@ -143,7 +147,7 @@ extension MigrationRun {
     observer(.replacing)
     try area.releaseSpace(for: .commit)
     quarantine = try QuarantineFile(area: area, files: files).publish(
-      attributesOf: held.location.database, mayDiffer: request.replacement == .inPlace)
+      attributesOf: held.location.database, mayDiffer: replacement == .inPlace)
     hasSwapBegun = true
     let replaced = try swap(workshop).replace(
       held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
@@ -211,7 +215,7 @@ extension MigrationRun {
   private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
     let there = try area.allocatedBytes(hops: hops)
     let needed = estimate.diskNeeded(
-      replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
+      replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
     try area.requireSpace(max(0, needed &- there))
     // What the commit in place takes beside the staged store waits for it in a file of its own.
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }

@@ -46,6 +46,8 @@ final class MigrationRun {
   var leftovers: LeftoverIndex?
   /// From then on the swap itself decides what becomes of the record.
   var hasSwapBegun = false
+  /// How this store is replaced; known for good once it is held.
+  var replacement: ReplacementMode
   /// An interrupted job that is continued has its own name.
   var job: String
   /// Its record.
@@ -81,6 +83,7 @@ final class MigrationRun {
       observer(event)
     }
     job = request.job
+    replacement = request.replacement
     policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
   }
 

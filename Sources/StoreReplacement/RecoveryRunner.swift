@@ -111,10 +111,24 @@ package struct RecoveryRunner {
     defer { held?.release() }
     let decision = Recovery.decide(findings)
     if acts { try act(decision, location, leftovers, unfinished, jobBackup, backups, held, intent) }
+    if acts, let held { removeColdJournal(held) }
     let old = hasDirectory ? try backups.generations().map(\.database) : []
     return RecoveryOutcome(
       location: location, findings: findings, decision: decision, intent: intent, backups: old,
       error: explain(decision, location, record, old))
+  }
+
+  /// Removes a rollback journal whose header is zeroed: what a kill between SQLite's commit and its last unlink leaves. SQLite itself removes
+  /// it, and only with its lock; nothing else is done with the store afterwards.
+  private func removeColdJournal(_ held: HeldStore) {
+    guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
+      (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
+      (try? connection.text("PRAGMA journal_mode")) == "delete"
+    else { return }
+    // A failure leaves the journal where it is: it says nothing to whoever opens the store.
+    try? connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE; ROLLBACK")
+    _ = try? connection.text("PRAGMA journal_mode = PERSIST")
+    _ = try? connection.text("PRAGMA journal_mode = DELETE")
   }
 
   private func leftovers(of location: StoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea.Leftover] {

@@ -9,15 +9,35 @@ import Glibc
 import PersistentStore
 
 extension StoreSwap {
-  /// Waits until nobody else has the store's file open, and keeps it so; nil where the system cannot tell, as for files of
-  /// another owner. The store is locked: programs that wait for it give up after a while, or it is busy.
+  /// How a store can be replaced safely: `wanted`, or in place where a rename is not safe because the system cannot tell who has
+  /// the file open. Where the operator has chosen the rename (`isChosen`), throws `.cannotReplace` instead.
+  package static func safeMode(
+    _ wanted: ReplacementMode, isChosen: Bool, for held: HeldStore
+  ) throws -> ReplacementMode {
+    guard wanted == .rename, let obstacle = FileLease.obstacle(held.identity) else { return wanted }
+    if isChosen { throw renameIsUnsafe(held, obstacle) }
+    return .inPlace
+  }
+
+  /// Nobody who has opened the store and waits for its lock would be seen: what such a program commits after a rename is lost.
+  private static func renameIsUnsafe(_ held: HeldStore, _ obstacle: FileLease.Obstacle) -> HopdError {
+    HopdError(
+      .cannotReplace,
+      "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because \(obstacle.reason)",
+      at: Place(store: held.location.database),
+      hint: "use --replace in-place (hopd: leave `replace` out, or set it to \"in-place\")"
+        + (obstacle == .otherOwner ? ", or give the service CAP_LEASE (stores.conf.example)" : ""))
+  }
+
+  /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store is
+  /// locked: programs that wait for it give up after a while, or it is busy.
   func holdAlone(_ held: HeldStore) throws -> FileLease? {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
     while true {
       switch FileLease.take(held.identity) {
       case .taken(let lease): return lease
-      case .unknown: return nil
+      case .unavailable(let obstacle): throw StoreSwap.renameIsUnsafe(held, obstacle)
       case .isOpenElsewhere:
         guard ContinuousClock.now < end else { throw inUse(held) }
         keepAlive()

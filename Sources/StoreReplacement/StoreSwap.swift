@@ -76,7 +76,9 @@ package struct StoreSwap {
   let identify: (Connection) throws -> String
   let observer: SwapObserver
   /// How the new store takes the old one's place.
-  package let mode: ReplacementMode
+  package private(set) var mode: ReplacementMode
+  /// Does it go in place by itself where a rename is not safe? Only where nobody asked for the rename.
+  package var mayFallBack = false
   let keepAlive: () -> Void
   let inPlaceObserver: InPlaceObserver
   /// How long the swap waits for programs that have the store open and hold no lock of it.
@@ -163,6 +165,12 @@ package struct StoreSwap {
     }
     if mode == .inPlace {
       return try InPlaceSwap(swap: self).replace(
+        held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
+    }
+    if mayFallBack, asksForOpeners, FileLease.obstacle(held.identity) != nil {
+      var inPlace = self
+      inPlace.mode = .inPlace
+      return try inPlace.swap(
         held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
     }
     let backups = try BackupSet(location: location, rule: rule, files: files)

@@ -12,6 +12,10 @@ struct DirectoryScan: Sendable {
     var files: [[UInt8]] = []
     /// Names of files to which something belongs that has the name of a side file.
     var withSides: Set<[UInt8]> = []
+    /// Names of files that are being sent, with the store each belongs to.
+    var transfers: [(store: [UInt8], name: [UInt8])] = []
+    /// Names of symbolic links that would count if they were files.
+    var links: [[UInt8]] = []
     /// Names of directories to descend into.
     var directories: [[UInt8]] = []
   }
@@ -22,6 +26,8 @@ struct DirectoryScan: Sendable {
     case candidate
     /// A side file of the named file.
     case side(of: [UInt8], isNoisy: Bool)
+    /// A file that is being sent and belongs to the named file.
+    case transfer(of: [UInt8])
     /// Nothing of ours.
     case other
   }
@@ -44,10 +50,25 @@ struct DirectoryScan: Sendable {
     for (suffix, isNoisy) in suffixes where name.count > suffix.count && name.suffix(suffix.count) == suffix[...] {
       return .side(of: Array(name.dropLast(suffix.count)), isNoisy: isNoisy)
     }
-    guard watch.include.contains(where: { $0.matches(name) }), !watch.exclude.contains(where: { $0.matches(name) }),
-      !ignores(String(decoding: name, as: UTF8.self))
-    else { return .other }
-    return .candidate
+    for destination in TransferName.destinations(of: name) {
+      let suffix = suffixes.first {
+        destination.count > $0.bytes.count && destination.suffix($0.bytes.count) == $0.bytes[...]
+      }
+      let store = Array(destination.dropLast(suffix?.bytes.count ?? 0))
+      if mayCount(store) { return .transfer(of: store) }
+    }
+    return mayCount(name) ? .candidate : .other
+  }
+
+  private func mayCount(_ name: [UInt8]) -> Bool {
+    watch.include.contains { $0.matches(name) } && !watch.exclude.contains { $0.matches(name) }
+      && !ignores(String(decoding: name, as: UTF8.self))
+  }
+
+  /// Seconds since the last change of a regular file or of its name, by the clock of the system; nil when it is gone.
+  func secondsSinceChange(_ relative: [UInt8]) -> Int64? {
+    guard let status = Self.status(path(relative)), status.st_mode & S_IFMT == S_IFREG else { return nil }
+    return Int64(time(nil)) &- Int64(status.st_ctim.tv_sec)
   }
 
   /// Are directories of this name descended into?
@@ -115,7 +136,9 @@ struct DirectoryScan: Sendable {
       } else {
         switch kind(name) {
         case .candidate where type == Int(DT_REG) || type == Int(DT_UNKNOWN): listing.files.append(name)
+        case .candidate where type == Int(DT_LNK): listing.links.append(name)
         case .side(let main, isNoisy: false): listing.withSides.insert(main)
+        case .transfer(let store): listing.transfers.append((store, name))
         case .candidate, .side, .other: break
         }
       }

@@ -1,6 +1,7 @@
 // inotify(7) as far as it is used here: one nonblocking instance, watches on directories only.
 
 import Glibc
+import SystemPackage
 
 /// One inotify instance.
 struct Inotify: ~Copyable {
@@ -16,11 +17,15 @@ struct Inotify: ~Copyable {
   /// The descriptor, for poll(2).
   let descriptor: Int32
 
-  /// Nil when the kernel gives no instance (errno tells why).
-  init?() {
-    descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
-    guard descriptor >= 0 else { return nil }
+  /// An instance, or why the kernel gives none. The error number is taken here: a failable initializer would run `deinit`,
+  /// whose close(2) leaves a number of its own.
+  static func open() -> Result<Int32, Errno> {
+    let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
+    return descriptor >= 0 ? .success(descriptor) : .failure(Errno(rawValue: errno))
   }
+
+  /// Takes over a descriptor that `open` made.
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
 
   deinit { close(descriptor) }
 

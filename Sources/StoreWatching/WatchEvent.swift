@@ -65,6 +65,10 @@ package enum WatchEvent: Sendable {
   case settled(SettledFile)
   /// A file that had been reported is gone.
   case vanished(watch: String, path: FilePath)
+  /// The file has been quiet, but `transfer` beside it is still being sent: it is told as settled when that has ended.
+  case incomplete(watch: String, path: FilePath, transfer: FilePath)
+  /// Symbolic links whose names match were found; they are never followed. Told when their number changes.
+  case linksLeftAlone(watch: String, count: Int, first: FilePath)
   /// The whole directory was looked at; `files` is how many count. One that cannot be read answers `degraded` instead.
   case scanned(watch: String, files: Int)
   /// The directory, or a part of it, cannot be watched now; it is tried again, and `restored` follows.

@@ -23,14 +23,15 @@ struct WatchTable: ~Copyable {
   let budget: Int
   private(set) var owners: [Int32: [Owner]] = [:]
 
-  init(budget: Int) {
+  init(budget: Int, opening: () -> Result<Int32, Errno> = Inotify.open) {
     self.budget = budget
-    if let made = Inotify() {
-      descriptor = made.descriptor
+    switch opening() {
+    case .success(let number):
+      descriptor = number
       failure = nil
-      inotify = consume made
-    } else {
-      failure = Errno(rawValue: errno)
+      inotify = Inotify(number)
+    case .failure(let code):
+      failure = code
       descriptor = nil
       inotify = nil
     }
@@ -78,6 +79,10 @@ final class WatchedTree {
   private var isDegraded = false
   private var retry = WatchedTree.retries.first
   private var limitIsReported = false
+  private var transfers = Transfers()
+  /// Symbolic links that the last scan found, and how many were last told.
+  private var links: [[UInt8]] = []
+  private var toldLinks = 0
   private var lastScan: ContinuousClock.Instant?
   private var nextScan: ContinuousClock.Instant
 
@@ -113,6 +118,16 @@ final class WatchedTree {
     if nextScan <= now { scanAll(&table, now: now) }
     // Bounded, so that events are read in between when 100 000 files come to rest at once.
     for name in machine.due(now: now, limit: 4096) {
+      if let transfer = transfers.obstacle(for: name, changed: scan.secondsSinceChange) {
+        machine.touched(name, now: now)
+        if transfers.isNews(name) {
+          emit(
+            .incomplete(
+              watch: watch.name, path: scan.filePath(name), transfer: scan.filePath(transfer)))
+        }
+        continue
+      }
+      transfers.arrived(name)
       let observation = scan.look(at: name)
       switch machine.looked(name, observation, now: now) {
       case .settled:
@@ -163,6 +178,14 @@ final class WatchedTree {
         }
       }
       machine.touched(relative, now: now)
+    case .transfer(let main):
+      let store = DirectoryScan.join(directory, main)
+      if event.has(IN_DELETE) || event.has(IN_MOVED_FROM) {
+        transfers.remove(relative, of: store)
+      } else {
+        transfers.insert(relative, of: store)
+      }
+      machine.touched(store, now: now)
     case .other: break
     }
   }
@@ -190,6 +213,8 @@ final class WatchedTree {
     var problem: HopdError?
     var seen: Set<[UInt8]> = []
     machine.beginScan()
+    transfers.removeAll()
+    links = []
     walk([], depth: 0, &table, &seen, &problem, now: now)
     if let problem {
       // What was not seen may well be there: nothing is forgotten after half a scan.
@@ -207,6 +232,7 @@ final class WatchedTree {
       }
     }
     reportLimit()
+    reportLinks()
     emit(.scanned(watch: watch.name, files: machine.count))
   }
 
@@ -242,6 +268,10 @@ final class WatchedTree {
           machine.observed(relative, observation, now: now)
         }
       }
+      for (store, name) in listing.transfers {
+        transfers.insert(DirectoryScan.join(directory, name), of: DirectoryScan.join(directory, store))
+      }
+      links += listing.links.map { DirectoryScan.join(directory, $0) }
       guard depth < Self.deepest else { return }
       for name in listing.directories {
         walk(DirectoryScan.join(directory, name), depth: depth + 1, &table, &seen, &problem, now: now)
@@ -284,6 +314,13 @@ final class WatchedTree {
       hint: permission
         ? "give the user of the service the rights to list it, and ReadWritePaths= in the unit"
         : "create or mount it; it is looked for again by itself")
+  }
+
+  private func reportLinks() {
+    defer { toldLinks = links.count }
+    let first = links.min { $0.lexicographicallyPrecedes($1) }
+    guard let first, links.count != toldLinks else { return }
+    emit(.linksLeftAlone(watch: watch.name, count: links.count, first: scan.filePath(first)))
   }
 
   private func reportLimit() {

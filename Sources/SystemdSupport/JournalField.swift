@@ -45,6 +45,10 @@ package enum JournalField: String, CaseIterable, Sendable {
   case configuration = "HOPD_CONFIG"
   /// Number of things the entry counts.
   case count = "HOPD_COUNT"
+  /// Which attempt has failed, from 1.
+  case attempt = "HOPD_ATTEMPT"
+  /// When the next attempt is due, in UTC.
+  case next = "HOPD_NEXT_ATTEMPT"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"
   /// Number of the system's error.

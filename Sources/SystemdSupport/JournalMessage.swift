@@ -60,6 +60,9 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// The configuration is accepted, but something in it is not known.
   case configurationWarning = "cce15cdcd50f4425844b4f1cdf24b639"
 
+  /// Symbolic links lie in a watched directory; they are not followed.
+  case linksLeftAlone = "8bd40e00250d4334a949c96f62f55933"
+
   /// The level such an entry has unless the caller knows better.
   package var level: Logger.Level {
     switch self {
@@ -67,7 +70,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows: .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
       .migrationInterrupted,
-      .watchRestored:
+      .watchRestored, .linksLeftAlone:
       .notice
     case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,
       .backupPruned, .backupExpired, .policyOutput:

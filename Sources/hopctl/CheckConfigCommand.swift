@@ -1,4 +1,5 @@
 import ArgumentParser
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
@@ -7,8 +8,13 @@ import SystemPackage
 /// `hopctl check-config [FILE]`.
 struct CheckConfigCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "check-config", abstract: "Checks the daemon's configuration: every mistake with file and line.",
-    discussion: "Without FILE, what is installed: /usr/lib/hopd and /etc/hopd with their drop-ins.")
+    commandName: "check-config",
+    abstract: "Checks the daemon's configuration and opens what it names: every mistake with file and line.",
+    discussion: """
+      Models, mapping models, programs of policies and directories are opened; directories must be there and writable for the \
+      service. Without FILE, what is installed is checked: /usr/lib/hopd and /etc/hopd with their drop-ins, and where \
+      hopd.service may write.
+      """)
 
   @Argument(help: "A configuration file; its own drop-ins (FILE.d) belong to it.", completion: .file())
   var file: String?
@@ -24,6 +30,10 @@ struct CheckConfigCommand: HopctlCommand {
       loaded = try ConfigurationLoader().load()
     }
     output.warn(loaded.warnings)
+    let inspection = ConfigurationInspection(loaded, unit: file == nil ? UnitFile.installed() : nil)
+    let findings = inspection.findings()
+    if let error = ConfigurationInspection.error(findings) { throw error }
+    output.warn(findings.remarks)
     let configuration = loaded.configuration
     let files = loaded.files.map(\.printable).joined(separator: ", ")
     try output.line(
@@ -42,7 +52,7 @@ struct CheckConfigCommand: HopctlCommand {
           CheckConfigShape.Watch(
             name: $0.name, directory: $0.directory.string, models: $0.models.map(\.string),
             target: OrNull(wrappedValue: $0.target))
-        }, warnings: loaded.warnings.map(ErrorShape.init)))
+        }, warnings: (loaded.warnings + findings.remarks).map(ErrorShape.init)))
   }
 
   /// The folder resolved, the name kept: messages show the file that was named.

@@ -72,6 +72,7 @@ struct MigrateCommand: HopctlCommand {
     request.releasesPin = true
     if let verify { request.verification = verify }
     request.replacement = replacement.mode(loaded.watch)
+    request.replacementIsChosen = replacement.isChosen(loaded.watch)
     return request
   }
 }

@@ -45,6 +45,7 @@ struct PlanCommand: HopctlCommand {
     output.warn(remarks)
     var request = try options.request(location, loaded, stateDirectory: "")
     request.replacement = replacement.mode(loaded.watch)
+    request.replacementIsChosen = replacement.isChosen(loaded.watch)
     let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(

@@ -68,7 +68,7 @@ struct ReplaceOptions: ParsableArguments {
     help: ArgumentHelp(
       "How the new store takes the old one's place: rename or in-place.",
       discussion: """
-        rename, the default, puts a new file there. in-place writes into the file itself, in one transaction of SQLite, and \
+        rename puts a new file there. It is the default where the system can tell who has the store open. in-place writes into the file itself, in one transaction of SQLite, and \
         keeps its links, owner, attributes and mounts; it needs about three times the store's size of free space.
         """))
   var replace: ReplacementMode?
@@ -77,6 +77,9 @@ struct ReplaceOptions: ParsableArguments {
   func mode(_ watch: Configuration.Watch? = nil) -> ReplacementMode {
     replace ?? (watch?.migration.replace == .inPlace ? .inPlace : .rename)
   }
+
+  /// Did somebody choose it, on the command line or in the watch?
+  func isChosen(_ watch: Configuration.Watch? = nil) -> Bool { replace != nil || watch?.migration.replace != nil }
 }
 
 extension ReplacementMode: ExpressibleByArgument {}

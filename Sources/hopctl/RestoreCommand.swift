@@ -61,11 +61,12 @@ struct RestoreCommand: HopctlCommand {
     }
     let lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
-    let swap = StoreSwap(
+    var swap = StoreSwap(
       files: files, intents: try IntentStore(stateDirectory: stateDirectory, files: files),
       identify: { connection in
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
       }, mode: replacement.mode())
+    swap.mayFallBack = !replacement.isChosen()
     let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
       chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
       options: RestoreOptions(pins: !noPin, goesOnAnyway: anyway))

@@ -50,6 +50,7 @@ struct StateOptions: ParsableArguments {
       folder.append(name)
       try files.ensureDirectory(folder)
     }
+    FileLock.sweep(folder.appending("locks"))
     return folder
   }
 

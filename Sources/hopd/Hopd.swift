@@ -15,6 +15,11 @@ import HopdService
   var stateDirectory: String?
   @Flag(help: "Check the configuration and exit.")
   var check = false
+  @Flag(
+    name: .customLong("check-reload"),
+    help:
+      "Check as a reload does: a directory that is missing or read-only is a warning, because its watch waits for it.")
+  var checkReload = false
 
   static func main() async {
     let command: Hopd
@@ -24,6 +29,6 @@ import HopdService
       Glibc.exit(isFine ? 0 : 2)
     }
     let daemon = Daemon(configurationFile: command.configurationFile, stateDirectory: command.stateDirectory)
-    Glibc.exit(command.check ? daemon.check() : await daemon.run())
+    Glibc.exit(command.check || command.checkReload ? daemon.check(forReload: !command.check) : await daemon.run())
   }
 }

@@ -18,7 +18,7 @@ import Testing
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost"],
-    ["HopdService", "hopd", "hopctl"],
+    ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
   ]
 
   private struct Source {

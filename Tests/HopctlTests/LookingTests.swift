@@ -223,6 +223,26 @@ struct LookingTests {
     #expect(bad.status == 78)
     #expect(bad.errors.contains("bad.toml:3"))
     #expect(try bad.json().error?.code?.text != nil)
+    // What it names is opened: it was green for models that do not exist, and the daemon then did not start.
+    try room.file(
+      "named.toml",
+      """
+      [[watch]]
+      name = "x"
+      directory = "/tmp"
+      models = ["/nowhere/A.momd"]
+      [[watch]]
+      name = "y"
+      directory = "/tmp"
+      models = ["\(room.model)"]
+      [policies]
+      P = { command = ["/nowhere/program"] }
+      """)
+    let named = try room.run("check-config", room.path("named.toml"))
+    #expect(named.status == 78)
+    for line in ["named.toml:4", "named.toml:7", "named.toml:10", "named.toml:3)"] {
+      #expect(named.errors.contains(line), "\(line): \(named.errors)")
+    }
     let store = try room.store("a.sqlite")
     let plan = try room.run("plan", store, "--config", room.path("good.toml"), "--json")
     #expect(plan.status == 0, "\(plan.errors)")

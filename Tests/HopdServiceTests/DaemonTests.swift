@@ -311,17 +311,18 @@ import Testing
     }
   }
 
-  @Test func aFailureThatMayPassIsTriedAgainAndTheLastOneIsLoud() async throws {
+  @Test func aFailureOutsideTheStoreIsTriedForEverAndLoudOnce() async throws {
     let place = try Place()
     try place.write("stores/a.sqlite", "x")
     let work = FakeWork(
       onLook: { _ in .success(.behind(Self.facts, target: "A 2")) },
       onMigrate: { _, _, _ in .failure(JobFailure(stage: .migrate, error: HopdError(.noSpace, "no space on /srv"))) })
     try await running(place, try place.coordinator(work)) {
-      try await eventually("given up") { place.log.all(.migrationFailed).contains { $0.level == .error } }
-      try await eventually("status") { place.manager.messages.contains { $0.contains("1 needs attention") } }
+      try await eventually("loud") { place.log.all(.migrationFailed).contains { $0.level == .error } }
+      try await eventually("status") { place.manager.messages.contains { $0.contains("1 tried again later") } }
+      try await eventually("tried on and on") { place.log.all(.migrationFailed).count >= 5 }
     }
-    let failures = place.log.all(.migrationFailed)
+    let failures = place.log.all(.migrationFailed).filter { $0.level > .debug }
     #expect(failures.map(\.level) == [.warning, .error])
     #expect(failures.allSatisfy { $0[.error] == "no-space" && $0[.hint] != nil })
   }

@@ -24,6 +24,9 @@ private final class Queue {
   @discardableResult func finished(_ key: FilePath, _ outcome: JobOutcome, now: JobScheduler.Instant) -> JobVerdict {
     value.finished(key, outcome, now: now)
   }
+  func hasten(_ key: FilePath, after pause: Duration?, now: JobScheduler.Instant) {
+    value.hasten(key, after: pause, now: now)
+  }
   func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) { value.replaced(key, by: fingerprint) }
   func state(of key: FilePath) -> JobState? { value.state(of: key) }
   var counts: JobScheduler.Counts { value.counts }
@@ -48,6 +51,50 @@ private final class Queue {
     #expect(queue.finished(a.key, .behind, now: start) == .queued)
     #expect(queue.start()?.step == .migrate)
     return queue
+  }
+
+  /// A disk that is full for ten minutes at night must not leave every store behind.
+  @Test func aCauseOutsideTheStoreIsNeverFinal() throws {
+    let queue = try migrating()
+    var now = start
+    for attempt in 1...50 {
+      let verdict = queue.finished(a.key, .outside(code: "no-space"), now: now)
+      let until = now.advanced(by: .seconds(attempt == 1 ? 30 : attempt == 2 ? 60 : 100))
+      #expect(
+        verdict
+          == (attempt == 3
+            ? .lasting(until: until, attempt: 3)
+            : .retry(until: until, attempt: attempt, attempts: nil, isNews: attempt == 1)))
+      #expect(queue.state(of: a.key) == .deferred(.migrate, until: until))
+      #expect(queue.nextAlarm() == until)
+      now = until
+      queue.wake(now: now)
+      #expect(queue.start()?.store.key == a.key)
+    }
+    #expect(queue.finished(a.key, .migrated, now: now) == .settled)
+  }
+
+  @Test func whatHasBeenMendedIsTriedAtOnce() throws {
+    let queue = try migrating()
+    for _ in 0..<10 {
+      _ = queue.finished(a.key, .outside(code: "no-permission"), now: start)
+      queue.wake(now: at(100_000))
+      queue.start()
+    }
+    _ = queue.finished(a.key, .outside(code: "no-permission"), now: start)
+    // Something near it changed: sooner, but not at once; and never later than it would have been.
+    queue.hasten(a.key, after: .seconds(30), now: at(10))
+    #expect(queue.nextAlarm() == at(40))
+    queue.hasten(a.key, after: .seconds(90), now: at(10))
+    #expect(queue.nextAlarm() == at(40))
+    queue.hasten(a.key, after: nil, now: at(20))
+    #expect(queue.nextAlarm() == at(20))
+    queue.wake(now: at(20))
+    #expect(queue.start()?.step == .migrate)
+    // The next failure is the first one of a new row.
+    #expect(
+      queue.finished(a.key, .outside(code: "no-permission"), now: at(21))
+        == .retry(until: at(51), attempt: 1, attempts: nil, isNews: false))
   }
 
   @Test func aStoreAtItsTargetIsNoLongerKeptAmongThoseAtWork() throws {
@@ -356,7 +403,8 @@ private final class Queue {
   // MARK: Every history of a small world
 
   enum Step: CaseIterable {
-    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endRefused, later, configure
+    case findA, findChangedA, findB, loseA, give, endWell, endBehind, endBusy, endFailed, endOutside, endRefused, later,
+      configure
   }
 
   /// Every sequence of four events over two stores, from the start and from the middle of a migration: no store is ever
@@ -420,6 +468,7 @@ private final class Queue {
       case .endBehind: problem = end(.behind)
       case .endBusy: problem = end(.busy(code: "x"))
       case .endFailed: problem = end(.failed(code: "x"))
+      case .endOutside: problem = end(.outside(code: "y"))
       case .endRefused: problem = end(.refused(reason: "x"))
       case .later:
         now = now.advanced(by: .seconds(40))

@@ -5,6 +5,7 @@ import Logging
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 import SystemdSupport
 import Testing
@@ -130,6 +131,8 @@ import Testing
       (.deferred(until: until, isNews: false), .storeDeferred, "deferred", false),
       (.retry(until: until, attempt: 1, attempts: 5, isNews: true), .migrationFailed, "failed", true),
       (.retry(until: until, attempt: 2, attempts: 5, isNews: false), .migrationFailed, "failed", false),
+      (.retry(until: until, attempt: 3, attempts: nil, isNews: true), .migrationFailed, "failed", true),
+      (.lasting(until: until, attempt: 5), .migrationFailed, "failed", true),
       (.gaveUp(attempts: 5), .migrationFailed, "failed", true),
       (.refused(isNews: true), .storeRefused, "refused", true),
       (.refused(isNews: false), .storeRefused, "refused", false),
@@ -142,6 +145,29 @@ import Testing
       #expect(entry?.kind == kind && entry?[.result] == result && entry?[.hint]?.isEmpty == false, "\(verdict)")
       #expect(((entry?.level ?? .trace) > .debug) == isLoud, "\(verdict)")
     }
+  }
+
+  @Test func attemptsAndTheTimeOfTheNextOneAreTold() throws {
+    let now = ContinuousClock.now
+    let failure = JobFailure(stage: .migrate, error: HopdError(.noSpace, "the disk is full"))
+    reporter.failed(
+      failure, .retry(until: now.advanced(by: .seconds(90)), attempt: 3, attempts: nil, isNews: true), now: now)
+    reporter.failed(failure, .lasting(until: now.advanced(by: .seconds(90)), attempt: 5), now: now)
+    let (first, last) = (try #require(log.entries.first), try #require(log.entries.last))
+    #expect(first[.attempt] == "3" && first.text.contains("attempt 3") && first.text.contains("tried again in 1m30s"))
+    let next = try #require(first[.next])
+    #expect(next.count == 20 && next.hasSuffix("Z") && next.contains("T"), "\(next)")
+    #expect(first.level == .warning && last.level == .error)
+    #expect(last[.attempt] == "5" && last.text.contains("failed 5 times for a reason outside the store"))
+  }
+
+  /// A directory that is made anew under the running unit is read-only for it until the unit is restarted.
+  @Test func aReadOnlyDirectoryNamesTheRestart() throws {
+    let cause = HopdError(
+      .noPermission, "cannot write here", at: Place(file: "/srv"), cause: Errno.readOnlyFileSystem, hint: "x")
+    reporter.failed(JobFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
+    let hint = try #require(log.entries.first?[.hint])
+    #expect(hint.contains("systemctl restart hopd") && hint.contains("ReadWritePaths=-/srv"), "\(hint)")
   }
 
   @Test func anInterruptedRunSaysThatItGoesOn() throws {
@@ -165,9 +191,14 @@ import Testing
     }
     #expect(outcome(.storeBusy) == .busy(code: "store-busy"))
     #expect(outcome(.interrupted) == .interrupted)
-    #expect(outcome(.noSpace) == .failed(code: "no-space"))
+    #expect(outcome(.noSpace) == .outside(code: "no-space"))
     #expect(outcome(.noRoute) == .refused(reason: "no-route text"))
-    #expect(outcome(.noPermission) == .refused(reason: "no-permission text"))
+    // What lies outside the store is never final.
+    for code in [
+      HopdError.Code.noPermission, .inputOutput, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,
+    ] {
+      #expect(outcome(code) == .outside(code: code.name))
+    }
     #expect(outcome(.notFound, .identify) == .gone)
     #expect(outcome(.notFound, .replace) == .refused(reason: "not-found text"))
   }

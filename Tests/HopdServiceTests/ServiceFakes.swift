@@ -105,8 +105,11 @@ struct FakeWork: StoreWork {
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport { try onMigrate(request, stop, observer).get() }
 
-  func recover(stateDirectory: FilePath, backup: (FilePath) -> BackupRule) throws(HopdError) -> [RecoveredStore] {
-    recovered
+  func recover(
+    stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
+    around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
+  ) throws(HopdError) -> [RecoveredStore] {
+    recovered.compactMap { store in around(store.store) { store } }
   }
 }
 

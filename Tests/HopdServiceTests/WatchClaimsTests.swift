@@ -147,22 +147,89 @@ struct WatchClaimsTests {
     #expect(world.room.count == 2)
   }
 
-  @Test(.enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775] as [mode_t])
-  func aStrangerWithoutAnyRightThereIsNotBelieved(_ mode: mode_t) throws {
+  /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the directory.
+  @Test(
+    .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t])
+  func strangersAreNotBelieved(_ mode: mode_t) throws {
     let world = try World()
     let stores = world.root.appending("stores")
     chmod(stores.string, mode)
     let identity = try #require(try LinuxFileSystem().status(stores)).identity
     let stem = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))"
-    let path = world.root.appending("room").appending("\(stem)-65534")
-    try LinuxFileSystem().createFile(
-      path, Array("hopd-watch 1\u{0}99\u{0}tree\u{0}\(stores)\u{0}/y\u{0}".utf8), mode: 0o644)
-    chown(path.string, 65534, 65534)
-    let descriptor = open(path.string, O_RDONLY | O_CLOEXEC)
+    // Under his own number, under that of nobody, and under the very name that this daemon wants.
+    var locked: [Int32] = []
+    defer { for number in locked { close(number) } }
+    for (user, owner) in [(20_001, 20_001), (65_534, 65_534), (Int(geteuid()), 20_001)] as [(Int, uid_t)] {
+      let path = world.root.appending("room").appending("\(stem)-\(user)")
+      try LinuxFileSystem().createFile(
+        path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}\(stores)\u{0}/y\u{0}".utf8), mode: 0o666)
+      chown(path.string, owner, owner)
+      let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
+      locked.append(descriptor)
+      #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      guard case .taken = ClaimFile.lock(descriptor) else {
+        Issue.record("the claim of a stranger is not locked")
+        return
+      }
+    }
+    let daemon = world.daemon("one")
+    #expect(refusal { try daemon.claim([world.watch("stores")]) } == nil)
+  }
+
+  /// Whoever can read a claim can lock it for reading, and could keep the next daemon out.
+  @Test func aReaderKeepsNobodyOut() throws {
+    let world = try World()
+    let first = world.daemon("one")
+    try first.claim([world.watch("stores")])
+    let name = try #require(world.room.first)
+    let descriptor = open(world.root.appending("room").appending(name).string, O_RDONLY | O_CLOEXEC)
     defer { close(descriptor) }
-    #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-    let error = refusal { try world.daemon("one").claim([world.watch("stores")]) }
-    #expect((error?.code == .lockedByOther) == (mode == 0o775), "\(String(describing: error))")
+    // The daemon dies and its file stays.
+    first.release()
+    try LinuxFileSystem().createFile(world.root.appending("room").appending(name), [1], mode: 0o644)
+    let left = open(world.root.appending("room").appending(name).string, O_RDONLY | O_CLOEXEC)
+    defer { close(left) }
+    var lock = Glibc.flock()
+    lock.l_type = Int16(F_RDLCK)
+    lock.l_whence = Int16(SEEK_SET)
+    #expect(fcntl(left, 37, &lock) == 0)
+    #expect(flock(left, LOCK_EX | LOCK_NB) == 0)
+    let (second, third) = (world.daemon("two"), world.daemon("one"))
+    #expect(refusal { try second.claim([world.watch("stores")]) } == nil)
+    // And the claim that was taken so is a claim.
+    #expect(refusal { try third.claim([world.watch("stores")]) }?.code == .lockedByOther)
+  }
+
+  @Test func aNumberThatIsNoHopdIsNotNamed() throws {
+    let world = try World()
+    let identity = try #require(try LinuxFileSystem().status(world.root.appending("stores"))).identity
+    let name = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))-\(geteuid())"
+    let path = world.root.appending("room").appending(name)
+    // A claim of this user whose process number has gone to somebody else: process 1.
+    try LinuxFileSystem().createFile(path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}/x\u{0}/y\u{0}".utf8), mode: 0o644)
+    let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
+    defer { close(descriptor) }
+    guard case .taken = ClaimFile.lock(descriptor) else {
+      Issue.record("not locked")
+      return
+    }
+    let error = try #require(refusal { try world.daemon("one").claim([world.watch("stores")]) })
+    #expect(error.code == .lockedByOther)
+    #expect(!error.message.contains("process") && error.hint?.contains("kill") == false, "\(error)")
+  }
+
+  @Test func claimsOfDeadDaemonsAreRemoved() throws {
+    let world = try World()
+    for number in 1...3 {
+      try LinuxFileSystem().createFile(
+        world.root.appending("room").appending("hopd-watch-1-\(number)-\(geteuid())"),
+        Array("hopd-watch 1\u{0}99\u{0}tree\u{0}/x\u{0}/y\u{0}".utf8), mode: 0o644)
+    }
+    let daemon = world.daemon("one")
+    try daemon.claim([world.watch("stores")])
+    #expect(world.room.count == 1)
+    daemon.release()
+    #expect(world.room.isEmpty)
   }
 
   @Test func whereThereIsNoRoomDaemonsRunAsBefore() throws {
@@ -180,6 +247,6 @@ struct WatchClaimsTests {
     #expect(error.hint?.contains("--state-directory") == true)
     lock.release()
     _ = try Daemon.own(world.root.appending("one"))
-    unlink(world.root.appending("one/hopd.lock").string)
+    #expect(try LinuxFileSystem().names(in: world.root.appending("one")).isEmpty, "the lock goes with its file")
   }
 }

@@ -150,9 +150,12 @@ final class DiskWorld {
 
   func swap() throws -> StoreSwap {
     // Step by step: pages may reach the disk before the commit.
-    StoreSwap(
+    var swap = StoreSwap(
       files: disk, intents: try intents(), identify: TestWorld.identify, mode: scenario.mode, observer: observer,
       inPlaceObserver: inPlaceObserver, pagesPerStep: 1)
+    // The kernel knows nothing of this disk's files, and nobody else has them open.
+    swap.asksForOpeners = false
+    return swap
   }
 
   /// Version 2 of the store, written beside it as scratch.

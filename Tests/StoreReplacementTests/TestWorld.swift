@@ -125,7 +125,7 @@ final class TestWorld {
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
     journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    patience: Duration? = nil, meanwhile: (HeldStore) throws -> Void = { _ in },
+    patience: Duration? = nil, mayFallBack: Bool = false, meanwhile: (HeldStore) throws -> Void = { _ in },
     observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, keepAlive: @escaping () -> Void = {}
   ) throws -> ReplacedStore {
@@ -145,6 +145,7 @@ final class TestWorld {
     // Snapshots are taken by another program, which opens the store; who does not ask for patience does not mean that.
     swap.asksForOpeners = patience != nil
     swap.patience = patience ?? swap.patience
+    swap.mayFallBack = mayFallBack
     let result = try swap.replace(
       held, with: verified, intent: intent, backup: backup, journalMode: journalMode, now: now)
     try intents.remove(held.location)

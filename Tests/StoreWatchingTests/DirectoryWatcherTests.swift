@@ -110,7 +110,86 @@ import Testing
     #expect(symlink("real.sqlite", folder.path("link2.sqlite").string) == 0)
     try folder.write("last.sqlite", "1")
     #expect(log.waits(for: "settled last.sqlite 1"))
-    #expect(log.lines == ["scanned 1", "settled real.sqlite 1", "settled last.sqlite 1"])
+    #expect(log.waits(for: "links 3 dangling.sqlite"))
+    // Told once for each number of them.
+    #expect(log.count(of: "links", prefix: true) == 2)
+    #expect(
+      log.lines.filter { !$0.hasPrefix("links") } == ["scanned 1", "settled real.sqlite 1", "settled last.sqlite 1"])
+  }
+
+  /// rsync has renamed the database already and is still sending its log: whoever migrates now loses the rows of the log.
+  @Test(
+    arguments: [
+      ".a.sqlite-wal.Xy12Zw", ".a.sqlite.Xy12Zw", ".a.sqlite-shm.abcdef", "a.sqlite-wal.filepart", "a.sqlite.part",
+      "a.sqlite-journal.partial", "a.sqlite-wal.0a1b2c3d.partial", ".in.a.sqlite-wal.", ".syncthing.a.sqlite.tmp",
+    ])
+  func aStoreWaitsForWhatIsStillBeingSent(_ transfer: String) throws {
+    let folder = try Folder()
+    try folder.write("there.sqlite", "1")
+    let there = transfer.replacing("a.sqlite", with: "there.sqlite")
+    try folder.write(there, "half")
+    let log = try EventLog(folder.watch())
+    // Found by the scan, and by an event.
+    #expect(log.waits(for: "incomplete there.sqlite \(there)"))
+    try folder.write("a.sqlite", "1")
+    try folder.write(transfer, "half")
+    #expect(log.waits(for: "incomplete a.sqlite \(transfer)"))
+    try folder.write("other.sqlite", "1")
+    #expect(log.waits(for: "settled other.sqlite 1"))
+    usleep(300_000)
+    #expect(log.count(of: "settled a.sqlite 1") == 0 && log.count(of: "settled there.sqlite 1") == 0)
+    #expect(rename(folder.path(transfer).string, folder.path("a.sqlite-wal").string) == 0)
+    #expect(unlink(folder.path(there).string) == 0)
+    #expect(log.waits(for: "settled a.sqlite 1"))
+    #expect(log.waits(for: "settled there.sqlite 1"))
+    #expect(log.count(of: "incomplete", prefix: true) == 2)
+  }
+
+  @Test func namesOfOtherFilesAreNoTransfers() {
+    for name in [
+      "a.sqlite", ".hidden", ".a.sqlite_SUPPORT", ".a.sqlite.hop-ab12-0.tmp", "a.sqlite-wal", ".x.abcde", ".part",
+    ] {
+      #expect(TransferName.destinations(of: Array(name.utf8)).isEmpty, "\(name)")
+    }
+  }
+
+  @Test func aTransferThatWasGivenUpDoesNotHoldAStoreBackForEver() {
+    var transfers = Transfers()
+    transfers.insert([1], of: [9])
+    transfers.insert([2], of: [9])
+    #expect(transfers.obstacle(for: [9]) { $0 == [1] ? nil : 10 } == [2])
+    #expect(transfers.obstacle(for: [9]) { _ in Transfers.patience } == nil)
+    #expect(transfers.obstacle(for: [8]) { _ in 0 } == nil)
+  }
+
+  @Test func anExhaustedKernelIsToldAsThat() throws {
+    let folder = try Folder()
+    var table = WatchTable(budget: 10, opening: { .failure(.tooManyOpenFiles) })
+    let path = Array(folder.root.string.utf8)
+    let added = table.add(path, owner: WatchTable.Owner(tree: "t", directory: []), following: true)
+    guard case .failure(let code) = added else {
+      Issue.record("no failure")
+      return
+    }
+    #expect(code == .tooManyOpenFiles)
+    let error = KernelLimit.error(code, watch: folder.watch(), armed: 0)
+    #expect(error.message.contains("fs.inotify.max_user_instances"))
+  }
+
+  /// The kernel's own answer: the instances of this user are used up for the time of the test.
+  @Test func theKernelsRefusalOfAnInstanceKeepsItsNumber() throws {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var taken: [Int32] = []
+    defer { for number in taken { close(number) } }
+    while taken.count < 100_000 {
+      switch Inotify.open() {
+      case .success(let number): taken.append(number)
+      case .failure(let code):
+        #expect(code == .tooManyOpenFiles)
+        return
+      }
+    }
   }
 
   @Test func namesThatAreNoTextAreHandledAsBytes() throws {
@@ -340,6 +419,11 @@ private final class EventLog {
         log.value.withLock { $0.limit = error }
         line = "limit"
       case .eventsLost: line = "lost"
+      case .incomplete(let watch, let path, let transfer):
+        let root = roots[watch]?.count ?? 0
+        line = "incomplete \(path.string.dropFirst(root)) \(transfer.string.dropFirst(root))"
+      case .linksLeftAlone(let watch, let count, let first):
+        line = "links \(count) \(first.string.dropFirst(roots[watch]?.count ?? 0))"
       }
       log.value.withLock { state in
         let scans = state.lines.count(where: { $0.hasPrefix("scanned") })

@@ -15,9 +15,12 @@ make_store "$STORES/more/x.sqlite" "$OLD" 20 1
 wait_migrated "$STORES/more/x.sqlite"
 # A broken one: the old configuration stays in force, and the status says so.
 printf '[[watch]]\nname = "bad"\ndirectory = 7\n' >/etc/hopd/hopd.toml.d/30-bad.toml
-systemctl reload hopd || true
+if systemctl reload hopd 2>/dev/null; then fail 'a reload with a broken file succeeds'; fi
+same 'state after the failed reload' active "$(show ActiveState)"
 wait_for 20 'entry reloadFailed' said reloadFailed
 matches 'text of reloadFailed' '30-bad\.toml:3' "$(values MESSAGE MESSAGE_ID="$(message_id reloadFailed)") $(values HOPD_CONFIG MESSAGE_ID="$(message_id reloadFailed)")"
+# Whoever sends the signal himself finds it in the status.
+kill -HUP "$pid"
 says_so() { [[ $(status_text) == *onfiguration* ]]; }
 wait_for 10 'a status line that says so' says_so
 make_store "$STORES/more/y.sqlite" "$OLD" 20 2

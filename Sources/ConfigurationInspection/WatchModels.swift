@@ -1,0 +1,71 @@
+// What a watch needs from disk before its stores can be looked at. The daemon loads it at the start and at each reload, `check-config`
+// to see whether it can be loaded.
+
+import Diagnostics
+import HopdConfiguration
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SystemPackage
+
+/// The models and mapping models of a watch, and the names that its reference store gives to tables.
+package struct WatchModels: Sendable {
+  /// All versions, with the mapping models between them.
+  package let catalog: ModelCatalog
+  /// What is known of the names of self many-to-many tables.
+  package let naming: JoinTableNaming
+  /// Remarks about the models.
+  package let warnings: [HopdError]
+
+  /// Reads what the watch names; throws the first thing that is wrong, with the key of the configuration.
+  package static func load(_ watch: Configuration.Watch) throws(HopdError) -> WatchModels {
+    let key = "watch.\(watch.name)"
+    var catalog: ModelCatalog
+    do {
+      catalog = try ModelCatalog.load(watch.models, declaredOrder: watch.versions)
+    } catch {
+      throw error.located(Place(key: "\(key).models"))
+    }
+    do {
+      try catalog.loadMappings(watch.mappings, beside: watch.models)
+    } catch {
+      throw error.located(Place(key: "\(key).mappings"))
+    }
+    if let target = watch.target, !catalog.canName(target) {
+      let names = catalog.versions.map(\.model.name).joined(separator: ", ")
+      throw HopdError(
+        .noSuchVersion, "no model of this watch has a version \"\(target)\"", at: Place(key: "\(key).target"),
+        hint: "its models have: \(names)")
+    }
+    return WatchModels(
+      catalog: catalog, naming: try naming(of: watch, catalog: catalog),
+      warnings: catalog.warnings.map { $0.located(Place(key: "\(key).models")) })
+  }
+
+  /// The names that the watch gives, and those in its reference store.
+  private static func naming(
+    of watch: Configuration.Watch, catalog: ModelCatalog
+  ) throws(HopdError) -> JoinTableNaming {
+    var naming = JoinTableNaming(Set(watch.migration.joinTables))
+    guard let reference = watch.migration.reference else { return naming }
+    let place = Place(store: reference, key: "watch.\(watch.name).migration.reference")
+    do {
+      naming.namingRelationships.formUnion(
+        try MigrationPlanner.naming(
+          fromReference: StoreLocation(database: reference), catalog: catalog,
+          target: watch.target.map { .named($0) } ?? .current
+        ).namingRelationships)
+    } catch {
+      throw (error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)).located(place)
+    }
+    return naming
+  }
+}
+
+extension HopdError {
+  /// Can the cause of this failure to read a model go away without anybody changing the configuration: a file system that is not
+  /// mounted yet, a right that is still to be given?
+  package var mayPass: Bool {
+    [.notFound, .noPermission, .inputOutput, .noModels].contains(code)
+  }
+}

@@ -1,0 +1,59 @@
+// Two watches must not see the same store: each would want to take it to its own target. Directories are compared as the file system
+// knows them, so that a symbolic link is no way around.
+
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import SystemPackage
+
+/// Finds watches that would serve the same stores.
+package enum WatchOverlap {
+  /// One error for each pair, at the line of the second, naming the line of the first.
+  package static func findings(in loaded: LoadedConfiguration) -> [HopdError] {
+    let watches = loaded.configuration.watches.map { ($0, resolved($0.directory)) }
+    var findings: [HopdError] = []
+    for (index, (watch, directory)) in watches.enumerated() {
+      for (other, otherDirectory) in watches.prefix(index) {
+        let relation: String
+        if directory == otherDirectory {
+          relation = "is the directory of the watch \(other.name)"
+        } else if other.recursive, directory.starts(with: otherDirectory) {
+          relation =
+            "lies in \(other.directory.printable), which the watch \(other.name) watches with all directories below it"
+        } else if watch.recursive, otherDirectory.starts(with: directory) {
+          relation = "holds \(other.directory.printable), the directory of the watch \(other.name)"
+        } else {
+          continue
+        }
+        let first = loaded.place(of: "watch.\(other.name).directory")
+        let line = first.file.map { " (\($0.printable)" + (first.line.map { ":\($0)" } ?? "") + ")" } ?? ""
+        findings.append(
+          HopdError(
+            .configurationInvalid, "\(watch.directory.printable) \(relation)\(line)",
+            at: loaded.place(of: "watch.\(watch.name).directory"),
+            hint: "watch each directory once: merge the two watches, or give one of them another directory"))
+      }
+    }
+    return findings
+  }
+
+  /// The path without links, as far as it exists.
+  private static func resolved(_ path: FilePath) -> FilePath {
+    var missing: [FilePath.Component] = []
+    var folder = path.lexicallyNormalized()
+    while true {
+      let real: FilePath? = folder.withPlatformString { name in
+        guard let text = realpath(name, nil) else { return nil }
+        defer { free(text) }
+        return FilePath(platformString: text)
+      }
+      if var real {
+        for name in missing.reversed() { real.append(name) }
+        return real
+      }
+      guard let name = folder.lastComponent else { return path.lexicallyNormalized() }
+      missing.append(name)
+      folder.removeLastComponent()
+    }
+  }
+}

@@ -1,0 +1,112 @@
+// The file of a claim as the kernel knows it: who owns it, who has it locked. /dev/shm is everybody's, so nothing here believes a
+// file for its name or its content.
+
+import Glibc
+import SystemPackage
+
+/// Calls on claim files.
+enum ClaimFile {
+  /// What became of an attempt to lock a claim.
+  enum Lock {
+    /// It is this process's.
+    case taken
+    /// A daemon has it.
+    case isHeld
+    /// Somebody who may only read it stands in the way.
+    case isRead
+  }
+
+  // Locks of the open file description (fcntl(2)): a write lock takes a descriptor that is open for writing, which only the owner of a
+  // claim and root can get. Anybody may take flock(2) on a file that he can read.
+  private static let getLock: Int32 = 36  // F_OFD_GETLK
+  private static let setLock: Int32 = 37  // F_OFD_SETLK
+
+  /// Locks a claim that is open for writing.
+  static func lock(_ descriptor: Int32) -> Lock {
+    var lock = whole(F_WRLCK)
+    if fcntl(descriptor, setLock, &lock) == 0 { return .taken }
+    return isHeld(descriptor) ? .isHeld : .isRead
+  }
+
+  /// Is the claim held by a daemon, which writes, and does it belong to this user?
+  static func isHeld(_ path: FilePath, by user: UInt32) -> Bool {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    guard let found = status(descriptor), found.st_uid == user else { return false }
+    return isHeld(descriptor)
+  }
+
+  private static func isHeld(_ descriptor: Int32) -> Bool {
+    // Only a write lock stands in the way of one for reading. The question takes no lock.
+    var question = whole(F_RDLCK)
+    return fcntl(descriptor, getLock, &question) == 0 && question.l_type != Int16(F_UNLCK)
+  }
+
+  /// Removes a claim that nobody holds.
+  static func removeIfDead(_ path: FilePath) {
+    let descriptor = path.withPlatformString { open($0, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    guard let found = status(descriptor), ClaimOwner.counts(found.st_uid), case .taken = lock(descriptor),
+      isNamed(path, found)
+    else { return }
+    _ = path.withPlatformString { unlink($0) }
+  }
+
+  /// Status of an open file.
+  static func status(_ descriptor: Int32) -> stat? {
+    var found = stat()
+    return fstat(descriptor, &found) == 0 ? found : nil
+  }
+
+  /// Does the name still stand for this file?
+  static func isNamed(_ path: FilePath, _ file: stat) -> Bool {
+    var there = stat()
+    return path.withPlatformString { lstat($0, &there) } == 0 && there.st_ino == file.st_ino
+      && there.st_dev == file.st_dev
+  }
+
+  /// The content of a claim.
+  static func read(_ path: FilePath) -> [UInt8]? {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    return count > 0 ? Array(buffer.prefix(count)) : nil
+  }
+
+  private static func whole(_ type: Int32) -> Glibc.flock {
+    var lock = Glibc.flock()
+    lock.l_type = Int16(type)
+    lock.l_whence = Int16(SEEK_SET)
+    return lock
+  }
+}
+
+/// Whose claims count, and who is a hopd.
+enum ClaimOwner {
+  /// This user's and root's. Under a user namespace (PrivateUsers=yes) every stranger has the number of nobody: it stands for no one.
+  static func counts(_ user: UInt32) -> Bool { user == 0 || (user == geteuid() && user != overflowUser) }
+
+  /// Is the process a hopd of this user or of root, as far as the kernel tells?
+  static func isHopd(_ process: Int32) -> Bool {
+    var status = stat()
+    guard process > 0, stat("/proc/\(process)", &status) == 0, counts(status.st_uid),
+      let program = program("/proc/\(process)/exe")
+    else { return false }
+    return program.lastComponent?.string == "hopd" || program == self.program("/proc/self/exe")
+  }
+
+  private static func program(_ link: String) -> FilePath? {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = readlink(link, &buffer, buffer.count)
+    return count > 0 ? FilePath(String(decoding: buffer.prefix(count), as: UTF8.self)) : nil
+  }
+
+  private static let overflowUser: UInt32 = {
+    let text = ClaimFile.read("/proc/sys/kernel/overflowuid").map { String(decoding: $0, as: UTF8.self) }
+    return text.flatMap { UInt32($0.filter(\.isNumber)) } ?? 65534
+  }()
+}

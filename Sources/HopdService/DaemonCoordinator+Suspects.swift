@@ -1,0 +1,126 @@
+// Stores that were in hand when a daemon before this one was killed: behind all others, one at a time, and not at all after the third time.
+
+import Diagnostics
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+import SystemdSupport
+
+/// Suspects that wait until everything else is done.
+struct HeldBackStores {
+  private var stores: [FoundStore] = []
+  /// When a file last came to rest, suspect or not: more may be on their way.
+  private var lastFound: ContinuousClock.Instant?
+  private var since: ContinuousClock.Instant?
+
+  /// How long nothing must have been found before a suspect has its turn.
+  private static let quiet = Duration.seconds(1)
+  /// How long a suspect waits at most while there is always something else to do.
+  private static let patience = Duration.seconds(600)
+
+  var count: Int { stores.count }
+
+  mutating func noteFound(now: ContinuousClock.Instant) { lastFound = now }
+
+  mutating func append(_ store: FoundStore, now: ContinuousClock.Instant) {
+    remove(store.key)
+    stores.append(store)
+    if since == nil { since = now }
+  }
+
+  mutating func remove(_ key: FilePath) {
+    stores.removeAll { $0.key == key }
+    if stores.isEmpty { since = nil }
+  }
+
+  mutating func removeAll() -> [FoundStore] {
+    defer { (stores, since) = ([], nil) }
+    return stores
+  }
+
+  /// When the next one may have its turn; nil while none waits.
+  func due(isIdle: Bool) -> ContinuousClock.Instant? {
+    guard let since, !stores.isEmpty else { return nil }
+    return isIdle ? (lastFound ?? since).advanced(by: Self.quiet) : since.advanced(by: Self.patience)
+  }
+
+  /// Takes the first one out.
+  mutating func next(now: ContinuousClock.Instant) -> FoundStore? {
+    guard !stores.isEmpty else { return nil }
+    defer { since = stores.isEmpty ? nil : now }
+    return stores.removeFirst()
+  }
+}
+
+extension DaemonCoordinator {
+  /// Counts what the daemon before this one had in hand, and tells it.
+  func countSuspects() {
+    guard let notes, !notes.unfinished.isEmpty else { return }
+    suspects.add(notes.unfinished) { modelsMark(of: watch(ofStore: $0)) }
+    for work in notes.unfinished {
+      let deaths = suspects.deaths(at: work.store, models: modelsMark(of: watch(ofStore: work.store)))
+      let what = work.step == .look ? "looked at" : "migrated"
+      logger.detail(
+        .warning,
+        "hopd was killed while it \(what) \(work.store.printable) (\(deaths) of \(Suspects.limit)); the store comes behind all others",
+        fields: [.store: work.store.printable, .count: String(deaths)])
+    }
+  }
+
+  /// Files that came to rest: suspects wait, all others go into the queue.
+  func admit(_ store: FoundStore, now: ContinuousClock.Instant) {
+    heldBack.noteFound(now: now)
+    if !suspects.isEmpty {
+      let deaths = suspects.deaths(at: store.key, models: modelsMark(of: store.watch))
+      if deaths > 0, deaths < Suspects.limit { return heldBack.append(store, now: now) }
+      heldBack.remove(store.key)
+    }
+    enqueue(store, now: now)
+  }
+
+  private func enqueue(_ store: FoundStore, now: ContinuousClock.Instant) {
+    let goesOn = interrupted.remove(store.key) != nil
+    scheduler.found(store, step: goesOn ? .migrate : .look, now: now)
+  }
+
+  var isIdle: Bool {
+    let counts = scheduler.counts
+    return counts.looking == 0 && counts.waiting == 0 && counts.migrating == 0
+  }
+
+  /// Gives the next suspect its turn where nothing else is to be done.
+  func releaseSuspects(now: ContinuousClock.Instant) {
+    guard let due = heldBack.due(isIdle: isIdle), due <= now, let store = heldBack.next(now: now) else { return }
+    enqueue(store, now: now)
+  }
+
+  /// Another configuration is in force: everybody has another chance.
+  func pardonSuspects(now: ContinuousClock.Instant) {
+    suspects.clear()
+    for store in heldBack.removeAll() { enqueue(store, now: now) }
+  }
+
+  /// Refuses a store that has killed the daemon too often. True when it was refused.
+  func bars(_ ticket: JobTicket, _ subject: MigrationReporter.Subject, now: ContinuousClock.Instant) -> Bool {
+    guard !suspects.isEmpty else { return false }
+    let deaths = suspects.deaths(at: ticket.store.key, models: modelsMark(of: ticket.store.watch))
+    guard deaths >= Suspects.limit else { return false }
+    let failure = JobFailure(
+      stage: .identify, error: Suspects.refusal(ticket.store.path, deaths: deaths))
+    let verdict = scheduler.finished(ticket.store.key, JobOutcome(failure), now: now)
+    MigrationReporter(subject, logger: logger).failed(failure, verdict, now: now)
+    return true
+  }
+
+  private func watch(ofStore path: FilePath) -> String {
+    // The key of a store has no links in it, so the directory must not either.
+    setup.configuration.watches.first { watch in
+      path.starts(with: FoundStore.key(of: watch.directory.appending("store")).removingLastComponent())
+    }?.name ?? ""
+  }
+
+  private func modelsMark(of watch: String) -> String { setup.modelsMark(ofWatch: watch) }
+}

@@ -1,0 +1,121 @@
+// Watches that cannot be served, and stores that wait for something around them: what is looked at again by itself, and what is told.
+
+import ConfigurationInspection
+import Diagnostics
+import HopdConfiguration
+import Logging
+import StoreWatching
+import SystemPackage
+import SystemdSupport
+
+extension DaemonCoordinator {
+  /// How soon, and later how often, the models of a watch that is not served are looked for again.
+  private static let modelRetries: (first: Duration, most: Duration) = (.seconds(2), .seconds(30))
+
+  /// Tells which watches are not served, and begins to wait for them.
+  func tellUnserved() {
+    for (watch, error) in setup.unserved.sorted(by: { $0.key < $1.key }) {
+      log(
+        .watchDegraded, watch,
+        "the watch \(watch) is not served, the others are; its models are looked for again by themselves", error)
+    }
+    modelsPause = Self.modelRetries.first
+    modelsAt = setup.unserved.isEmpty ? nil : .now.advanced(by: modelsPause)
+  }
+
+  /// Looks whether the models of watches that are not served can be read now.
+  func retryModels(now: ContinuousClock.Instant) {
+    guard let at = modelsAt, at <= now, !isReloading else { return }
+    modelsAt = nil
+    let watches = setup.configuration.watches.filter { setup.unserved[$0.name] != nil }
+    BlockingWork.run("models") { [self] in
+      var found: [String: Result<WatchModels, HopdError>] = [:]
+      for watch in watches {
+        do throws(HopdError) {
+          found[watch.name] = .success(try WatchModels.load(watch))
+        } catch {
+          found[watch.name] = .failure(error)
+        }
+      }
+      post(.models(found, of: watches))
+    }
+  }
+
+  /// Takes in what that showed, unless another configuration is in force by now.
+  func loaded(_ found: [String: Result<WatchModels, HopdError>], of watches: [Configuration.Watch]) {
+    for watch in watches
+    where setup.unserved[watch.name] != nil && setup.configuration.watch(named: watch.name) == watch {
+      guard case .success(let models)? = found[watch.name] else { continue }
+      setup.serve(watch.name, models)
+      log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
+      watcher?.update(setup.directories)
+    }
+    guard !setup.unserved.isEmpty else { return }
+    modelsPause = min(modelsPause * 2, Self.modelRetries.most)
+    modelsAt = .now.advanced(by: modelsPause)
+  }
+
+  /// Names of watches that are not served, for the status.
+  var unservedWatches: [String] { Set(setup.unserved.keys).union(degraded).sorted() }
+
+  // MARK: Around a store
+
+  /// Notes what stood around a store that failed for a reason outside of it.
+  func note(_ circumstances: Circumstances?, of key: FilePath, watch: String) {
+    around[key] = circumstances.map { (watch, $0) }
+  }
+
+  /// Looks whether anything around the failed stores of a watch has changed.
+  func compareCircumstances(ofWatch watch: String) {
+    let mine = around.filter { $0.value.watch == watch }.mapValues(\.circumstances)
+    guard !mine.isEmpty, comparing.insert(watch).inserted else { return }
+    BlockingWork.run("circumstances") { [self] in
+      post(.compared(watch, mine.mapValues { $0.change() }.filter { $0.value != .none }))
+    }
+  }
+
+  /// What has changed is worth another try: rights, links and space at once, anything else not sooner than after the first pause.
+  func compared(_ watch: String, _ changes: [FilePath: Circumstances.Change]) {
+    comparing.remove(watch)
+    let backoff = setup.configuration.watch(named: watch)?.migration.retry.backoff ?? .seconds(30)
+    for (key, change) in changes {
+      scheduler.hasten(key, after: change == .mended ? nil : backoff, now: .now)
+      if change == .mended { around[key] = nil }
+    }
+  }
+
+  // MARK: Words
+
+  /// A file that is quiet while a part of it is still being sent.
+  func tellIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
+    logger.event(
+      .storeDeferred,
+      "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is complete",
+      fields: [
+        .store: path.printable, .watch: watch, .result: "deferred", .error: HopdError.Code.storeIncomplete.name,
+        .hint: "if no transfer is running, remove \(transfer.printable); it is ignored once it is an hour old",
+      ])
+  }
+
+  /// Links whose names match.
+  func tellLinks(_ watch: String, _ count: Int, _ first: FilePath) {
+    let others = count == 1 ? "" : " and \(count - 1) more"
+    log(
+      .linksLeftAlone, watch,
+      "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds the stores themselves",
+      nil)
+  }
+
+  /// Stores that hopd cannot replace by a rename safely, told once for each watch at the start and after a reload.
+  func tellLeases() {
+    let (setup, logger) = (setup, logger)
+    BlockingWork.run("leases") {
+      for error in LeaseOutlook.warnings(setup.configuration) {
+        logger.event(
+          .configurationWarning, "\(error)",
+          fields: [.error: error.code.name, .hint: error.hint, .directory: error.place.file?.printable].compactMapValues
+          { $0 })
+      }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// Will hopd be able to see who has a store open? It needs a lease for that (decision 0042), which the kernel gives to the owner of a file and
+// to processes with CAP_LEASE, and which some file systems do not have at all. The operator learns it at the start, not store by store.
+
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import StoreWatching
+import SystemPackage
+
+extension HopdError.Code {
+  /// No lease can be had on the stores of a watch.
+  package static let noLease = HopdError.Code("no-lease", exit: .success)
+}
+
+/// Looks at watched directories for stores without leases.
+enum LeaseOutlook {
+  /// Files that are looked at in one directory.
+  private static let mostFiles = 10_000
+
+  /// One warning for each watch whose stores cannot be leased.
+  static func warnings(
+    _ configuration: Configuration, user: UInt32 = geteuid(), canLease: Bool = hasCapability(28)
+  ) -> [HopdError] {
+    configuration.watches.compactMap { watch in
+      let reason: String
+      if let name = networkFileSystem(watch.directory) {
+        reason = "\(watch.directory.printable) is a \(name) file system, which may give no leases"
+      } else if !canLease, let stranger = stranger(in: watch, user: user) {
+        reason = "\(stranger.printable) belongs to another user, and hopd has no CAP_LEASE"
+      } else {
+        return nil
+      }
+      let consequence =
+        switch watch.migration.replace {
+        case nil: "such stores are replaced in place, which is safe but takes longer and more space"
+        case .rename?: "such stores are refused, because `replace` is \"rename\""
+        case .inPlace?: ""
+        }
+      guard !consequence.isEmpty else { return nil }
+      return HopdError(
+        .noLease,
+        "hopd cannot see which programs have the stores of the watch \(watch.name) open: \(reason); \(consequence)",
+        at: Place(file: watch.directory, key: "watch.\(watch.name).replace"),
+        hint: "give the service CAP_LEASE (stores.conf.example), or set replace = \"in-place\" to have it said")
+    }
+  }
+
+  /// A file of the watch that another user owns.
+  private static func stranger(in watch: Configuration.Watch, user: UInt32) -> FilePath? {
+    let patterns = watch.include.map { Glob($0) }
+    guard let stream = watch.directory.withPlatformString({ opendir($0) }) else { return nil }
+    defer { closedir(stream) }
+    var seen = 0
+    while seen < mostFiles, let entry = readdir(stream) {
+      guard let offset = MemoryLayout<dirent>.offset(of: \.d_name) else { return nil }
+      let name = (UnsafeRawPointer(entry) + offset).assumingMemoryBound(to: CChar.self)
+      let bytes = UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
+      guard patterns.contains(where: { $0.matches(bytes) }), let component = FilePath.Component(platformString: name)
+      else {
+        continue
+      }
+      seen += 1
+      let path = watch.directory.appending(component)
+      var status = stat()
+      guard path.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+      if status.st_uid != user { return path }
+    }
+    return nil
+  }
+
+  /// The type of the file system where it is one of other machines, whose kernel modules know leases only in part.
+  private static func networkFileSystem(_ path: FilePath) -> String? {
+    guard let file = fopen("/proc/self/mounts", "re") else { return nil }
+    defer { fclose(file) }
+    var best: (depth: Int, type: String) = (-1, "")
+    var buffer = [CChar](repeating: 0, count: 8192)
+    while fgets(&buffer, Int32(buffer.count), file) != nil {
+      let line = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let words = line.split(separator: " ")
+      guard words.count > 2 else { continue }
+      let mount = FilePath(String(words[1]).replacing("\\040", with: " "))
+      // The last of two mounts on one place is the one that is seen.
+      if path.starts(with: mount), mount.components.count >= best.depth {
+        best = (mount.components.count, String(words[2]))
+      }
+    }
+    return ["nfs", "nfs4", "9p", "ceph", "cifs", "smb3", "afs"].contains(best.type) ? best.type : nil
+  }
+
+  /// Has this process a capability, by its number?
+  static func hasCapability(_ number: Int) -> Bool {
+    guard let bytes = ClaimFile.read("/proc/self/status") else { return geteuid() == 0 }
+    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where line.hasPrefix("CapEff:") {
+      let digits = line.dropFirst("CapEff:".count).filter { $0 != "\t" && $0 != " " }
+      return (UInt64(digits, radix: 16) ?? 0) & (1 << UInt64(number)) != 0
+    }
+    return geteuid() == 0
+  }
+}

@@ -1,0 +1,114 @@
+// Stores that were in hand when the daemon was killed, and how often. One of them may be the reason: it is worked on behind all others, one
+// at a time, and refused after the third time, so that no single file ends the service for everybody.
+
+import Diagnostics
+import DurableFiles
+import FoundationEssentials
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+extension HopdError.Code {
+  /// The daemon was killed too often while it worked on the store.
+  package static let storeEndsService = HopdError.Code("store-ends-service", exit: .dataError)
+}
+
+/// The suspects, kept in the state directory.
+struct Suspects {
+  /// What is known of one.
+  private struct Record: Codable {
+    var store: PathText
+    var looks = 0
+    var migrations = 0
+    /// The store's files and the models when the daemon was last killed: another store under the same name starts anew.
+    var mark: String
+  }
+
+  /// How often the daemon must have been killed at a store before it is refused.
+  static let limit = 3
+
+  private var records: [FilePath: Record] = [:]
+  private let file: FilePath
+  private let files = LinuxFileSystem()
+
+  /// Reads the suspects of a state directory; what cannot be read counts as none.
+  init(stateDirectory: FilePath) {
+    file = stateDirectory.appending("suspects.json")
+    guard let bytes = try? files.read(file, limit: 1 << 24),
+      let known = try? JSONDecoder().decode([Record].self, from: Data(bytes))
+    else { return }
+    records = Dictionary(known.map { ($0.store.path, $0) }) { first, _ in first }
+  }
+
+  var isEmpty: Bool { records.isEmpty }
+
+  /// Was the store in hand when the daemon was killed?
+  func contains(_ store: FilePath) -> Bool { records[store] != nil }
+
+  /// Counts what the daemon before had in hand. `models` names the models of a store's watch.
+  mutating func add(_ work: [UnfinishedWork], models: (FilePath) -> String) {
+    guard !work.isEmpty else { return }
+    for unfinished in work {
+      let mark = Self.mark(unfinished.store, models(unfinished.store))
+      var record = records[unfinished.store] ?? Record(store: PathText(unfinished.store), mark: mark)
+      if unfinished.step == .look { record.looks += 1 } else { record.migrations += 1 }
+      record.mark = mark
+      records[unfinished.store] = record
+    }
+    save()
+  }
+
+  /// How often the daemon was killed at this store as it is now; 0 for a store that is no suspect, or has changed since.
+  mutating func deaths(at store: FilePath, models: String) -> Int {
+    guard let record = records[store] else { return 0 }
+    guard record.mark == Self.mark(store, models) else {
+      clear(store)
+      return 0
+    }
+    return max(record.looks, record.migrations)
+  }
+
+  /// A piece of work on the store came to its end while the daemon lived.
+  mutating func survived(_ store: FilePath, _ step: JobStep) {
+    guard var record = records[store] else { return }
+    // A store that is looked at without harm may still be the one whose migration kills.
+    if step == .migrate { record.migrations = 0 }
+    record.looks = 0
+    records[store] = record.migrations == 0 ? nil : record
+    save()
+  }
+
+  /// Forgets one, or all.
+  mutating func clear(_ store: FilePath? = nil) {
+    guard !records.isEmpty else { return }
+    if let store { records[store] = nil } else { records = [:] }
+    save()
+  }
+
+  /// The refusal of a store that has killed the daemon too often.
+  static func refusal(_ store: FilePath, deaths: Int) -> HopdError {
+    HopdError(
+      .storeEndsService, "hopd was killed \(deaths) times while it worked on this store, so it leaves the store alone",
+      at: Place(store: store),
+      hint:
+        "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when the store or the "
+        + "models change, or after `systemctl reload hopd`")
+  }
+
+  private static func mark(_ store: FilePath, _ models: String) -> String {
+    let fingerprint = (try? SourceFingerprint(of: StoreLocation(database: store), files: LinuxFileSystem())) ?? nil
+    let stamps = [fingerprint?.database, fingerprint?.log].compactMap { $0 }
+      .map { "\($0.file.device):\($0.file.inode):\($0.size):\($0.modified)" }
+    return (stamps + [models]).joined(separator: " ")
+  }
+
+  private func save() {
+    guard !records.isEmpty else {
+      _ = try? files.unlinkIfPresent(file)
+      return
+    }
+    let known = records.values.sorted { $0.store.path.string < $1.store.path.string }
+    guard let data = try? JSONEncoder().encode(known) else { return }
+    try? files.writeDurably(Array(data), to: file)
+  }
+}

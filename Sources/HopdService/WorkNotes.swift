@@ -1,0 +1,113 @@
+// Which stores are being looked at or migrated, noted where it outlives the process. If the daemon is killed in the middle (by a signal,
+// for want of memory, by the watchdog), the next one knows which stores it had in hand. The notes cost two writes into the page cache for
+// each piece of work, and no sync: they need not survive the machine.
+
+import DurableFiles
+import Glibc
+import Synchronization
+import SystemPackage
+
+/// A piece of work that a daemon had in hand when it ended.
+package struct UnfinishedWork: Hashable, Sendable {
+  /// The store, under its key.
+  package let store: FilePath
+  /// What was done with it.
+  package let step: JobStep
+}
+
+/// The notes of a running daemon.
+package final class WorkNotes: Sendable {
+  /// What a daemon before this one had in hand when it was killed.
+  package let unfinished: [UnfinishedWork]
+  private let descriptor: Int32
+  private let path: FilePath
+  private let slots = Mutex<[Bool]>([])
+
+  /// Bytes of a note: a length, a step, and a path.
+  private static let slotSize = 8192
+  private static let headerSize = 64
+  private static let fileName: FilePath.Component = "at-work"
+  /// Notes that are read at most; there are never more than two for each job.
+  private static let mostSlots = 1024
+
+  /// Reads what is left of the daemon before and begins anew; nil where the state directory cannot be written.
+  package init?(stateDirectory: FilePath, boot: String) {
+    path = stateDirectory.appending(Self.fileName)
+    descriptor = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
+    guard descriptor >= 0 else { return nil }
+    let header = Self.header(boot)
+    unfinished = Self.bytes(descriptor, count: Self.headerSize, at: 0) == header ? Self.read(descriptor) : []
+    FileLock.note(header, in: descriptor)
+    guard Self.bytes(descriptor, count: Self.headerSize, at: 0) == header else {
+      close(descriptor)
+      return nil
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Notes that a store is in hand; the answer is for `end`.
+  package func begin(_ store: FilePath, _ step: JobStep) -> Int {
+    let slot = slots.withLock { slots in
+      if let free = slots.firstIndex(of: false) {
+        slots[free] = true
+        return free
+      }
+      slots.append(true)
+      return slots.count - 1
+    }
+    let path = store.withPlatformString { Array(UnsafeBufferPointer(start: $0, count: strlen($0))) }
+      .map { UInt8(bitPattern: $0) }
+    guard path.count <= Self.slotSize - 4 else { return slot }
+    let note: [UInt8] = [UInt8(path.count & 255), UInt8(path.count >> 8), step == .look ? 1 : 2, 0] + path
+    _ = pwrite(descriptor, note, note.count, Self.offset(slot))
+    return slot
+  }
+
+  /// Notes that the work has come to an end, whatever the end.
+  package func end(_ slot: Int) {
+    let nothing: [UInt8] = [0, 0, 0, 0]
+    _ = pwrite(descriptor, nothing, nothing.count, Self.offset(slot))
+    slots.withLock { slots in
+      if slots.indices.contains(slot) { slots[slot] = false }
+    }
+  }
+
+  /// The daemon ends by itself: what is in hand from now on is nobody's fault.
+  package func stop() {
+    let header = [UInt8](repeating: 0, count: Self.headerSize)
+    _ = pwrite(descriptor, header, header.count, 0)
+  }
+
+  /// Removes the notes: nothing is in hand.
+  package func remove() { _ = path.withPlatformString { unlink($0) } }
+
+  // MARK: Inside
+
+  private static func offset(_ slot: Int) -> off_t { off_t(headerSize &+ slot &* slotSize) }
+
+  /// A machine that was started anew has not been killed by a store.
+  private static func header(_ boot: String) -> [UInt8] {
+    let text = Array("hopd-work 1 \(boot)".utf8).prefix(headerSize)
+    return text + [UInt8](repeating: 0, count: headerSize - text.count)
+  }
+
+  private static func read(_ descriptor: Int32) -> [UnfinishedWork] {
+    (0..<mostSlots).compactMap { slot in
+      let head = bytes(descriptor, count: 4, at: offset(slot))
+      guard head.count == 4 else { return nil }
+      let length = Int(head[0]) | Int(head[1]) << 8
+      guard length > 0, length <= slotSize - 4 else { return nil }
+      let path = bytes(descriptor, count: length, at: offset(slot) + 4)
+      guard path.count == length, !path.contains(0) else { return nil }
+      let store = FilePath(platformString: path.map { CChar(bitPattern: $0) } + [0])
+      return UnfinishedWork(store: store, step: head[2] == 1 ? .look : .migrate)
+    }
+  }
+
+  private static func bytes(_ descriptor: Int32, count: Int, at offset: off_t) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: count)
+    let got = pread(descriptor, &buffer, count, offset)
+    return Array(buffer.prefix(max(0, got)))
+  }
+}

@@ -1,0 +1,159 @@
+// What is found when everything that a configuration names is opened, and at which line it is told.
+
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import SystemPackage
+import Testing
+
+@testable import ConfigurationInspection
+
+@Suite struct ConfigurationInspectionTests {
+  /// A folder with a model, two directories and a configuration.
+  final class Place {
+    let root: FilePath
+
+    init() throws {
+      var template = Array("/tmp/hopd-inspection-XXXXXX".utf8CString)
+      try #require(mkdtemp(&template) != nil)
+      root = FilePath(platformString: template)
+      for name in ["a", "b", "a/below", "A.xcdatamodel"] { mkdir(root.appending(name).string, 0o755) }
+      symlink("a", root.appending("link").string)
+      try write(
+        "A.xcdatamodel/contents",
+        """
+        <?xml version="1.0"?><model><entity name="Person">
+        <attribute name="name" optional="YES" attributeType="String"/></entity></model>
+        """)
+    }
+
+    deinit {
+      for name in [
+        "hopd.toml", "A.xcdatamodel/contents", "A.xcdatamodel", "link", "program", "a/below", "a", "b", "",
+      ] {
+        remove(root.appending(name).string)
+      }
+    }
+
+    func write(_ name: String, _ text: String) throws {
+      let file = try #require(fopen(root.appending(name).string, "w"))
+      fputs(text, file)
+      fclose(file)
+    }
+
+    /// The configuration of watches, each by name, directory and more lines.
+    func load(_ watches: [(name: String, directory: String, more: String)], _ end: String = "") throws
+      -> LoadedConfiguration
+    {
+      let tables = watches.map { watch in
+        """
+        [[watch]]
+        name = "\(watch.name)"
+        directory = "\(root.appending(watch.directory))"
+        models = ["\(root.appending("A.xcdatamodel"))"]
+        \(watch.more)
+
+        """
+      }
+      try write("hopd.toml", tables.joined() + end)
+      return try ConfigurationLoader.load(file: root.appending("hopd.toml"))
+    }
+  }
+
+  private func error(_ loaded: LoadedConfiguration, waits: Bool = false, unit: UnitFile? = nil) -> HopdError? {
+    ConfigurationInspection.error(ConfigurationInspection(loaded, unit: unit).findings(), waits: waits)
+  }
+
+  @Test func whatIsThereIsNoFinding() throws {
+    let place = try Place()
+    #expect(error(try place.load([("w", "a", ""), ("v", "b", "recursive = true")])) == nil)
+  }
+
+  @Test func modelsAreOpened() throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", ""), ("v", "b", "target = \"B\"")])
+    let found = try #require(error(loaded, waits: true))
+    #expect(found.code.exit == .configuration)
+    #expect(found.place.file == place.root.appending("hopd.toml") && found.place.line == 10, "\(found)")
+    #expect(found.description.contains("the watch v cannot be served"))
+    #expect(found.description.contains("no model of this watch has a version"))
+    remove(place.root.appending("A.xcdatamodel/contents").string)
+    remove(place.root.appending("A.xcdatamodel").string)
+    let both = try #require(error(loaded, waits: true))
+    #expect(both.reasons.map(\.place.line) == [4, 9], "\(both)")
+  }
+
+  @Test func directoriesMustBeThereButAReloadWaitsForThem() throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", ""), ("v", "later", "")])
+    let found = try #require(error(loaded))
+    #expect(found.code.exit == .configuration && found.place.line == 8, "\(found)")
+    #expect(found.message.contains("later: No such file or directory"))
+    #expect(error(loaded, waits: true) == nil)
+    // A folder for backups is made with the first of them.
+    #expect(error(try place.load([("w", "a", "[watch.backup]\ndirectory = \"\(place.root)/new\"")])) == nil)
+    #expect(error(try place.load([("w", "a", "[watch.backup]\ndirectory = \"/nowhere/new\"")]))?.place.line == 6)
+  }
+
+  @Test func programsOfPoliciesMustBeThereAndRun() throws {
+    let place = try Place()
+    let policies = """
+      [policies]
+      Good = { command = ["sh"] }
+      Gone = { command = ["/nowhere/program"] }
+      Plain = { command = ["\(place.root)/program"] }
+      """
+    try place.write("program", "")
+    chmod(place.root.appending("program").string, 0o644)
+    let found = try #require(error(try place.load([("w", "a", "")], policies), waits: true))
+    #expect(found.reasons.map(\.place.line) == [8, 9], "\(found)")
+    #expect(found.description.contains("/nowhere/program"))
+  }
+
+  @Test(
+    "Two watches that would serve the same stores",
+    arguments: [
+      ("a", "", "a", "", true), ("a", "", "link", "", true), ("a", "recursive = true", "a/below", "", true),
+      ("a/below", "", "a", "recursive = true", true), ("a", "", "a/below", "", false), ("a", "", "b", "", false),
+      ("link", "recursive = true", "a/below", "", true), ("a", "recursive = true", "a/later", "", true),
+    ])
+  func overlaps(_ first: String, _ more: String, _ second: String, _ secondMore: String, _ expected: Bool) throws {
+    let place = try Place()
+    let findings = WatchOverlap.findings(in: try place.load([("w", first, more), ("v", second, secondMore)]))
+    #expect(findings.count == (expected ? 1 : 0), "\(findings)")
+    guard let found = findings.first else { return }
+    // Both lines are named.
+    #expect(found.place.line == 8 && found.message.contains("hopd.toml:3"), "\(found)")
+    #expect(found.code.exit == .configuration)
+  }
+
+  @Test func theUnitSaysWhereItMayWrite() {
+    let unit = """
+      [Unit]
+      ReadWritePaths=/unit
+      [Service]
+      User=hopd
+      ProtectSystem=strict
+      ProtectHome=yes
+      StateDirectory=hopd
+      ReadWritePaths=/gone
+      """
+    let file = UnitFile([unit, "[Service]\nReadWritePaths=\nReadWritePaths=-/srv/library \"/srv/two\"\n"])
+    #expect(file.user == "hopd")
+    #expect(file.obstacle(to: "/srv/library") == nil && file.obstacle(to: "/srv/library/stores") == nil)
+    #expect(file.obstacle(to: "/srv/two") == nil && file.obstacle(to: "/var/lib/hopd/spool") == nil)
+    for path: FilePath in ["/gone", "/unit", "/srv", "/srv/libraryx"] {
+      #expect(file.obstacle(to: path)?.contains("ReadWritePaths=") == true, "\(path)")
+    }
+    #expect(file.obstacle(to: "/home/me/stores")?.contains("ProtectHome=") == true)
+    #expect(UnitFile(["[Service]\nExecStart=/bin/true\n"]).obstacle(to: "/srv") == nil)
+  }
+
+  @Test func aDirectoryThatTheUnitMayNotWriteIsTold() throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", "")])
+    let found = try #require(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\n"])))
+    #expect(found.place.line == 3 && found.hint?.contains("ReadWritePaths=-\(place.root)/a") == true, "\(found)")
+    #expect(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\nReadWritePaths=-\(place.root)\n"])) == nil)
+  }
+}
