@@ -47,8 +47,8 @@ struct LimitsTests {
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().state?.text == "current")
   }
 
-  /// It said that it was ready, and never did anything.
-  @Test func tooLittleMemoryIsAnErrorAtTheStart() throws {
+  /// hopd with a watch of an empty directory, started by a line of the shell in which "$0" is the program.
+  private func hopd(_ line: String, shell: [String] = ["/bin/sh"]) throws -> Outcome {
     let room = try Room()
     let hopd = try #require(Program.path).removingLastComponent().appending("hopd")
     try #require(access(hopd.string, X_OK) == 0)
@@ -57,15 +57,29 @@ struct LimitsTests {
     try room.file(
       "hopd.toml",
       "[[watch]]\nname = \"w\"\ndirectory = \"\(room.path("stores"))\"\nmodels = [\"\(room.model)\"]\n")
-    let outcome = try room.wait(
-      room.start(
-        program: "/bin/sh",
-        [
-          "-c", "ulimit -d 50000; exec timeout 60 \"$0\" --config \"$1\" --state-directory \"$2\"", hopd.string,
-          room.path("hopd.toml"),
-          room.path("state"),
-        ]))
+    let words = shell + ["-c", line, hopd.string, room.path("hopd.toml"), room.path("state")]
+    return try room.wait(room.start(program: FilePath(words[0]), Array(words.dropFirst())))
+  }
+
+  /// It said that it was ready, and never did anything.
+  @Test func tooLittleMemoryIsAnErrorAtTheStart() throws {
+    let outcome = try hopd("ulimit -d 50000; exec timeout 60 \"$0\" --config \"$1\" --state-directory \"$2\"")
     #expect(outcome.status == 78, "\(outcome.status) \(outcome.output) \(outcome.errors)")
     #expect((outcome.output + outcome.errors).contains("that hopd needs"), "\(outcome.errors)")
+  }
+
+  /// It was told as "Bad file descriptor".
+  @Test(.enabled(if: access("/proc/sys/user/max_inotify_instances", R_OK) == 0, "no user namespaces"))
+  func inotifyInstancesThatAreUsedUpAreToldAsThat() throws {
+    // A user namespace has a limit of its own.
+    let outcome = try hopd(
+      """
+      echo 0 > /proc/sys/user/max_inotify_instances || exit 99
+      timeout -s TERM 5 "$0" --config "$1" --state-directory "$2"
+      """, shell: ["/usr/bin/unshare", "-Ur", "/bin/sh"])
+    guard outcome.status != 99, outcome.status != 1 else { return }  // namespaces are switched off here
+    let text = outcome.output + outcome.errors
+    #expect(text.contains("fs.inotify.max_user_instances"), "\(text)")
+    #expect(!text.contains("Bad file descriptor"))
   }
 }

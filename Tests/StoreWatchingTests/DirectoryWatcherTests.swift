@@ -176,22 +176,6 @@ import Testing
     #expect(error.message.contains("fs.inotify.max_user_instances"))
   }
 
-  /// The kernel's own answer: the instances of this user are used up for the time of the test.
-  @Test func theKernelsRefusalOfAnInstanceKeepsItsNumber() throws {
-    var limit = rlimit()
-    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    var taken: [Int32] = []
-    defer { for number in taken { close(number) } }
-    while taken.count < 100_000 {
-      switch Inotify.open() {
-      case .success(let number): taken.append(number)
-      case .failure(let code):
-        #expect(code == .tooManyOpenFiles)
-        return
-      }
-    }
-  }
-
   @Test func namesThatAreNoTextAreHandledAsBytes() throws {
     let folder = try Folder()
     let names: [[UInt8]] = [
