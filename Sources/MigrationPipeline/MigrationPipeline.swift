@@ -100,7 +100,9 @@ package struct MigrationPipeline: Sendable {
     let location = StoreLocation(database: try files.canonical(location.directory).appending(name))
     let workshop = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
-    guard let lock = try? HeldStore.lock(location, lockDirectory: workshop.lockDirectory, files: files) else { return nil }
+    guard let lock = try? HeldStore.lock(location, lockDirectory: workshop.lockDirectory, files: files) else {
+      return nil
+    }
     defer { lock.release() }
     return try LateFiles(location: location, files: files, identify: ReplacementWorkshop.identify)
       .setAsideIfProven(backups: backups, job: job)

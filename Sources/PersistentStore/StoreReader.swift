@@ -304,7 +304,8 @@ extension StoreReader {
   package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
     HopdError(
       .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
-      hint: "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the service "
+      hint:
+        "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the service "
         + "four times as much; or migrate this store by hand with hopctl migrate")
   }
 
@@ -313,7 +314,8 @@ extension StoreReader {
     switch refusal {
     case .superJournal:
       HopdError(
-        .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete", at: place,
+        .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete",
+        at: place,
         cause: cause,
         hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
           + "else move the -journal file away and look where it came from")
@@ -323,7 +325,8 @@ extension StoreReader {
         at: place, cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
     case .exchangedDirectory:
       HopdError(
-        .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened", at: place,
+        .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
+        at: place,
         cause: cause, hint: "it is tried again by itself; who may rename directories there?")
     case .largeSchema:
       HopdError(

@@ -140,7 +140,8 @@ package struct LateFiles {
 
   private func told(_ names: [FilePath], old: FilePath) -> HopdError {
     HopdError(
-      .lateLog, "\(names.map(\.printable).joined(separator: ", ")) arrived after the store was migrated and was set aside",
+      .lateLog,
+      "\(names.map(\.printable).joined(separator: ", ")) arrived after the store was migrated and was set aside",
       at: Place(store: location.database),
       hint: "committed rows may be in it: copy \(old.printable) and the log to another directory as a.sqlite and "
         + "a.sqlite-wal, open that with sqlite3, and migrate it; next time copy the log before the database")

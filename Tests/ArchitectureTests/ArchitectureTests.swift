@@ -147,6 +147,32 @@ import Testing
     #expect(connection.contains("busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)"))
   }
 
+  /// docs/SECURITY.md names the test of each line; a test that went or was renamed is missed here.
+  @Test func theThreatModelNamesTestsThatExist() throws {
+    let manager = FileManager.default
+    let suites = Set(
+      try manager.subpathsOfDirectory(atPath: "\(Self.root)/Tests").compactMap {
+        $0.split(separator: "/").last.map { String($0) }
+      })
+    let cases = try manager.contentsOfDirectory(atPath: "\(Self.root)/Tests/StoreCases")
+    var named = 0
+    for line in Self.text("docs/SECURITY.md").split(separator: "\n") where line.hasPrefix("| ") || line.hasPrefix("- ")
+    {
+      for word in line.split(separator: "`", omittingEmptySubsequences: false).enumerated() where word.offset % 2 == 1 {
+        let name = String(word.element)
+        if name.hasSuffix("Tests") {
+          named += 1
+          let isFolder = manager.fileExists(atPath: "\(Self.root)/Tests/\(name)")
+          #expect(isFolder || suites.contains("\(name).swift"), "docs/SECURITY.md names \(name)")
+        } else if name.hasSuffix("-…") {
+          named += 1
+          #expect(cases.contains { $0.hasPrefix(name.dropLast()) }, "docs/SECURITY.md names StoreCases \(name)")
+        }
+      }
+    }
+    #expect(named > 10)
+  }
+
   /// A trap that an input can reach is a bug of the highest rank, so none is written at all.
   @Test func noTrapsAreWritten() {
     for source in Self.sources {

@@ -99,7 +99,8 @@ final class TemporaryDirectory {
     let copy = try TemporaryDirectory()
     do {
       let writer = try Connection(path: file, access: .create)
-      try writer.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+      try writer.execute(
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
       try writer.execute("INSERT INTO t VALUES (2)")
       // While the writer is open the log is full: copy it as a dead writer would leave it.
       for name in ["hot.sqlite", "hot.sqlite-wal"] {
@@ -128,7 +129,8 @@ final class TemporaryDirectory {
     let file = directory.path.appending("clean.sqlite")
     do {
       let writer = try Connection(path: file, access: .create)
-      try writer.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+      try writer.execute(
+        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1)")
     }
     let before = directory.stamps
     #expect(directory.names == ["clean.sqlite"])

@@ -97,7 +97,8 @@ import Testing
     do {
       let writer = try Connection(path: path, access: .readWrite)
       try writer.execute("PRAGMA cache_size = 1; BEGIN; CREATE TABLE u (a)")
-      try writer.execute("INSERT INTO u WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i FROM n")
+      try writer.execute(
+        "INSERT INTO u WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i FROM n")
       for suffix in ["", "-journal"] { try write(FilePath(copy.string + suffix), read(FilePath(path.string + suffix))) }
       try writer.execute("ROLLBACK")
     }

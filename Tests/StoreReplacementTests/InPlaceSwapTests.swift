@@ -97,7 +97,9 @@ struct InPlaceSwapTests {
     let scratch = try #require(calls.firstIndex(of: "unlink .Library.sqlite.hop-ab12.tmp"))
     #expect(scratch >= confirmed)
     // Only the index goes by our hand: SQLite neither reads nor removes it where its own index is in the heap.
-    #expect(!calls.contains { $0.contains("Library.sqlite-") && !$0.hasSuffix("Library.sqlite-shm") }, "side files are SQLite's alone")
+    #expect(
+      !calls.contains { $0.contains("Library.sqlite-") && !$0.hasSuffix("Library.sqlite-shm") },
+      "side files are SQLite's alone")
     #expect(calls.filter { $0 == "sync Library.sqlite" }.count == 1, "the store is never opened by other means")
   }
 

@@ -56,7 +56,8 @@ struct LateFilesTests {
     do {
       let app = try Connection.ofApp(old)
       _ = try app.text("PRAGMA journal_mode = WAL")
-      try app.execute("PRAGMA wal_autocheckpoint = 0; UPDATE version SET digest = 'no'; UPDATE version SET digest = 'one'")
+      try app.execute(
+        "PRAGMA wal_autocheckpoint = 0; UPDATE version SET digest = 'no'; UPDATE version SET digest = 'one'")
       log = try world.plain.read(FilePath(old.string + "-wal"), limit: 1 << 20)
     }
     try world.migrate(files: world.plain)

@@ -68,7 +68,9 @@ struct StoreSwapTests {
     #expect(renamed == synced + 1)
     #expect(calls[renamed + 1] == "sync-directory stores")
     // Only the index goes by our hand: SQLite neither reads nor removes it where its own index is in the heap.
-    #expect(!calls.contains { $0.contains("Library.sqlite-") && !$0.hasSuffix("Library.sqlite-shm") }, "side files are SQLite's alone")
+    #expect(
+      !calls.contains { $0.contains("Library.sqlite-") && !$0.hasSuffix("Library.sqlite-shm") },
+      "side files are SQLite's alone")
     #expect(!calls.contains { $0 == "sync Library.sqlite" || $0.hasPrefix("copy Library.sqlite") })
   }
 
