@@ -51,6 +51,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
     case .end:
       try hook(.end, session, work, context)
       if session === sessions.last {
+        for session in sessions { try session.finish() }
         try PolicyIndexes.drop(from: context.destinationSchema, of: context.connection)
       }
     }

@@ -103,11 +103,12 @@ extension PolicyHopRunner {
       let results = try session.results(
         of: method.selector, arguments: arguments, keys: work.keys.keys
       ) { try answer($0, session, work, context) }
-      for (index, result) in results.enumerated() where index < chunk.batch.count {
+      work.inserted += try work.writer.apply(results.changes, mapping: session.index, for: session.speaker)
+      for (index, result) in results.values.enumerated() where index < chunk.batch.count {
         try work.writer.check(result, of: method.property, chunk.batch.standard(of: index), for: session.speaker)
       }
       columns.append(method.property)
-      all.append(results)
+      all.append(results.values)
     }
     chunk.batch = chunk.batch.adding(columns, all)
   }

@@ -140,10 +140,11 @@ final class PolicyRelationshipMethods {
     for (call, arguments) in zip(calls, arguments) {
       let results = try session.results(
         of: call.selector, arguments: arguments, keys: work.keys.keys, answering: answering)
-      let changes = zip(targets, results).map {
+      let changes = zip(targets, results.values).map {
         PolicyOperation.set(PolicyObject(id: $0, values: [call.property: $1]))
       }
-      work.inserted += try work.writer.apply(changes, mapping: session.index, for: session.speaker)
+      // A result may name what the method has just inserted.
+      work.inserted += try work.writer.apply(results.changes + changes, mapping: session.index, for: session.speaker)
     }
     return work.inserted
   }

@@ -32,17 +32,17 @@ final class PolicySession {
     }
   }
 
-  /// Runs a method for many lists of arguments.
+  /// Runs a method for many lists of arguments. Its changes are for the caller to make, as those of a hook are.
   func results(
     of selector: String, arguments: [[PolicyValue]], keys: PolicyKeys,
     answering: (PolicyRequest) throws -> PolicyAnswer
-  ) throws -> [PolicyValue] {
+  ) throws -> (values: [PolicyValue], changes: [PolicyOperation]) {
     switch try call(.method(selector: selector, arguments: arguments), keys: keys, answering: answering) {
-    case .results(let values):
+    case .results(let values, let operations):
       guard values.count == arguments.count else {
         throw speaker.failure("\(selector) gave \(values.count) results for \(arguments.count) calls")
       }
-      return values
+      return (values, operations)
     case .done: throw speaker.failure("\(selector) gave no results")
     case .failed(let reason): throw failed(reason)
     }
@@ -108,6 +108,19 @@ final class PolicySession {
 
   private func failed(_ reason: String) -> HopdError {
     speaker.failure("it failed: \(reason.count > 2_000 ? String(reason.prefix(2_000)) + " …" : reason)")
+  }
+
+  /// Ends the conversation after its last call. Throws where the policy may hold changes that it never sent.
+  func finish() throws {
+    guard !isClosed else { return }
+    isClosed = true
+    do {
+      try conversation.finish()
+    } catch let known as HopdError {
+      throw known.located(speaker.failure("").place)
+    } catch {
+      throw speaker.failure("it did not end well", cause: error)
+    }
   }
 
   /// Ends the conversation, once.

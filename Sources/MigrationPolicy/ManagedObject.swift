@@ -92,7 +92,7 @@ public final class ManagedObject: Hashable {
     case (_, true): throw PolicyError("\(entityName).\(key) is a relationship: it takes objects")
     default: break
     }
-    manager.set(isCurrent ? self : manager.current(self), key, value, isRelationship: property.isRelationship)
+    try manager.set(isCurrent ? self : manager.current(self), key, value, isRelationship: property.isRelationship)
   }
 
   /// Sets a to-one relationship.
@@ -108,13 +108,13 @@ public final class ManagedObject: Hashable {
   /// Adds objects to a to-many relationship.
   public func add(_ objects: [ManagedObject], to key: String) throws {
     try changeable(key)
-    manager.add(.add(objectID, relationship: key, objects.map(\.objectID)))
+    try manager.add(.add(objectID, relationship: key, objects.map(\.objectID)))
   }
 
   /// Takes objects out of a to-many relationship.
   public func remove(_ objects: [ManagedObject], from key: String) throws {
     try changeable(key)
-    manager.add(.remove(objectID, relationship: key, objects.map(\.objectID)))
+    try manager.add(.remove(objectID, relationship: key, objects.map(\.objectID)))
   }
 
   /// An object that a policy has kept from an earlier call knows old values, and there may be a newer one of the same id.

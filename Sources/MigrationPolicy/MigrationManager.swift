@@ -20,6 +20,8 @@ public final class MigrationManager {
   private var keys = PolicyKeys(next: [:])
   private var changes: [PolicyWireOperation] = []
   private var part = 0
+  /// A change outside hooks and methods, which no message can take along.
+  private var lost: PolicyError?
 
   /// The instances of this call, and what their rows have.
   private var batch: PolicyBatch?
@@ -56,7 +58,7 @@ public final class MigrationManager {
     guard let key = keys.next[entity.root], key < .max else { throw PolicyError("there is no next key for \(name)") }
     keys.next[entity.root] = key + 1
     let id = PolicyObjectID(side: .destination, entity: name, key: key)
-    return insert(
+    return try insert(
       ManagedObject(entity, key, manager: self), as: .plain(.insert(PolicyObject(id: id, values: [:]))))
   }
 
@@ -70,14 +72,15 @@ public final class MigrationManager {
     let instance = batch.instances[turn.index]
     let columns = columns[instance.standardShape]
     let row = PolicyObjectRow(batch: batch, columns: columns, index: turn.index, isStandard: true)
-    let made = insert(
+    let made = try insert(
       ManagedObject(columns.entity, instance.standard, row: row, manager: self),
       as: .standard(turn.index, replacing: PolicyFields()))
     unsorted.append((source, made))
     return made
   }
 
-  private func insert(_ made: ManagedObject, as operation: PolicyWireOperation) -> ManagedObject {
+  private func insert(_ made: ManagedObject, as operation: PolicyWireOperation) throws -> ManagedObject {
+    try requireCall()
     made.pending = (part, changes.count)
     fresh.append(made)
     changes.append(operation)
@@ -90,7 +93,7 @@ public final class MigrationManager {
     object.pending = nil
     register()
     objects[object.place] = nil
-    add(.delete(object.objectID))
+    try add(.delete(object.objectID))
   }
 
   /// An object by its id; no question is asked.
@@ -159,7 +162,7 @@ public final class MigrationManager {
       if associations[source.place] == nil { hasForeignAssociations = true }
     }
     unsorted.append((source, destination))
-    add(.associate(source: source.objectID, destination: destination.objectID))
+    try add(.associate(source: source.objectID, destination: destination.objectID))
   }
 
   private func sortAssociations() {
@@ -210,10 +213,27 @@ public final class MigrationManager {
 
   // MARK: Changes
 
-  func add(_ operation: PolicyOperation) { changes.append(.plain(operation)) }
+  func add(_ operation: PolicyOperation) throws {
+    try requireCall()
+    changes.append(.plain(operation))
+  }
 
-  func set(_ object: ManagedObject, _ key: String, _ value: PolicyValue, isRelationship: Bool) {
-    guard !isRelationship else { return add(.set(PolicyObject(id: object.objectID, values: [key: value]))) }
+  /// Throws outside hooks and methods, and again at the next call or at the end, also where the policy lets it pass.
+  func requireCall() throws {
+    guard ask == nil else { return }
+    let error = PolicyError("a change was made outside hooks and methods: it cannot reach the store")
+    lost = error
+    throw error
+  }
+
+  /// Ends the session.
+  func close() throws {
+    if let lost { throw lost }
+  }
+
+  func set(_ object: ManagedObject, _ key: String, _ value: PolicyValue, isRelationship: Bool) throws {
+    try requireCall()
+    guard !isRelationship else { return try add(.set(PolicyObject(id: object.objectID, values: [key: value]))) }
     object.known[key] = value
     // An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last setting.
     if let pending = object.pending, pending.part == part, pending.index < changes.count {
@@ -237,7 +257,7 @@ public final class MigrationManager {
       }
     }
     object.pending = (part, changes.count)
-    add(.set(PolicyObject(id: object.objectID, values: [key: value])))
+    try add(.set(PolicyObject(id: object.objectID, values: [key: value])))
   }
 
   private func flush() throws {
@@ -300,6 +320,7 @@ public final class MigrationManager {
   func during(
     _ keys: PolicyKeys, asking ask: @escaping (PolicyWireRequest) throws -> PolicyAnswer, _ hook: () throws -> Void
   ) throws -> [PolicyWireOperation] {
+    if let lost { throw lost }
     self.ask = ask
     self.keys = keys
     generation += 1

@@ -142,8 +142,8 @@ public enum PolicyAnswer: Sendable, Hashable {
 public enum PolicyReply: Sendable, Hashable {
   /// Done, with the changes that were not applied yet.
   case done([PolicyOperation])
-  /// Results of `method`, as many as lists of arguments.
-  case results([PolicyValue])
+  /// Results of `method`, as many as lists of arguments, with the changes that were not applied yet.
+  case results([PolicyValue], [PolicyOperation] = [])
   /// The hook failed (Core Data's 134170): the reason is shown to the operator, so it should name no user's values.
   case failed(String)
 }
@@ -245,6 +245,9 @@ package protocol PolicyConversation: AnyObject {
   ) throws -> PolicyBatchReply
   /// Readies the message of the batch that comes next, as far as it can be without knowing what comes before it.
   func prepare(_ batch: PolicyBatch) throws
+  /// Ends the conversation after its last call. Throws where the program did not end well: it may hold changes that it never
+  /// sent.
+  func finish() throws
   /// Ends the conversation, and the program behind it; called once, also after an error.
   func close()
 }
@@ -265,6 +268,7 @@ extension PolicyProvider {
 
 extension PolicyConversation {
   package func prepare(_ batch: PolicyBatch) throws {}
+  package func finish() throws { close() }
 
   /// For a policy in the same process: nothing can be done meanwhile.
   package func create(

@@ -55,10 +55,13 @@ final class PolicySession {
       switch outcome {
       case .done(let operations) where isPacked: try send(PolicyWire.encodePacked(operations, isEnd: true))
       case .done(let operations): try send(PolicyWire.encode(done: operations))
-      case .results(let results): try send(PolicyWire.encode(.reply(.results(results))))
+      case .results(let results, let operations):
+        try send(PolicyWire.encode(results: results, operations))
       case .failed(let reason): try send(PolicyWire.encode(.reply(.failed(reason))))
       }
     }
+    // The exit status tells hopd that something was left behind.
+    try runner.close()
   }
 
   private func run(_ frame: [UInt8], with runner: PolicyRunner) throws -> PolicyRunner.Outcome {

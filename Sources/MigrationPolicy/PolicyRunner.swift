@@ -27,7 +27,7 @@ package final class PolicyRunner {
   /// What a call led to.
   package enum Outcome {
     case done([PolicyWireOperation])
-    case results([PolicyValue])
+    case results([PolicyValue], [PolicyWireOperation])
     case failed(String)
   }
 
@@ -38,12 +38,15 @@ package final class PolicyRunner {
     var results: [PolicyValue] = []
     do {
       let changes = try manager.during(keys, asking: ask) { try hook(call, &results) }
-      if case .method = call { return .results(results) }
+      if case .method = call { return .results(results, changes) }
       return .done(changes)
     } catch {
       return .failed("\(error)")
     }
   }
+
+  /// Ends the session. Throws where a change was made that no message took along.
+  package func close() throws { try manager.close() }
 
   private func hook(_ call: PolicyCall, _ results: inout [PolicyValue]) throws {
     let mapping = manager.mapping
@@ -166,10 +169,13 @@ private final class LocalConversation: PolicyConversation {
     }
     switch outcome {
     case .done(let operations): return .done(PolicyOperation.spelledOut(operations, during: call))
-    case .results(let results): return .results(results)
+    case .results(let results, let operations):
+      return .results(results, PolicyOperation.spelledOut(operations, during: call))
     case .failed(let reason): return .failed(reason)
     }
   }
+
+  func finish() throws { try runner.close() }
 
   func close() {}
 }

@@ -28,6 +28,7 @@ public final class PolicyTable {
 
   /// Keeps a value under a key.
   public func setValue(_ value: PolicyValue, for key: PolicyValue) throws {
+    try manager.requireCall()
     known[key] = value
     if isUnsent.insert(key).inserted { unsent.append(key) }
   }

@@ -34,10 +34,8 @@ extension PolicyWire {
     case .request(.apply(let operations)): return encode(apply: operations.map { .plain($0) })
     case .request(let request): writer.request(request)
     case .reply(.done(let operations)): return encode(done: operations.map { .plain($0) })
-    case .reply(.results(let results)):
-      writer.raw("{\"reply\":\"results\",\"results\":")
-      writer.value(.list(results))
-      writer.byte("}")
+    case .reply(.results(let results, let operations)):
+      return encode(results: results, operations.map { .plain($0) })
     case .reply(.failed(let reason)):
       writer.raw("{\"reply\":\"failed\",\"reason\":")
       writer.string(reason)
@@ -50,6 +48,16 @@ extension PolicyWire {
   package static func encode(apply operations: [PolicyWireOperation]) -> [UInt8]? {
     var writer = JSONWriter()
     writer.raw("{\"request\":\"apply\",")
+    writer.operations(operations)
+    return writer.framed()
+  }
+
+  /// The frame of a reply to a method, with the changes that are left.
+  package static func encode(results: [PolicyValue], _ operations: [PolicyWireOperation]) -> [UInt8]? {
+    var writer = JSONWriter()
+    writer.raw("{\"reply\":\"results\",\"results\":")
+    writer.value(.list(results))
+    writer.byte(",")
     writer.operations(operations)
     return writer.framed()
   }
@@ -235,7 +243,11 @@ extension JSONFields {
       var results: [PolicyValue] = []
       var cursor = try at("results")
       try cursor.array { reader in results.append(try reader.value()) }
-      return .results(results)
+      // Without them a library would throw away what methods change, and nobody would know.
+      guard try optional("operations") != nil else {
+        throw PolicyWireError("results without operations: the policy's library is older than this hopd")
+      }
+      return .results(results, PolicyOperation.spelledOut(try operations(0)) { _ in nil })
     case "failed": return .failed(try string("reason"))
     default: throw PolicyWireError("a reply that this version of the protocol does not have")
     }

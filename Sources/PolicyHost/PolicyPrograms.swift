@@ -97,12 +97,14 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
 
   /// What a program finds in its environment: nothing of ours but where programs and languages are, and what it is there for.
   private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
-    [
+    var variables = [
       "PATH": searchPath, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",
       "HOPD_POLICY": introduction.policy, "HOPD_MAPPING": introduction.mapping,
       // A Swift program that traps would otherwise spend seconds on a backtrace that nobody reads.
       "SWIFT_BACKTRACE": "enable=no",
-    ].filter { !$0.value.utf8.contains(0) }
+    ]
+    variables["PYTHONPATH"] = PolicyLibrary.folder
+    return variables.filter { !$0.value.utf8.contains(0) }
   }
 
   private static var searchPath: String {

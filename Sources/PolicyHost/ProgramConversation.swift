@@ -116,7 +116,7 @@ final class ProgramConversation: PolicyConversation {
     switch (call, reply) {
     case (_, .failed(let reason)):
       throw failed(reason, call.hook)
-    case (.method(let selector, let arguments), .results(let results)):
+    case (.method(let selector, let arguments), .results(let results, _)):
       guard results.count == arguments.count else {
         throw fail(.policyProtocol, "gave \(results.count) results for \(arguments.count) calls of \(selector)")
       }
@@ -131,6 +131,21 @@ final class ProgramConversation: PolicyConversation {
     fail(
       .policyProgramFailed, "failed in \(hook): \(reason)",
       hint: "the store is unchanged; correct the policy or the data")
+  }
+
+  func finish() throws {
+    guard !isOver else { return }
+    // No more input: a program that keeps to the protocol ends now, and with 0 only where it has sent all its changes.
+    switch exchange.process.finish(waiting: .seconds(10)) {
+    case .exit(0), .unknown: close()
+    case .signal(SIGKILL): throw fail(.policyProgramFailed, "did not end after its last hook")
+    case .exit(let code):
+      throw fail(
+        .policyProgramFailed, "ended with exit status \(code) after its last hook: changes may be missing",
+        hint: "a program that has sent all its changes ends with 0 when its input ends")
+    case .signal(let signal):
+      throw fail(.policyProgramFailed, "crashed with signal \(signal) after its last hook: changes may be missing")
+    }
   }
 
   func close() {

@@ -305,7 +305,7 @@ final class PolicyWorld {
 
   /// Runs the hop; the staged store stays for `rows`, and for a next run.
   @discardableResult
-  func run(_ policies: ClosurePolicies, isFinal: Bool = true) throws -> StagedStore {
+  func run(_ policies: any PolicyProvider, isFinal: Bool = true) throws -> StagedStore {
     if !FileManager.default.fileExists(atPath: stagedPath.string) {
       try Data().write(to: URL(filePath: stagedPath.string))
     }

@@ -65,6 +65,7 @@ import Testing
       .request(.lookup(table: "t", key: random.value(depth: 1))),
       .request(.remember(table: "t", key: random.value(depth: 1), random.value(depth: 1))), .request(.log("a\nb")),
       .reply(.done(operations)), .reply(.done([])), .reply(.results([random.value(depth: 2), .null])),
+      .reply(.results([.null], operations)),
       .reply(.failed("because")),
     ]
   }

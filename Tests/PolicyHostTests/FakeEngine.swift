@@ -24,7 +24,10 @@ final class FakeEngine {
   func run(_ conversation: any PolicyConversation, _ call: PolicyCall) throws -> PolicyReply {
     if case .createDestinationInstances(let instances) = call { standardKeys = Set(instances.map(\.standard.id)) }
     let reply = try conversation.call(call, keys: keys) { try self.answer($0) }
-    if case .done(let operations) = reply { try operations.forEach(apply) }
+    switch reply {
+    case .done(let operations), .results(_, let operations): try operations.forEach(apply)
+    case .failed: break
+    }
     return reply
   }
 

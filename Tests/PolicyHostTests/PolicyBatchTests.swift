@@ -170,7 +170,7 @@ import Testing
       ("write(b'\\x01\\0\\0\\0\\0\\0\\0\\0\\0')", "cannot be read"),
       ("write(b'\\x05\\x03\\0\\0\\0\\0\\x03\\0\\0\\0\\x01')", "cannot be read"),
       ("write(b'')", "cannot be read"),
-      ("write(b'{\"reply\":\"results\",\"results\":[]}')", "belongs to another call"),
+      ("write(b'{\"reply\":\"results\",\"results\":[],\"operations\":[]}')", "belongs to another call"),
       ("write(b'{\"hello\":1}')", "said hello in the middle"),
       (
         "write(b'{\"reply\":\"failed\",\"reason\":\"no luck\"}')",

@@ -244,7 +244,8 @@ import Testing
         run(Policy)
         """, lines: lines)
     #expect(
-      lines.all.first == "/ HOPD_MAPPING HOPD_POLICY HOPD_PROTOCOL LANG PATH SWIFT_BACKTRACE App.Policy True",
+      lines.all.first
+        == "/ HOPD_MAPPING HOPD_POLICY HOPD_PROTOCOL LANG PATH PYTHONPATH SWIFT_BACKTRACE App.Policy True",
       "\(lines.all)")
     #expect(lines.all.dropFirst().first == "pipe True", "\(lines.all)")
     #expect(lines.all.dropFirst(2).first == "(0, 0) True", "\(lines.all)")

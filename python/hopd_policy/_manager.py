@@ -5,7 +5,23 @@ Changes are gathered and go out with the reply to the call, or before a question
 
 from ._values import ObjectID, PolicyError, literal
 
+_OUTSIDE = "a change was made outside hooks and methods: it cannot reach the store"
+
 _RELATIONSHIPS = ("to-one", "to-many", "ordered to-many")
+
+
+class _NoCall:
+    """Stands for the list of changes between calls, when no message could take a change along."""
+
+    def __init__(self):
+        self.was_used = False
+
+    def append(self, change):
+        self.was_used = True
+        raise PolicyError(_OUTSIDE)
+
+    def __bool__(self):
+        return False
 
 
 class EntityMapping:
@@ -195,6 +211,7 @@ class PolicyTable:
         return default if value is None else self._manager._resolved(value)
 
     def __setitem__(self, key, value):
+        self._manager._require_call()
         value = _sendable(value)
         place = (type(key), key)
         self._known[place] = value
@@ -228,7 +245,8 @@ class MigrationManager:
         }
         self._generation = 0
         self._batch = 0
-        self._changes = []
+        self._no_call = _NoCall()
+        self._changes = self._no_call
         self._objects = {}
         self._keys = {}
         self._standards = {}
@@ -436,9 +454,20 @@ class MigrationManager:
 
     # Calls
 
+    def _require_call(self):
+        if self._changes is self._no_call:
+            self._changes.append(None)
+
     def _begin_call(self, keys):
+        self._check_end()
         self._generation += 1
         self._keys = keys
+        self._changes = []
+
+    def _check_end(self):
+        """Raises where a change was made between calls, also where the policy let the exception pass."""
+        if self._no_call.was_used:
+            raise PolicyError(_OUTSIDE)
 
     def _end_call(self):
         """The changes that were not sent yet; nothing else of the call is kept."""
@@ -452,7 +481,7 @@ class MigrationManager:
     def _abandon_call(self):
         for table in self._tables.values():
             table._forget()
-        self._changes = []
+        self._changes = self._no_call
         self._batch += 1
         self._objects.clear()
         self._standards.clear()

@@ -1,5 +1,6 @@
 """The base class of policies, and the loop that serves hopd: frames of JSON over standard input and output."""
 
+import atexit
 import gc
 import os
 import struct
@@ -121,6 +122,8 @@ class _Session:
             self.write({"reply": "failed", "reason": _text(error)})
             return
         manager = MigrationManager(introduction, self.ask)
+        # Threads of the policy may outlive the last call; the exit status tells hopd what they left behind.
+        atexit.register(_end, manager)
         self.write({"hello": PROTOCOL})
         while True:
             message = self.read()
@@ -134,6 +137,14 @@ class _Session:
                     traceback.print_exc()
                 reply = dumps({"reply": "failed", "reason": _text(error)})
             self.send(reply)
+
+
+def _end(manager):
+    try:
+        manager._check_end()
+    except PolicyError as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 def _text(error):
@@ -159,8 +170,7 @@ def _call(policy, manager, message):
         selector = message["selector"]
         arguments = [[manager._resolved(one) for one in some] for some in message["arguments"]]
         results = [policy.method(selector, some, manager) for some in arguments]
-        manager._end_call()
-        return {"reply": "results", "results": results}
+        return {"reply": "results", "results": results, "operations": manager._end_call()}
     elif call == "begin":
         policy.begin(mapping, manager)
     elif call == "endInstanceCreation":
