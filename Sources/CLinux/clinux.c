@@ -202,10 +202,6 @@ int clinux_renameat2(int fromDirectory, const char *from, int toDirectory, const
 
 int clinux_o_path(void) { return O_PATH; }
 
-ssize_t clinux_copy_file_range(int from, int to, size_t length) {
-  return copy_file_range(from, NULL, to, NULL, length, 0);
-}
-
 int clinux_reserve(int descriptor, int64_t bytes) {
   return fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
 }
@@ -241,12 +237,6 @@ ssize_t clinux_fgetxattr(int descriptor, const char *name, void *value, size_t s
 
 int clinux_fsetxattr(int descriptor, const char *name, const void *value, size_t size) {
   return fsetxattr(descriptor, name, value, size, 0);
-}
-
-ssize_t clinux_llistxattr(const char *path, char *list, size_t size) { return llistxattr(path, list, size); }
-
-ssize_t clinux_lgetxattr(const char *path, const char *name, void *value, size_t size) {
-  return lgetxattr(path, name, value, size);
 }
 
 int clinux_fremovexattr(int descriptor, const char *name) { return fremovexattr(descriptor, name); }

@@ -43,12 +43,16 @@ package protocol DurableFileSystem: Sendable {
   func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool
   /// Gives back what was set aside beyond the end of a file.
   func giveBackReserve(of path: FilePath) throws
-  /// Copies content and mode into a file that does not exist yet, and syncs it.
+  /// Copies content and mode into a file that does not exist yet, and syncs it. Holes stay holes; throws `.noSpace` before it
+  /// writes where there is less space than the data take; shows `SignsOfLife` on the way.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func copyFile(from source: FilePath, to destination: FilePath) throws
   /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
+  /// Gives a file or directory of hopd's own to the owner of its directory. Only root can, and only root needs to: the
+  /// daemon's user must be able to use what `hopctl` made for root in the same directory.
+  func adoptByDirectoryOwner(_ path: FilePath) throws
   /// Makes a directory.
   func makeDirectory(_ path: FilePath, mode: UInt32) throws
   /// A second name for a file.
@@ -94,16 +98,8 @@ extension DurableFileSystem {
     try syncDirectory(directory)
   }
 
-  /// Gives a file of hopd's own state to the owner of its directory. Only root can, and only root needs to: the daemon's
-  /// user must be able to use what `hopctl` made for root in the same state directory.
-  package func adoptByDirectoryOwner(_ path: FilePath) throws {
-    guard geteuid() == 0, let owner = try status(path.removingLastComponent()), let file = try status(path),
-      file.owner != owner.owner || file.group != owner.group
-    else { return }
-    try call("give to the directory's owner", at: path) {
-      path.withPlatformString { lchown($0, owner.owner, owner.group) }
-    }
-  }
+  /// For file systems that do not tell owners apart.
+  package func adoptByDirectoryOwner(_ path: FilePath) throws {}
 
   /// For file systems that cannot set space aside.
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool { false }

@@ -11,10 +11,33 @@ extension LinuxFileSystem {
     guard let found = try status(path) else { throw HopdError(errno: ENOENT, "read the attributes", at: path) }
     return FileAttributes(
       owner: found.owner, group: found.group, mode: found.mode,
-      extended: try path.withPlatformString { name in
+      extended: try within(path) { parent, file in
         try extendedAttributes(
-          at: path, list: { clinux_llistxattr(name, $0, $1) }, get: { clinux_lgetxattr(name, $0, $1, $2) })
+          at: path, list: { clinux_listxattr_at(parent, file, $0, $1) },
+          get: { clinux_getxattr_at(parent, file, $0, $1, $2) })
       })
+  }
+
+  package func adoptByDirectoryOwner(_ path: FilePath) throws {
+    guard geteuid() == 0 else { return }
+    try within(path) { parent, name in
+      // What is looked at is what is changed: the directory by its descriptor, and the file by one of its own.
+      var directory = clinux_file_status()
+      try call("read the status", at: path.removingLastComponent()) { clinux_status_at(parent, ".", &directory) }
+      let file = Descriptor(
+        try call("give to the directory's owner", at: path) {
+          clinux_openat_beneath(parent, name, clinux_o_path() | O_NOFOLLOW | O_CLOEXEC, 0)
+        })
+      var found = stat()
+      try call("read the status", at: path) { fstat(file.number, &found) }
+      guard found.st_uid != directory.owner || found.st_gid != directory.group else { return }
+      // Only what root has just made is given away: not another's file, nor one that has another name elsewhere.
+      let isDirectory = found.st_mode & S_IFMT == S_IFDIR
+      guard found.st_uid == 0, isDirectory || (found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1) else { return }
+      try call("give to the directory's owner", at: path) {
+        clinux_change_owner(file.number, directory.owner, directory.group)
+      }
+    }
   }
 
   package func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws {

@@ -136,22 +136,6 @@ package struct LinuxFileSystem: DurableFileSystem {
     try call("give space back", at: path) { ftruncate(file.number, found.st_size) }
   }
 
-  package func copyFile(from source: FilePath, to destination: FilePath) throws {
-    let from = try open(source, "read", O_RDONLY | O_NONBLOCK)
-    guard let found = try status(source), found.kind == .regular else {
-      throw HopdError(.unsuitableFile, "only regular files are copied", at: Place(file: source))
-    }
-    let to = try open(destination, "create", O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-    do {
-      try copyContent(from: from.number, to: to.number, source: source, destination: destination)
-      try call("set the mode", at: destination) { fchmod(to.number, found.mode) }
-      try call("sync", at: destination) { fsync(to.number) }
-    } catch {
-      try? unlink(destination)
-      throw error
-    }
-  }
-
   package func makeDirectory(_ path: FilePath, mode: UInt32) throws {
     try within(path) { parent, name in
       _ = try call("make the directory", at: path) { mkdirat(parent, name, mode_t(mode)) }
@@ -280,33 +264,6 @@ package struct LinuxFileSystem: DurableFileSystem {
         rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       }
       rest = rest.dropFirst(count)
-    }
-  }
-
-  private func copyContent(from: Int32, to: Int32, source: FilePath, destination: FilePath) throws {
-    do {
-      var copied = 0
-      while true {
-        let count = try call("copy into", at: destination) { clinux_copy_file_range(from, to, 1 << 24) }
-        if count > 0 {
-          copied &+= count
-        } else if copied > 0 {
-          return
-        } else {
-          break  // empty, or a file system that answers 0 for what it cannot copy: read it
-        }
-      }
-    } catch let error as HopdError
-      where error.errno == .invalidArgument || error.errno == .improperLink || error.errno == .notSupported
-      || error.errno == .noFunction || error.errno == .badFileDescriptor
-    {
-      // Between these two file systems the kernel does not copy; nothing has been written yet.
-    }
-    var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while true {
-      let count = try call("read", at: source) { Glibc.read(from, &buffer, buffer.count) }
-      if count == 0 { return }
-      try write(buffer.prefix(count), to: to, destination)
     }
   }
 }

@@ -38,7 +38,9 @@ package struct MigrationPipeline: Sendable {
     let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
     run.leftovers = leftovers
     do {
-      return request.output == nil ? try run.replaceStore() : try run.writeCopy()
+      return try SignsOfLife.shown(to: run.heartbeat()) {
+        request.output == nil ? try run.replaceStore() : try run.writeCopy()
+      }
     } catch {
       throw run.failure(error)
     }
@@ -52,8 +54,10 @@ package struct MigrationPipeline: Sendable {
     _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     do {
-      let outcome = try ReplacementWorkshop(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
-        .recovery.recover(location, rule: backup)
+      let outcome = try SignsOfLife.shown(to: keepAlive) {
+        try ReplacementWorkshop(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
+          .recovery.recover(location, rule: backup)
+      }
       if case .nothingToDo = outcome.decision { return nil }
       return outcome
     } catch {

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "copying.h"
+
 struct sqlite3;
 
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
@@ -40,9 +42,6 @@ enum { CLINUX_RENAME_NOREPLACE = 1, CLINUX_RENAME_EXCHANGE = 2 };
 /// O_PATH is _GNU_SOURCE only: a descriptor that names a file and does not open it.
 int clinux_o_path(void);
 
-/// copy_file_range(2) is _GNU_SOURCE only.
-ssize_t clinux_copy_file_range(int from, int to, size_t length);
-
 /// fallocate(2) is _GNU_SOURCE only: sets disk space aside for the first `bytes` bytes; the file's size stays as it is.
 int clinux_reserve(int descriptor, int64_t bytes);
 
@@ -65,10 +64,6 @@ ssize_t clinux_flistxattr(int descriptor, char *list, size_t size);
 ssize_t clinux_fgetxattr(int descriptor, const char *name, void *value, size_t size);
 int clinux_fsetxattr(int descriptor, const char *name, const void *value, size_t size);
 
-/// The same two by path, without opening the file (llistxattr, lgetxattr): closing any descriptor of a database would
-/// drop this process's locks on it. The last component is not followed if it is a symbolic link.
-ssize_t clinux_llistxattr(const char *path, char *list, size_t size);
-ssize_t clinux_lgetxattr(const char *path, const char *name, void *value, size_t size);
 int clinux_fremovexattr(int descriptor, const char *name);
 
 /// What statx(2) says of a file; statx and its STATX_ATTR_MOUNT_ROOT are _GNU_SOURCE only.
