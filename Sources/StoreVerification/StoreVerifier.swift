@@ -112,7 +112,10 @@ package struct StoreVerifier {
     let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact, tableTexts: tableTexts)
     let content = ContentChecks(
       census: StoreCensus(schema: schema, reader: reader), expectation: expectation)
-    var checks = [try structure.schemaText(), try structure.metadata(comparedWith: sourceMetadata)]
+    var checks = [try structure.schemaText()]
+    // An exact comparison of texts has covered them.
+    if !isExact { checks.append(try IndexCheck(reader: reader, schema: schema).check()) }
+    checks.append(try structure.metadata(comparedWith: sourceMetadata))
     checks.append(try structure.entityNumbers())
     checks.append(try structure.modelCache(isOurs: expectation != nil))
     // Content queries name the schema's tables and columns; without them there is nothing more to ask.

@@ -76,10 +76,21 @@ struct StructureChecks {
     return VerificationCheck(
       name: "schema", passed: problems.isEmpty,
       detail: problems.isEmpty
-        ? "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
-          + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
-          + " are those of \(schema.model.name)"
-        : problems.joined(separator: "; "))
+        ? (isExact ? exactDetail : looseDetail) : problems.joined(separator: "; "))
+  }
+
+  /// With `isExact` every text was compared.
+  private var exactDetail: String {
+    "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
+      + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
+      + " are those of \(schema.model.name)"
+  }
+
+  /// Without it, names and types of columns, and names of triggers; indexes have a check of their own.
+  private var looseDetail: String {
+    let triggers = schema.derivations.reduce(0) { $0 + $1.triggers.count }
+    return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
+      + " \(schema.model.name)" + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")
   }
 
   private func problemsOf(
@@ -135,7 +146,9 @@ struct StructureChecks {
     return VerificationCheck(
       name: "hashes", passed: problems.isEmpty,
       detail: problems.isEmpty
-        ? "\(wanted.count) version hashes and the metadata are as expected" : problems.joined(separator: "; "))
+        ? "\(wanted.count) version hashes are those of \(schema.model.name)"
+          + (source == nil ? "" : ", and the metadata are as expected")
+        : problems.joined(separator: "; "))
   }
 
   /// The copy of the model, where the store carries one, is of the version that the store has.

@@ -51,7 +51,8 @@ struct VerifyCommand: HopctlCommand {
     try output.line(
       "\(store.text): \(version.model.name), "
         + (failed.isEmpty
-          ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed"))
+          ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed")
+        + (depth == .quick ? " (quick: entries of indexes are not compared with the rows; --verify full does it)" : ""))
     let rows = checks.map { [$0.passed ? "ok" : "FAILED", $0.name, $0.detail] }
     for line in Wording.table(rows) { try output.line(line) }
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)

@@ -41,6 +41,8 @@ struct StoreCase: Sendable, CustomTestStringConvertible {
     /// More words for plan and migrate.
     let arguments: [String]?
     let identify, plan, copy, place: Answer
+    /// What verify says of the result, where a migration keeps what it finds fault with; nil: nothing.
+    let verify: Answer?
     /// May SQLite fold logs in, or roll them back, where migrate refuses in place? Never without saying so here.
     let mayReadLogs: Bool?
   }

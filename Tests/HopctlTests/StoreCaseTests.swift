@@ -114,7 +114,8 @@ struct StoreCaseTests {
   ) throws {
     let verified = try room.run(
       words: ["verify", "\(folder)/\(file)", "--models", item.models, "--verify", "full", "--quiet"])
-    #expect(verified.status == 0, "\(item.name): \(verified.errors)")
+    #expect(verified.status == item.expected.verify?.status ?? 0, "\(item.name): \(verified.errors)")
+    for word in item.expected.verify?.says ?? [] { #expect(verified.errors.contains(word), "\(verified.errors)") }
     let pairs = try carried(item, wanted).sorted { $0.key < $1.key }
     let checks = (wanted.checks ?? [:]).sorted { $0.key < $1.key }
     let answers = try room.ask(

@@ -1,0 +1,88 @@
+// Are the indexes of the model there? They are compared by what they do and not by their texts: Apple's in-place migrations
+// leave indexes under old names and in old spellings (store-layout §8.1), and these serve as well. What is missing costs an
+// app its speed, and a missing unique index its uniqueness.
+
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+/// Looks for the indexes that a model demands.
+struct IndexCheck {
+  let reader: StoreReader
+  let schema: StoreSchema
+
+  /// What an index does, whatever it is called.
+  private struct Effect: Hashable {
+    let table: String
+    let isUnique: Bool
+    /// Column, and whether it descends.
+    var columns: [Column] = []
+    /// It has a condition or a collation of its own, so it does something else than any index of a model.
+    var isSpecial: Bool
+
+    struct Column: Hashable {
+      let name: String
+      let descends: Bool
+    }
+
+    var text: String {
+      "(\(columns.map { $0.name + ($0.descends ? " DESC" : "") }.joined(separator: ", ")))"
+    }
+  }
+
+  /// Every index of the model has one in the store that does the same.
+  func check() throws(SQLiteError) -> VerificationCheck {
+    let found = try indexes()
+    let effects = Set(found.values)
+    var problems: [String] = []
+    for index in schema.indexes {
+      let wanted = Effect(
+        table: index.table.uppercased(), isUnique: index.isUnique,
+        columns: index.columns.map {
+          Effect.Column(name: $0.name.uppercased(), descends: $0.suffix.uppercased().hasSuffix(" DESC"))
+        }, isSpecial: false)
+      guard !effects.contains(wanted) else { continue }
+      let name = "the \(index.isUnique ? "unique " : "")index \(index.name)"
+      if let other = found[index.name.uppercased()] {
+        problems.append(
+          "\(name) on \(index.table) \(wanted.text) is \(other.isUnique ? "unique " : "")on \(other.table) \(other.text)"
+            + (other.isSpecial ? " with a condition or a collation" : ""))
+      } else {
+        problems.append("\(name) on \(index.table) \(wanted.text) is missing")
+      }
+    }
+    let unique = schema.indexes.reduce(0) { $0 + ($1.isUnique ? 1 : 0) }
+    return VerificationCheck(
+      name: "indexes", passed: problems.isEmpty,
+      detail: problems.isEmpty
+        ? "the \(schema.indexes.count) indexes of \(schema.model.name), \(unique) of them unique, are there"
+        : problems.joined(separator: "; "))
+  }
+
+  /// The indexes of the model's tables by name, those that SQLite makes for a constraint of a table included.
+  private func indexes() throws(SQLiteError) -> [String: Effect] {
+    var found: [String: Effect] = [:]
+    for table in schema.tables.map(\.name) + schema.joinTables.map(\.name) {
+      let rows = try reader.connection.rows(
+        """
+        SELECT l.name, l."unique", l.partial, x.name, x."desc", x.coll
+        FROM pragma_index_list(?1, ?2) AS l, pragma_index_xinfo(l.name, ?2) AS x WHERE x.key ORDER BY l.seq, x.seqno
+        """, [.text(table), .text(reader.schema)]
+      ) { row in
+        (
+          name: row.text(at: 0) ?? "", isUnique: row.integer(at: 1) != 0, isPartial: row.integer(at: 2) != 0,
+          column: row.text(at: 3), descends: row.integer(at: 4) != 0, collation: row.text(at: 5) ?? ""
+        )
+      }
+      for row in rows {
+        let name = row.name.uppercased()
+        var effect =
+          found[name] ?? Effect(table: table.uppercased(), isUnique: row.isUnique, isSpecial: row.isPartial)
+        effect.columns.append(Effect.Column(name: (row.column ?? "an expression").uppercased(), descends: row.descends))
+        if row.column == nil || row.collation.uppercased() != "BINARY" { effect.isSpecial = true }
+        found[name] = effect
+      }
+    }
+    return found
+  }
+}
