@@ -62,22 +62,27 @@ extension HistoryLayout {
       layout.numbers.append(
         PrimaryKeyEntry(number: entry.number, name: entry.name, parent: entry.parent, highWaterMark: mark))
     }
-    if finding.errors.isEmpty { finding.errors += layout.contradictions }
+    if finding.errors.isEmpty { finding.errors += layout.contradictions(rows: finding.rows) }
     if !layout.tables.isEmpty || !layout.numbers.isEmpty { finding.layout = layout }
     return finding
   }
 
   /// What does not fit together: half of the tables, or tables whose keys nobody counts.
-  private var contradictions: [HopdError] {
+  ///
+  /// Core Data makes the tables with the store, and their rows of Z_PRIMARYKEY with the first save that is recorded: empty
+  /// tables need none [M: two SwiftData stores without a save, fw 1448 and 1518].
+  private func contradictions(rows: [Table: Int64]) -> [HopdError] {
     if tables.isEmpty { return [] }
     var errors: [HopdError] = []
     for table in [Table.change, .transaction] where tables[table] == nil {
       errors.append(HistoryLayout.notUnderstood("the history table \(table.rawValue) is missing beside the others"))
     }
     for table in Table.allCases where tables[table] != nil && !numbers.contains(where: { $0.number == table.number }) {
+      guard let count = rows[table], count > 0 else { continue }
       errors.append(
         HistoryLayout.notUnderstood(
-          "Z_PRIMARYKEY has no row \(table.number) \(table.entityName) for the history table \(table.rawValue)"))
+          "Z_PRIMARYKEY has no row \(table.number) \(table.entityName) for the history table \(table.rawValue), "
+            + "which has \(count) rows"))
     }
     return errors
   }

@@ -54,6 +54,26 @@ struct HistoryTests {
     #expect(try room.sql(store, "SELECT count(*) FROM ACHANGE") == "1")
   }
 
+  /// As SwiftData makes a store: tables, and no numbers before the first save.
+  @Test func historyWithoutNumbersIsAnOrdinaryStore() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.sql(
+      store,
+      Self.history + "DELETE FROM ACHANGE; DELETE FROM ATRANSACTION; DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
+    for command in ["identify", "plan", "rehearse", "migrate", "verify"] {
+      let outcome = try room.run(command, store, "--models", room.model)
+      #expect(outcome.status == 0, "\(command): \(outcome.errors)")
+    }
+    #expect(try room.run("identify", store, "--models", room.model).output.contains("Zoo 10"))
+    #expect(try room.sql(store, "SELECT count(*) FROM Z_PRIMARYKEY WHERE Z_ENT > 16000") == "0")
+    #expect(try room.sql(store, "SELECT count(*) FROM sqlite_master WHERE name IN ('ACHANGE', 'ATRANSACTION')") == "2")
+    // Rows whose keys nobody counts are another thing.
+    let other = try room.store("b.sqlite")
+    try room.sql(other, Self.history + "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
+    #expect(try room.run("migrate", other, "--models", room.model).status == 65)
+  }
+
   @Test func historyIsRefusedWhereThatIsWanted() throws {
     let room = try Room()
     let store = try room.store("a.sqlite")

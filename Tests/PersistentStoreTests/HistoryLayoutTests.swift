@@ -119,11 +119,20 @@ import Testing
 
   @Test func halfOfHistoryIsRefused() throws {
     for sql in [
-      "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTION", "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16002",
-      "UPDATE Z_PRIMARYKEY SET Z_NAME = 'OTHER' WHERE Z_ENT = 16003",
+      "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTION",
+      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (1, 16002); DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16002",
+      "INSERT INTO ATRANSACTIONSTRING (Z_PK) VALUES (1); UPDATE Z_PRIMARYKEY SET Z_NAME = 'OTHER' WHERE Z_ENT = 16003",
     ] {
       let found = try read(.made(byFramework: 1344, tombstones: 0), sql)
       #expect(found.errors.map(\.code) == [.historyNotUnderstood], "\(sql)")
     }
+  }
+
+  /// As SwiftData makes a store: the tables come at once, their numbers with the first save.
+  @Test func freshHistoryHasNoNumbersYet() throws {
+    let made = HistoryLayout.made(byFramework: 1448, tombstones: 0)
+    let found = try read(made, "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT > 16000")
+    #expect(found.errors.isEmpty)
+    #expect(found.layout?.statements == made.statements && found.layout?.numbers == [])
   }
 }

@@ -125,4 +125,64 @@ struct HistoryRealStoreTests {
     #expect(try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in }).result == .current)
     #expect(try Fixtures.bytes(of: location.database) == after)
   }
+  /// Stores that SwiftData made and nobody has saved anything into: the tables of history are there, their numbers not yet.
+  @Test func aFreshStoreOfSwiftDataIsAnOrdinaryOne() throws {
+    let source = try #require(Fixtures.root).appending("swiftdata/freezeray")
+    let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-fresh-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder.string) }
+    for name in ["App-1.0.0.sqlite", "App-2.0.0.sqlite"] {
+      try Data(Fixtures.bytes(of: source.appending(name))).write(to: URL(filePath: folder.appending(name).string))
+    }
+    let newer = try #require(try StoreModels.bundle(ofStoreAt: folder.appending("App-2.0.0.sqlite")).versions.first)
+    let older = try #require(try StoreModels.bundle(ofStoreAt: folder.appending("App-1.0.0.sqlite")).versions.first)
+    let catalog = ModelCatalog(bundles: [
+      ModelBundle(name: "App", path: "/models/App.momd", versions: [older, newer], currentVersionName: newer.name)
+    ])
+    let location = StoreLocation(database: folder.appending("App-1.0.0.sqlite"))
+    for mode in [ReplacementMode.rename, .inPlace] {
+      try Data(Fixtures.bytes(of: source.appending("App-1.0.0.sqlite"))).write(
+        to: URL(filePath: location.database.string))
+      var request = MigrationRequest(
+        location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"),
+        job: mode == .rename ? "ab13" : "ab14")
+      request.replacement = mode
+      let report = try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in })
+      #expect(report.result == .migrated && report.checks.contains { $0.name == "history" && $0.passed })
+      try StoreReader.withUnchangedStore(at: location) { reader in
+        let (numbers, history) = (try reader.primaryKeys(), try HistoryLayout.read(from: reader).layout)
+        let (metadata, columns) = (try reader.metadata(), try reader.columns(of: "ZUSER"))
+        #expect(numbers.allSatisfy { !$0.isReserved } && history?.tables.count == 3)
+        #expect(metadata.versionHashes == newer.versionHashes && columns.contains { $0.name == "ZEMAIL" })
+      }
+    }
+  }
+
+  /// What verify asks of indexes and references holds for stores that Apple's software made and kept.
+  @Test func everyRealStoreHasTheIndexesOfItsModel() throws {
+    var seen = 0
+    var missing: [String] = []
+    for folder in Fixtures.cases(in: "stores") {
+      guard let name = Fixtures.names(in: folder).first(where: { $0.hasSuffix(".sqlite") }) else { continue }
+      let location = StoreLocation(database: folder.appending(name))
+      guard !Fixtures.exists(location.writeAheadLog),
+        let catalog = try? ModelCatalog.load([folder.appending("model")])
+      else { continue }
+      try StoreReader.withUnchangedStore(at: location) { reader in
+        let hashes = try reader.metadata().versionHashes
+        guard let version = catalog.versions.first(where: { $0.model.versionHashes == hashes }) else { return }
+        let framework = try reader.metadata().frameworkVersion
+        let schema = StoreSchema(
+          model: version.model, frameworkVersion: framework,
+          naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
+        seen += 1
+        let checks = try StoreVerifier(depth: .quick).checks(of: reader, schema: schema, isExact: false)
+        for check in checks where !check.passed && ["indexes", "relationships"].contains(check.name) {
+          missing.append("\(folder.lastComponent?.string ?? ""): \(check.name): \(check.detail)")
+        }
+      }
+    }
+    #expect(seen >= 10)
+    #expect(missing.isEmpty, "\(missing.joined(separator: "\n"))")
+  }
 }
