@@ -99,10 +99,23 @@ package struct JournalLogHandler: LogHandler {
     }
   }
 
+  /// Characters of a field: room for any path (PATH_MAX), and not for whatever a stranger's store calls its UUID.
+  private static let longestField = 4200
+
+  private static func clipped(_ value: String) -> String {
+    // Characters can be of any length: scalars are counted.
+    guard value.utf8.count > longestField, value.unicodeScalars.count > longestField else { return value }
+    let left = value.unicodeScalars.count - longestField
+    return String(value.unicodeScalars.prefix(longestField)) + "… (\(left) characters left out)"
+  }
+
   /// The fields of the entry as `NAME=value`, in the journal's own form.
   func assignments(_ entry: LogEntry) -> [String] {
     ["MESSAGE=\(entry.journalMessage)", "PRIORITY=\(entry.priority)", "SYSLOG_IDENTIFIER=\(identifier)"]
-      + entry.fields.map { "\($0.0.rawValue)=\($0.1.escapingControls(keepingNewlines: false))" }
+      + entry.fields.map { field, value in
+        let text = Self.clipped(value).escapingControls(keepingNewlines: false)
+        return "\(field.rawValue)=\(text)"
+      }
   }
 
   private func sendToJournal(_ entry: LogEntry) -> Bool {

@@ -156,7 +156,7 @@ struct PlanCommand: HopctlCommand {
     for table in plan.clearedHistory where table.rows > 0 {
       try output.line("clears \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
     }
-    for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)") }
+    for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)", keepingNewlines: true) }
     let estimate = passes.estimate
     let disk = estimate.diskNeeded(
       replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil)

@@ -1,6 +1,7 @@
 // The progress line of a terminal: rewritten in place, at most ten times a second, and gone before the result is
 // printed. Programs never see it.
 
+import Diagnostics
 import MigrationPipeline
 
 /// Shows how far a command is.
@@ -67,7 +68,7 @@ final class ProgressBar {
     if let pace, pace.isFinite, pace < 1e12 { line += "  \(Wording.count(Int64(pace))) rows/s" }
     if let remaining { line += "  ETA \(Wording.duration(remaining))" }
     // A line that wraps cannot be rewritten.
-    try? StandardStreams.write("\r\u{1b}[K" + line.prefix(79), to: .error)
+    try? StandardStreams.write("\r\u{1b}[K" + line.printableLine.prefix(79), to: .error)
     isDrawn = true
   }
 }

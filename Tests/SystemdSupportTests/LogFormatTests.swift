@@ -58,6 +58,19 @@ import Testing
       ])
   }
 
+  /// A store may say that its UUID has three million characters: not in each entry about it.
+  @Test func fieldsHaveALongestLength() throws {
+    let handler = JournalLogHandler(identifier: "hopd", threshold: LogThreshold(.info), destination: .journal)
+    let path = "/" + String(repeating: "p", count: 4000)
+    let entry = LogEntry(
+      level: .info, message: "m",
+      metadata: [["HOPD_STORE_UUID": .string(String(repeating: "u", count: 3_000_000)), "HOPD_STORE": .string(path)]])
+    let fields = handler.assignments(entry)
+    #expect(fields.allSatisfy { $0.utf8.count < 5000 })
+    #expect(fields.contains("HOPD_STORE=\(path)"))
+    #expect(fields.contains { $0.hasPrefix("HOPD_STORE_UUID=uuu") && $0.contains("characters left out") })
+  }
+
   @Test func theThresholdChangesAllLoggersAtOnce() throws {
     let threshold = LogThreshold(.warning)
     let output = try logged(.standardErrorWithPriorities, threshold: threshold) { logger in
