@@ -21,6 +21,7 @@ extension MigrationRun {
       throw HopdError(.usage, "the output is not a file name", at: Place(file: output))
     }
     let destination = StoreLocation(database: directory.appending(name))
+    try requireAnother(than: destination)
     let occupied = [destination.database, destination.supportDirectory] + destination.sideFiles
     for path in occupied where try files.status(path) != nil {
       throw HopdError(
@@ -37,6 +38,32 @@ extension MigrationRun {
       try? QuarantineFile(area: area, files: files).withdraw()
       throw error
     }
+  }
+
+  /// Throws where the output is the store itself: by the same path, another spelling of it, a link or a second name.
+  private func requireAnother(than destination: StoreLocation) throws {
+    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
+    let output = (try? files.canonical(destination.database)) ?? destination.database
+    guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
+      return
+    }
+    throw HopdError(
+      .outputExists, "the output is the store itself: the two are one file", at: Place(file: destination.database),
+      hint: "name another file for the copy; without --output the store itself is migrated")
+  }
+
+  /// The copy gets the store's mode and attributes in any case, its owner and group where this process may set them.
+  private func keepAttributes(of store: FilePath, on copy: FilePath) throws {
+    let wanted = try files.attributes(of: store)
+    if (try? files.setAttributes(wanted, of: copy)) != nil { return }
+    var own = try files.attributes(of: copy)
+    own.mode = wanted.mode
+    var shared = own
+    shared.extended = wanted.extended
+    if (try? files.setAttributes(shared, of: copy)) != nil { return }
+    // Where there was an ACL, the bits of the group are its mask, and would be too much for the group.
+    if wanted.extended["system.posix_acl_access"] != nil { own.mode &= ~0o070 }
+    try files.setAttributes(own, of: copy)
   }
 
   private func copy(from reader: StoreReader, to destination: StoreLocation, area: StagingArea) throws
@@ -57,7 +84,8 @@ extension MigrationRun {
     }
     let (plan, passes) = try plan(store, reader: reader)
     let external = try externalFiles(of: plan, reader: reader)
-    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(max(0, external.bytes)).partialValue)
+    let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
+    try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
     let chain = HopChain(
       plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
@@ -77,6 +105,19 @@ extension MigrationRun {
       try copyReferencedFiles(of: outcome.staged, plan: plan, missing: external.missing, to: destination)
     }
     return report(.migrated, plan: plan, outcome: outcome, verified: verified)
+  }
+
+  /// What the external files take on the disk: holes in them are not copied.
+  private func allocatedExternalBytes() throws -> Int64 {
+    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
+    let folder = StoreLocation(database: store).externalDataDirectory
+    guard try files.status(folder)?.kind == .directory else { return 0 }
+    var total: Int64 = 0
+    for name in try files.names(in: folder) {
+      guard let found = try files.status(folder.appending(name)), found.kind == .regular else { continue }
+      total = total.addingReportingOverflow(min(found.size, found.allocated)).partialValue
+    }
+    return total
   }
 
   /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan, or
@@ -126,6 +167,8 @@ extension MigrationRun {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }
     }
+    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
+    try keepAttributes(of: store, on: staged)
     try files.syncFile(staged)
     try files.renameNoReplace(staged, to: destination.database)
   }
@@ -161,6 +204,7 @@ extension MigrationRun {
         let target = destination.externalDataDirectory.appending(name.text)
         guard try files.status(target) == nil else { return }
         try files.copyFile(from: from.appending(name.text), to: target)
+        try keepAttributes(of: from.appending(name.text), on: target)
         guard try files.status(target)?.size == bytes else {
           throw HopdError(
             .storeBusy, "an external file changed while it was copied", at: Place(file: from.appending(name.text)),
@@ -174,9 +218,15 @@ extension MigrationRun {
   }
 
   private func makeExternalDataDirectory(of destination: StoreLocation) throws {
+    let source = request.location
     try files.makeDirectory(destination.supportDirectory, mode: 0o700)
     hasMadeExternalData = true
     try files.makeDirectory(destination.externalDataDirectory, mode: 0o700)
+    let folders = [
+      (source.supportDirectory, destination.supportDirectory),
+      (source.externalDataDirectory, destination.externalDataDirectory),
+    ]
+    for (from, to) in folders { try keepAttributes(of: try files.canonical(from), on: to) }
   }
 
   /// Takes back the files of a copy that did not come to be; what others made stays.
@@ -196,7 +246,9 @@ extension MigrationRun {
       let file = source.appending(name)
       // Only plain files are data; a link in there could lead anywhere.
       guard try files.status(file)?.kind == .regular else { continue }
-      try files.copyFile(from: file, to: destination.externalDataDirectory.appending(name))
+      let target = destination.externalDataDirectory.appending(name)
+      try files.copyFile(from: file, to: target)
+      try keepAttributes(of: files.canonical(file), on: target)
     }
     try files.syncDirectory(destination.externalDataDirectory)
     try files.syncDirectory(destination.supportDirectory)

@@ -81,6 +81,13 @@ package enum MigrationPlanner {
           "no model given has the version of the store; it is read from the model that the store itself holds",
           hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
     }
+    if !edges.isEmpty, !rules.invalidRows.isFail, edges.allSatisfy({ $0.mapped == nil }) {
+      warnings.append(
+        HopdError(
+          .ruleWithoutEffect,
+          "the rule for invalid rows (\(rules.invalidRows.text)) has no effect here: no hop goes by a mapping model",
+          hint: "a hop that is inferred refuses rows that break a rule of the new version, and names them"))
+    }
     inspection.inspect(store.metadata)
     try inspection.inspectSchema()
     // A store that is at the target already may have whatever it likes beside its tables: nothing is written.

@@ -5,6 +5,7 @@ import ArgumentParser
 import Diagnostics
 import Glibc
 import HopdConfiguration
+import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
@@ -51,6 +52,19 @@ struct MappingOptions: ParsableArguments {
       if let entity = argument.entity { rules.byEntity[entity] = argument.rule } else { rules.standard = argument.rule }
     }
     return rules
+  }
+
+  /// Throws where `--invalid-rows ENTITY=RULE` names an entity that no version has: the rule would never be used.
+  func requireKnownEntities(of catalog: ModelCatalog) throws(HopdError) {
+    let known = Set(catalog.versions.flatMap { $0.model.entities.map(\.name) })
+    for name in invalidRows.compactMap(\.entity) where !known.contains(name) {
+      let near = NearestName.among(known, to: name)
+      let some = known.sorted().prefix(8).map(\.printableLine).joined(separator: ", ")
+      throw HopdError(
+        .usage, "--invalid-rows names the entity \(name.printableLine), which no version of the models has",
+        hint: near.map { "did you mean \($0.printableLine)?" } ?? "the entities are: \(some)"
+          + (known.count > 8 ? " and \(known.count - 8) more" : ""))
+    }
   }
 
   func unmappedEntities(_ watch: Configuration.Watch?) -> UnmappedEntitiesRule {

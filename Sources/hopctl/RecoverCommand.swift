@@ -15,7 +15,8 @@ struct RecoverCommand: HopctlCommand {
     commandName: "recover", abstract: "Explains what a crash left in a directory, and mends it with --yes.",
     discussion: """
       Nothing depends on it: hopd does the same at its start and every migration of a store begins with it. Exit status: 0 nothing is \
-      left to do, 10 there is something to mend, 65 a store needs a person, 69 a store is in use.
+      left to do, 10 there is something to mend, 65 a store needs a person, 66 there is nothing at this path, 69 a store is in \
+      use.
       """)
 
   @Argument(help: "A folder of stores, or one store.", completion: .directory)
@@ -40,6 +41,11 @@ struct RecoverCommand: HopctlCommand {
     let (folder, only) = try place(files)
     let survey = try RecoverySurvey(of: folder, intents: intents, rule: rule, files: files)
     let stores = survey.stores.filter { only == nil || $0.location.database == only }
+    if let only, stores.isEmpty, try files.status(only) == nil {
+      throw HopdError(
+        .notFound, "there is no such file or folder, and no trace of a store that was here", at: Place(file: only),
+        hint: "check the path")
+    }
 
     var results: [RecoverShape.Store] = []
     for traces in stores {

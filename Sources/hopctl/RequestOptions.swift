@@ -47,6 +47,7 @@ struct RequestOptions: ParsableArguments {
     }
     request.engine.fusesHops = !noFuse && watch?.migration.fuseHops ?? true
     if let memory = loaded.memoryLimit { request.engine.memoryLimit = memory }
+    try mapping.requireKnownEntities(of: loaded.catalog)
     request.engine.invalidRows = mapping.invalidRows(watch)
     request.unmappedEntities = mapping.unmappedEntities(watch)
     request.policies = try mapping.programs(loaded.policies)

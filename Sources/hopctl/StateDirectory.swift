@@ -15,13 +15,22 @@ struct StateOptions: ParsableArguments {
       "Where records of running migrations lie.",
       discussion: """
         Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd where that may be written, $XDG_STATE_HOME/hopd, or \
-        ~/.local/state/hopd.
+        .local/state/hopd in $HOME or in the user's home directory.
         """), completion: .directory)
   var stateDirectory: String?
 
   /// The directory, made if it is not there.
   func directory() throws -> FilePath {
     let path = try chosen()
+    do {
+      return try made(path)
+    } catch var error as HopdError where error.hint == nil {
+      error.hint = "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY"
+      throw error
+    }
+  }
+
+  private func made(_ path: FilePath) throws -> FilePath {
     let files = LinuxFileSystem()
     // The parents are the user's own (~/.local/state); only a folder that is missing is made.
     var missing: [FilePath.Component] = []
@@ -58,8 +67,16 @@ struct StateOptions: ParsableArguments {
     if let home = StateOptions.variable("HOME"), home.hasPrefix("/") {
       return FilePath(home).appending(".local/state/hopd")
     }
+    // Without HOME, as in many containers: where the user's entry says.
+    if let entry = getpwuid(geteuid()), let home = entry.pointee.pw_dir.map({ String(cString: $0) }),
+      home.hasPrefix("/"), access(home, W_OK | X_OK) == 0
+    {
+      return FilePath(home).appending(".local/state/hopd")
+    }
     throw HopdError(
-      .usage, "there is no place for the record of the migration", hint: "name a folder with --state-directory")
+      .usage,
+      "there is no place for the record of the migration: $HOME is not set, and this user has no home directory",
+      hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
 
   private static func variable(_ name: String) -> String? {
