@@ -17,7 +17,7 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-swift test-e2e test-docs test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -26,6 +26,7 @@ help:
 	@echo 'make bootstrap    install what is missing (as root), or say what to install'
 	@echo 'make build        debug build; imports that Package.swift does not list are errors'
 	@echo 'make release      hopd and hopctl as they are shipped'
+	@echo 'make test-docs    the commands of the documents, as written, from this checkout (the end-to-end tests run them installed)'
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
@@ -41,7 +42,7 @@ help:
 	@echo 'make bench        hopctl, SQL by hand and other tools take turns; SIZES="S M" ROUNDS=3 SERIES=all (about a quarter of an hour)'
 	@echo 'make bench-L      the same three hops over 10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
-	@echo 'make uninstall    removes what install put there; never configuration or state'
+	@echo 'make uninstall    stops and disables hopd, removes what install put there; never configuration or state'
 	@echo 'make clean        removes .build and the other folders of builds'
 
 bootstrap:
@@ -60,7 +61,7 @@ check: bootstrap
 
 # Tests
 
-test: bootstrap check test-swift test-e2e test-faults
+test: bootstrap check test-swift test-e2e test-docs test-faults
 
 test-swift: bootstrap
 	$(SWIFT) build --build-tests $(IMPORTCHECK)
@@ -68,6 +69,9 @@ test-swift: bootstrap
 
 test-e2e: stage
 	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
+
+test-docs: stage
+	@tools/doc-commands --programs $(STAGE)/usr/bin
 
 # A sample of make soak, with printed seeds, and the control that must fail. Where the kernel does not let a program trace
 # another one (exit status 2), that is said and nothing is proved.
@@ -157,12 +161,15 @@ install:
 	  '  then write /etc/hopd/hopd.toml ($(DOCDIR)/Examples/hopd.toml) and: systemctl enable --now hopd'
 
 uninstall:
+	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || ! systemctl cat hopd.service >/dev/null 2>&1 || \
+	  systemctl disable --now hopd.service
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
 	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/catalog/hopd.catalog
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
 	rm -rf $(DOCDIR) $(PYTHON)
 	rm -f $(LIBDIR)/hopd/hopd.toml.d/README
 	-rmdir $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/hopd
+	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || systemctl daemon-reload 2>/dev/null || true
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
