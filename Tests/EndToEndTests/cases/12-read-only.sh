@@ -12,7 +12,6 @@ same 'code' no-permission "$(values HOPD_ERROR HOPD_STORE="$S" | tail -n 1)"
 matches 'hint' 'ReadWritePaths|chown|chmod|owner|right|writ' "$(values HOPD_HINT HOPD_STORE="$S" | tail -n 1)"
 unchanged "$STORES" "$before"
 chown hopd: "$STORES"
-touch "$S"
 wait_migrated "$S"
 # The same by a read-only mount, for hopctl as root
 systemctl stop hopd
