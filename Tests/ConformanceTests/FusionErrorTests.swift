@@ -96,6 +96,26 @@ private struct BookChain {
 }
 
 @Suite struct FusionErrorTests {
+  /// A service bounds values by its memory: one store must not end it for all.
+  @Test(arguments: [true, false], ["ZTITLE = hex(zeroblob(1000000))", "ZTITLE = CAST(zeroblob(2000000) AS TEXT)"])
+  func aValueBeyondTheMemoryIsRefusedBeforeItIsRead(_ mapped: Bool, _ value: String) throws {
+    let workshop = try Workshop()
+    var request = try BookChain(mapped: mapped).request(
+      workshop, "large", rows: "UPDATE ZBOOK SET \(value) WHERE Z_PK = 5", fuses: true)
+    request.engine.valueMax = 1 << 20
+    let before = try Data(contentsOf: URL(filePath: request.location.database.string))
+    let failure = #expect(throws: MigrationFailure.self) {
+      try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    }
+    #expect(failure?.error.code == .valueTooLarge, "\(failure as Any)")
+    #expect(try Data(contentsOf: URL(filePath: request.location.database.string)) == before)
+    let names = try FileManager.default.contentsOfDirectory(atPath: request.location.directory.string)
+    #expect(!names.contains { $0.hasPrefix(".") }, "nothing is left: \(names)")
+    // With the room that it needs the same store goes through.
+    request.engine.valueMax = 64 << 20
+    #expect(try MigrationPipeline().run(request, stop: StopSignal()) { _ in }.result == .migrated)
+  }
+
   private static let broken: [(BookChain, String, hop: String)] = [
     (BookChain(requiresTitle: 3), "UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK = 5", "V2 → V3"),
     (BookChain(title: "TERNARY($source.pages == 9, nil, $source.title)", requiresTitle: 3), "", "V2 → V3"),
