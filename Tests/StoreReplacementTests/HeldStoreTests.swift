@@ -309,6 +309,9 @@ struct StagingAreaTests {
     write(ends.1, text, text.count)
     while access(ready.string, F_OK) != 0 { usleep(5000) }
     defer {
+      // A program that another test starts meanwhile may have this end too, so its closing alone ends nothing.
+      let quit = Array(".quit\n".utf8)
+      write(ends.1, quit, quit.count)
       close(ends.1)
       var status: Int32 = 0
       waitpid(pid, &status, 0)
