@@ -8,8 +8,8 @@
 //   and the few calls that take a name (xSetSystemCall) make openat(N, NAME) and its like of it.
 // - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the index of a
 //   log lives in the heap, and a database with a log opens only in exclusive locking mode.
-// - While a schema is read, its objects and the processor's time are counted: SQLite needs quadratic time for some schemas, and
-//   calls no progress handler meanwhile.
+// - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time for some
+//   schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
 // Another default VFS than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
 
@@ -46,6 +46,7 @@ typedef struct store_file {
   database *database;  // of the main file: it owns this
   int counts_schema;
   int64_t schema_objects;
+  int64_t schema_bytes;
   int64_t schema_began;  // processor time of the thread, in nanoseconds
 } store_file;
 
@@ -284,7 +285,8 @@ static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 o
   // Whole pages only, of the database or of its log; frames that are read to recover a log are 24 bytes longer.
   if (own->counts_schema && code == SQLITE_OK && size >= 512 && (size & (size - 1)) == 0) {
     own->schema_objects += schema_entries(buffer, size, offset);
-    if (own->schema_objects > CLINUX_SCHEMA_OBJECTS
+    own->schema_bytes += size;
+    if (own->schema_objects > CLINUX_SCHEMA_OBJECTS || own->schema_bytes > CLINUX_SCHEMA_BYTES
         || processor_time() - own->schema_began > (int64_t)CLINUX_SCHEMA_SECONDS * 1000000000) {
       refusal = CLINUX_REFUSED_SCHEMA;
       return SQLITE_IOERR_READ;

@@ -331,7 +331,7 @@ extension StoreReader {
     case .largeSchema:
       HopdError(
         .schemaForeign,
-        "the schema has more than \(VFSRefusal.schemaObjects) tables, indexes, views and triggers, or takes SQLite too long to read",
+        "the schema has more than \(VFSRefusal.schemaObjects) tables, indexes, views and triggers, or is too large",
         at: place, cause: cause, hint: "no store of Core Data is like that; open it with the program that made it")
     }
   }

@@ -284,6 +284,7 @@ package final class Connection {
   /// Ends the bounds of what is read of a database before its schema is known. In memory there are none.
   private func endSchemaReading(of schema: String) {
     _ = sqlite3_file_control(handle, schema, Int32(CLINUX_FCNTL_SCHEMA_IS_READ), nil)
+    watch.limitStatements(of: handle, readingSchema: false)
   }
 
   // MARK: Attached databases
@@ -296,6 +297,8 @@ package final class Connection {
 
   /// Attaches what a name of SQLite's stands for.
   func attach(name: String, as schema: String) throws(SQLiteError) {
+    watch.limitStatements(of: handle, readingSchema: true)
+    defer { watch.limitStatements(of: handle, readingSchema: false) }
     try watch.attaching { () throws(SQLiteError) in
       try run("ATTACH DATABASE ? AS \(SQLiteIdentifier.quoted(schema))", [.text(name)])
     }

@@ -10,6 +10,8 @@ final class ConnectionGuard {
   static let room: Int64 = 64 << 20
   /// The longest statement, also the text of a table: two thousand columns with the longest names take less.
   static let statementBytes: Int32 = 16 << 20
+  /// The longest text of a table, index, view or trigger in the schema of a file: SQLite keeps eighty times as much of a view in memory.
+  static let schemaStatementBytes: Int32 = 1 << 20
   /// Triggers that start triggers. Core Data's own start none.
   static let triggerDepth: Int32 = 8
 
@@ -26,13 +28,18 @@ final class ConnectionGuard {
 
   /// Sets the bounds, and watches from now on. `isReading`: nothing but temporary tables is written.
   func begin(_ handle: OpaquePointer, isReading: Bool) throws(SQLiteError) {
-    sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, Self.statementBytes)
+    limitStatements(of: handle, readingSchema: true)
     sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, Self.triggerDepth)
     sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0)
     let code = clinux_sqlite3_guard(handle, isReading ? 1 : 0, attaches)
     guard code == SQLITE_OK else {
       throw SQLiteError(extendedCode: code, message: String(cString: sqlite3_errmsg(handle)))
     }
+  }
+
+  /// Bounds the text of statements: to what schemas have while one is read, else to what ours take.
+  func limitStatements(of handle: OpaquePointer, readingSchema: Bool) {
+    sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, readingSchema ? Self.schemaStatementBytes : Self.statementBytes)
   }
 
   /// No value of a file is longer than the file; an expression in its schema may want to be.

@@ -10,7 +10,7 @@ package enum VFSRefusal: Int32, Sendable, Hashable {
   case foreignName = 2
   /// A directory of the path became a symbolic link.
   case exchangedDirectory = 3
-  /// The schema has more objects, or takes longer to read, than any that Core Data makes.
+  /// The schema has more objects, is larger, or takes longer to read than any that Core Data makes.
   case largeSchema = 4
 
   /// The most objects that a schema may have.

@@ -212,6 +212,32 @@ import Testing
     #expect(error?.refusal == .largeSchema)
   }
 
+  /// SQLite keeps a view in memory at eighty times its text.
+  @Test func aSchemaOfMegabytesIsNotRead() throws {
+    let directory = try TemporaryDirectory()
+    let path = try database(in: directory)
+    var plain: OpaquePointer?
+    #expect(sqlite3_open(path.string, &plain) == SQLITE_OK)
+    let sql = """
+      PRAGMA writable_schema = ON;
+      INSERT INTO sqlite_schema
+        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)
+          SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT 1' || replace(hex(zeroblob(120000)), '00', ',1')
+          FROM n
+      """
+    #expect(sqlite3_exec(plain, sql.replacing("120000", with: "900"), nil, nil, nil) == SQLITE_OK)
+    #expect(try Connection(path: path, access: .immutable).integer("SELECT count(*) FROM t") == 1)
+    #expect(sqlite3_exec(plain, "DELETE FROM sqlite_schema WHERE type = 'view'; " + sql, nil, nil, nil) == SQLITE_OK)
+    sqlite3_close(plain)
+    // Each is shorter than the longest statement; together they are larger than any schema of Core Data's.
+    #expect(throws: SQLiteError.self) {
+      try Connection(path: path, access: .immutable).integer("SELECT count(*) FROM t")
+    }
+    #expect(throws: SQLiteError.self) {
+      try Connection(path: path, access: .memory).attachUnchanged(path, as: "store", access: .immutable)
+    }
+  }
+
   @Test func anOrdinarySchemaOfThousandsIsRead() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path.appending("many.sqlite")

@@ -20,12 +20,12 @@ extension TestWorld {
   func pins() throws -> PinStore { try PinStore(location: location, files: plain) }
 
   func write(_ title: String) throws {
-    try Connection(path: location.database, access: .readWrite).run(
+    try Connection.ofApp(location.database).run(
       "INSERT INTO book(title) VALUES(?)", [.text(title)])
   }
 
   func has(_ title: String, in database: FilePath? = nil) throws -> Bool {
-    try Connection(path: database ?? location.database, access: .readWrite).integer(
+    try Connection.ofApp(database ?? location.database).integer(
       "SELECT count(*) FROM book WHERE title = ?", [.text(title)]) == 1
   }
 

@@ -68,7 +68,7 @@ struct BackupTrustTests {
   @Test("The backup of another store is refused, and the refusal says whose it is")
   func otherStore() throws {
     func identify(_ path: FilePath, as uuid: String) throws {
-      try Connection(path: path, access: .readWrite).execute(
+      try Connection.ofApp(path).execute(
         """
         CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT, Z_PLIST BLOB);
         INSERT INTO Z_METADATA VALUES(1, '\(uuid)', NULL);
@@ -81,7 +81,7 @@ struct BackupTrustTests {
     try world.restore(backup, job: "b2")
     let other = world.root.appending("other.sqlite")
     try world.plain.copyFile(from: backup, to: other)
-    try Connection(path: other, access: .readWrite).execute("UPDATE Z_METADATA SET Z_UUID = 'THEIRS'")
+    try Connection.ofApp(other).execute("UPDATE Z_METADATA SET Z_UUID = 'THEIRS'")
     let before = try world.everything()
     let error = refusal { try world.restore(other, job: "c3") }
     #expect(error?.code == .otherStore)

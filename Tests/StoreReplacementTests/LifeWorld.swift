@@ -63,7 +63,7 @@ final class LifeWorld {
 
   /// Commits a row.
   func write(_ id: Int64) throws {
-    try Connection(path: location.database, access: .readWrite).execute("INSERT INTO book VALUES(\(id))")
+    try Connection.ofApp(location.database).execute("INSERT INTO book VALUES(\(id))")
   }
 
   /// Takes the store away with its side files, or gives it another name.
@@ -86,10 +86,12 @@ final class LifeWorld {
   func backups() throws -> BackupSet { try BackupSet(location: location, rule: rule, files: disk) }
 
   private func swap() throws -> StoreSwap {
-    StoreSwap(
+    var swap = StoreSwap(
       files: disk, intents: try IntentStore(stateDirectory: state, files: disk), identify: TestWorld.identify,
       mode: mode,
       pagesPerStep: 1)
+    swap.asksForOpeners = false  // a simulated disk gives no leases
+    return swap
   }
 
   func mark(_ version: String) -> StoreVersionMark { StoreVersionMark(name: version, digest: version) }
@@ -167,7 +169,7 @@ final class LifeWorld {
 
   /// Numbers of the rows in a database, which must be sound.
   func rows(_ database: FilePath) throws -> Set<Int64> {
-    let connection = try Connection(path: database, access: .readWrite)
+    let connection = try Connection.ofApp(database)
     guard try connection.text("PRAGMA integrity_check") == "ok" else { throw Finding("\(database) is damaged") }
     return Set(try connection.rows("SELECT id FROM book", [], { $0.integer(at: 0) }))
   }

@@ -83,7 +83,7 @@ struct SweepTests {
   @Test("A store that came under the name of another one does not cost that one's backups")
   func anotherStore() throws {
     func identify(_ world: TestWorld, as uuid: String) throws {
-      try Connection(path: world.location.database, access: .readWrite).execute(
+      try Connection.ofApp(world.location.database).execute(
         "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, '\(uuid)')"
       )
     }

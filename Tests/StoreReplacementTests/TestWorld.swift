@@ -120,6 +120,18 @@ final class TestWorld {
       storeUUID: held.storeUUID, startedAt: 1_900_000_000)
   }
 
+  /// Holds the store. A program that another test starts has this process's files open for the instant before it runs.
+  private func hold(_ files: any DurableFileSystem) throws -> HeldStore {
+    let end = ContinuousClock.now + .seconds(2)
+    while true {
+      do {
+        return try HeldStore(location: location, lockDirectory: locks, files: files)
+      } catch let error as HopdError where error.code == .storeBusy && ContinuousClock.now < end {
+        usleep(10_000)
+      }
+    }
+  }
+
   /// The whole way of one store, as the pipeline goes it. `meanwhile` runs when everything is ready for the swap.
   @discardableResult
   func migrate(
@@ -131,7 +143,7 @@ final class TestWorld {
   ) throws -> ReplacedStore {
     let intents = try intents(files)
     let source = try #require(try SourceFingerprint(of: location, files: files))
-    let held = try HeldStore(location: location, lockDirectory: locks, files: files)
+    let held = try hold(files)
     defer { held.release() }
     let area = StagingArea(location: held.location, job: job, files: files)
     let intent = try intent(held, area, source: source)
