@@ -221,7 +221,7 @@ import Testing
     let sql = """
       PRAGMA writable_schema = ON;
       INSERT INTO sqlite_schema
-        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)
+        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
           SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT 1' || replace(hex(zeroblob(120000)), '00', ',1')
           FROM n
       """
