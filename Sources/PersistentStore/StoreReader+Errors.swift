@@ -1,0 +1,112 @@
+// What SQLite's answers about a store mean, as errors with the next thing to do. Every stage that reads a store tells them alike.
+
+import CSQLite
+import Diagnostics
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// The file is not a SQLite database, or a SQLite database that no Core Data made.
+  package static let notAStore = HopdError.Code("not-a-store", exit: .dataError)
+  /// SQLite finds the file damaged, or its bookkeeping makes no sense.
+  package static let storeDamaged = HopdError.Code("store-damaged", exit: .dataError)
+  /// The header is no SQLite header but the file is shaped like an encrypted database.
+  package static let storeEncrypted = HopdError.Code("store-encrypted", exit: .dataError)
+  /// The store's tables need what SQLite alone does not have.
+  package static let schemaForeign = HopdError.Code("schema-foreign", exit: .dataError)
+  /// A value has more bytes than the run may take into memory.
+  package static let valueTooLarge = HopdError.Code("value-too-large", exit: .dataError)
+  /// The rollback journal belongs to a transaction over several files, or only says so.
+  package static let journalForeign = HopdError.Code("journal-foreign", exit: .dataError)
+  /// Another process holds the store, or changed it while it was read.
+  package static let storeBusy = HopdError.Code("store-busy", exit: .unavailable, isRetryable: true)
+}
+
+extension StoreReader {
+  /// What a SQLite error means for a store.
+  package static func explained(_ error: SQLiteError, location: StoreLocation) -> HopdError {
+    let place = Place(store: location.database)
+    if let refusal = error.refusal { return refused(refusal, cause: error, at: place) }
+    if error.isInterrupt {
+      return HopdError(.interrupted, "stopped on request", at: place, hint: "the store is as it was; start it again")
+    }
+    if error.isBusy {
+      return HopdError(
+        .storeBusy, "another process has the store open", at: place, cause: error,
+        hint: "close the app that uses it, or try again later")
+    }
+    if error.isDamage {
+      return HopdError(
+        .storeDamaged, "SQLite finds the database damaged", at: place, cause: error,
+        hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
+    }
+    if error.isFull {
+      return HopdError(.noSpace, "the disk is full", at: place, cause: error, hint: "free space and try again")
+    }
+    if error.code == SQLITE_READONLY || error.code == SQLITE_PERM || error.code == SQLITE_AUTH {
+      return HopdError(
+        .noPermission, "the store or its directory cannot be written", at: place, cause: error,
+        hint: "give hopd the right to write both")
+    }
+    if error.code == SQLITE_CANTOPEN {
+      return HopdError(
+        .notFound, "the store cannot be opened", at: place, cause: error,
+        hint: "is it there, a plain file, and readable?")
+    }
+    if error.code == SQLITE_IOERR {
+      return HopdError(
+        .inputOutput, "the disk reports an error", at: place, cause: error, hint: "look at the system's log")
+    }
+    if error.message.hasPrefix("no such table: ") || error.message.hasPrefix("no such column: ") {
+      return HopdError(
+        .storeDamaged, "the store lacks a table or column of Core Data's bookkeeping", at: place, cause: error,
+        hint: "restore the store from a backup")
+    }
+    if error.isTooLarge { return valueTooLarge(error, at: place) }
+    if error.isForeignSchema { return foreignSchema(error, at: place) }
+    return HopdError(.internalError, "SQLite refused a statement", at: place, cause: error, hint: "please report this")
+  }
+
+  /// The refusal of a store with a value that would fill the memory: SQLite has it there up to four times.
+  package static func valueTooLarge(_ error: SQLiteError, at place: Place) -> HopdError {
+    HopdError(
+      .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
+      hint:
+        "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the service "
+        + "four times as much; or migrate this store by hand with hopctl migrate")
+  }
+
+  /// What it means that the VFS refused a file (CLinux/storevfs.c).
+  package static func refused(_ refusal: VFSRefusal, cause: SQLiteError, at place: Place) -> HopdError {
+    switch refusal {
+    case .superJournal:
+      HopdError(
+        .journalForeign, "the rollback journal beside the store names another file, which SQLite would delete",
+        at: place,
+        cause: cause,
+        hint: "if an app wrote the store together with other databases and died, open the store once with that app; "
+          + "else move the -journal file away and look where it came from")
+    case .foreignName:
+      HopdError(
+        .notAStore, "the name of a side file of the store stands for no plain file, or for a file of another database",
+        at: place, cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
+    case .exchangedDirectory:
+      HopdError(
+        .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
+        at: place,
+        cause: cause, hint: "it is tried again by itself; who may rename directories there?")
+    case .largeSchema:
+      HopdError(
+        .schemaForeign,
+        "the schema has more than \(VFSRefusal.schemaObjects) tables, indexes, views and triggers, or is too large",
+        at: place, cause: cause, hint: "no store of Core Data is like that; open it with the program that made it")
+    }
+  }
+
+  /// The refusal of a store that SQLite alone cannot read: somebody put tables or columns of his own kind into it.
+  package static func foreignSchema(_ error: SQLiteError, at place: Place) -> HopdError {
+    HopdError(
+      .schemaForeign, "the store needs of SQLite what no store of Core Data does", at: place, cause: error,
+      hint: "open it with the program that changed it and undo that, or restore a backup")
+  }
+}

@@ -1,0 +1,66 @@
+// A function of ours that SQLite calls: values in, a value out, and nothing of it known to SQLite but a pointer.
+
+import CSQLite
+
+/// Holds one registered function for as long as its connection lives.
+final class FunctionBox {
+  /// Answers nil when it failed.
+  let body: ([SQLiteValue]) -> SQLiteValue?
+  /// What the function does with the one argument that it has, where that is possible without values.
+  let mapping: CaseMapping?
+
+  init(mapping: CaseMapping? = nil, _ body: @escaping ([SQLiteValue]) -> SQLiteValue?) {
+    self.mapping = mapping
+    self.body = body
+  }
+
+  static let call: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void = {
+    context, count, arguments in
+    guard let context, let data = sqlite3_user_data(context) else { return }
+    let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
+    if let mapping = box.mapping, count == 1, let argument = arguments?[0], mapping.answer(argument, to: context) {
+      return
+    }
+    let values = (0..<Int(count)).map { FunctionBox.value(of: arguments?[$0]) }
+    if let value = box.body(values) {
+      FunctionBox.answer(value, to: context)
+    } else {
+      sqlite3_result_error(context, "a function of hopd failed", -1)
+    }
+  }
+
+  static func value(of argument: OpaquePointer?) -> SQLiteValue {
+    guard let argument else { return .null }
+    let count = Int(sqlite3_value_bytes(argument))
+    switch sqlite3_value_type(argument) {
+    case SQLITE_INTEGER: return .integer(sqlite3_value_int64(argument))
+    case SQLITE_FLOAT: return .real(sqlite3_value_double(argument))
+    case SQLITE_TEXT:
+      guard let pointer = sqlite3_value_text(argument) else { return .null }
+      return .text(String(decoding: UnsafeBufferPointer(start: pointer, count: count), as: UTF8.self))
+    case SQLITE_BLOB:
+      guard let pointer = sqlite3_value_blob(argument) else { return .blob([]) }
+      return .blob(Array(UnsafeRawBufferPointer(start: pointer, count: count)))
+    default: return .null
+    }
+  }
+
+  static func answer(_ value: SQLiteValue, to context: OpaquePointer) {
+    switch value {
+    case .null: sqlite3_result_null(context)
+    case .integer(let value): sqlite3_result_int64(context, value)
+    case .real(let value): sqlite3_result_double(context, value)
+    case .text(let value):
+      sqlite3_result_text64(
+        context, value, UInt64(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self),
+        UInt8(SQLITE_UTF8))
+    // A pointer to nothing would make NULL of it.
+    case .blob(let bytes) where bytes.isEmpty: sqlite3_result_zeroblob(context, 0)
+    case .blob(let bytes):
+      bytes.withUnsafeBytes {
+        sqlite3_result_blob64(
+          context, $0.baseAddress, UInt64($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+      }
+    }
+  }
+}
