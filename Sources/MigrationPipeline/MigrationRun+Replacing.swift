@@ -41,7 +41,7 @@ extension MigrationRun {
     if let late = try MigrationPipeline(files: files).setLateLogAside(
       request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job)
     {
-      observer(.recovered(sentence: late.message))
+      lateFiles.append(late)
     }
     // Most stores are current: they are told by a look that changes and locks nothing, here or by the caller.
     if !request.isKnownBehind,

@@ -56,6 +56,8 @@ final class MigrationRun {
   var rows: [String: Int64]?
   /// The file of objects that were set aside; nil where none was.
   var quarantine: FilePath?
+  /// What came too late for the migration before and was set aside: warnings of the report.
+  var lateFiles: [HopdError] = []
   /// What was counted in the store while it was planned: from then on nobody changes it until the run ends.
   let counts = CountMemory()
   /// Did this run make the external data directory of a copy?
@@ -290,7 +292,7 @@ final class MigrationRun {
       hops: outcome?.hops ?? [], rows: rows ?? plan?.expectation.rowsByEntity ?? [:],
       dropped: (plan?.drops ?? []) + (outcome?.drops ?? []),
       clearedHistory: plan?.clearedHistory ?? [],
-      warnings: (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
+      warnings: lateFiles + (plan?.warnings ?? []) + (outcome?.warnings ?? []) + warnings, backup: backup,
       quarantine: quarantine, seconds: seconds,
       peakMemory: ProgramMemory.peak, checks: verified?.checks ?? [], wasResumed: outcome?.wasResumed ?? false,
       stages: stages.seconds(upTo: stage))
