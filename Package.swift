@@ -222,6 +222,11 @@ let package = Package(
       name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", systemPackage],
       path: "Tests/Support/SimulatedDisk", swiftSettings: strict),
 
+    /// Other programs that use a store while hopd works.
+    .target(
+      name: "OtherPrograms", dependencies: ["SQLite", systemPackage], path: "Tests/Support/OtherPrograms",
+      swiftSettings: strict),
+
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
     .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
@@ -260,12 +265,14 @@ let package = Package(
     .testTarget(
       name: "PersistentStoreTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
         "PropertyLists",
         "SQLite", systemPackage,
@@ -274,6 +281,7 @@ let package = Package(
     .testTarget(
       name: "MigrationEngineTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
@@ -281,6 +289,7 @@ let package = Package(
     .testTarget(
       name: "StoreVerificationTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification",
         systemPackage,
       ],
@@ -288,6 +297,7 @@ let package = Package(
     .testTarget(
       name: "StoreReplacementTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "SimulatedDisk", "StoreReplacement",
         "StoreVerification",
         systemPackage,
@@ -329,6 +339,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
+        "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
         "StoreVerification", systemPackage,
@@ -338,6 +349,7 @@ let package = Package(
     .testTarget(
       name: "RealStoreTests",
       dependencies: [
+        "OtherPrograms",
         "BookToBookPolicy", "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",

@@ -6,6 +6,7 @@ import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreVerification

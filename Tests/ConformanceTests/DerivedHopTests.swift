@@ -4,6 +4,7 @@ import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreVerification

@@ -9,6 +9,7 @@ import MappingModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreVerification

@@ -10,6 +10,7 @@ import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreVerification

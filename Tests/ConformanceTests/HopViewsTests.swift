@@ -8,6 +8,7 @@ import ManagedObjectModel
 import MappingModel
 import MigrationEngine
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage

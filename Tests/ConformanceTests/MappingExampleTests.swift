@@ -8,6 +8,7 @@ import ManagedObjectModel
 import MappingModel
 import MigrationPipeline
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreVerification

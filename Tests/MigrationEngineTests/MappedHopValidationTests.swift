@@ -5,6 +5,7 @@ import Diagnostics
 import Glibc
 import ManagedObjectModel
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage

@@ -8,6 +8,7 @@ import ManagedObjectModel
 import MappingModel
 import MigrationPlanning
 import MigrationPolicy
+import OtherPrograms
 import PersistentStore
 import PropertyLists
 import SQLite

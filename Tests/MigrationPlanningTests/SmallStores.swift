@@ -2,6 +2,7 @@
 
 import FoundationEssentials
 import ManagedObjectModel
+import OtherPrograms
 import PersistentStore
 import PropertyLists
 import SQLite

@@ -3,6 +3,7 @@
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
+import OtherPrograms
 import SQLite
 import SystemPackage
 import Testing

@@ -4,6 +4,7 @@ import Diagnostics
 import DurableFiles
 import FoundationEssentials
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage

@@ -1,5 +1,6 @@
 import Diagnostics
 import DurableFiles
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreReplacement

@@ -4,6 +4,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import Synchronization

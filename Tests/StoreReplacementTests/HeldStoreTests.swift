@@ -1,6 +1,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import StoreReplacement

@@ -1,6 +1,7 @@
 // What tests do to stores that a user's disk or program may do: damage a page, fill a store with rows.
 
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage

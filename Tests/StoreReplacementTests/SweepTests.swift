@@ -2,6 +2,7 @@
 
 import Diagnostics
 import DurableFiles
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage

@@ -1,6 +1,7 @@
 // The check of the pages in its own thread: the same answers, also for a damaged file, and it ends when it is told to.
 
 import FoundationEssentials
+import OtherPrograms
 import SQLite
 import SystemPackage
 import Testing

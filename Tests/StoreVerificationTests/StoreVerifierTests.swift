@@ -4,6 +4,7 @@ import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPlanning
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage
