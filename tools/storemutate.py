@@ -498,6 +498,9 @@ def mutate(path, r):
             done.append(f'(nothing: {type(e).__name__})')
     for kind, f in (('side', side_files), ('bytes', page_bytes), ('external', external)):
         for _ in range(kinds.count(kind)):
+            # SQLite itself would read, wait for or delete what such a journal names: nothing opens the store here any more.
+            if kind == 'side' and done and done[-1].startswith('beside: super'):
+                break
             try:
                 done.append(f(path, r))
             except (sqlite3.Error, OSError, ValueError, IndexError) as e:
