@@ -37,6 +37,10 @@ typedef struct database {
   const char *base_journal;
   const char *base_log;
   char *allocated;      // made by sqlite3_create_filename
+  int counts_schema;    // what is read of its schema, in the file and in the log
+  int64_t schema_objects;
+  int64_t schema_bytes;
+  int64_t schema_began;  // processor time of the thread at the first page, in nanoseconds
   struct database *next;
 } database;
 
@@ -44,10 +48,7 @@ typedef struct store_file {
   sqlite3_file base;
   sqlite3_file *real;  // of the base VFS, in memory of its own
   database *database;  // of the main file: it owns this
-  int counts_schema;
-  int64_t schema_objects;
-  int64_t schema_bytes;
-  int64_t schema_began;  // processor time of the thread, in nanoseconds
+  struct database *counted;  // whose schema is read here: of the main file and of the log, which is closed first
 } store_file;
 
 static __thread int refusal;
@@ -272,9 +273,9 @@ static int64_t processor_time(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Entries of the schema on a page: the cells of a leaf of its table. Page 1 begins with the header of the file.
-static int64_t schema_entries(const unsigned char *page, int size, int64_t offset) {
-  int start = offset == 0 ? 100 : 0;
+// Entries of the schema on a page: the cells of a leaf of its table. Page 1 begins with the header of the file, in the log too.
+static int64_t schema_entries(const unsigned char *page, int size) {
+  int start = memcmp(page, "SQLite format 3", 16) == 0 ? 100 : 0;
   if (size < start + 8 || page[start] != 0x0d) return 0;
   return (int64_t)page[start + 3] << 8 | page[start + 4];
 }
@@ -282,12 +283,14 @@ static int64_t schema_entries(const unsigned char *page, int size, int64_t offse
 static int file_read(sqlite3_file *file, void *buffer, int size, sqlite3_int64 offset) {
   store_file *own = (store_file *)file;
   int code = CALL(file, xRead, buffer, size, offset);
-  // Whole pages only, of the database or of its log; frames that are read to recover a log are 24 bytes longer.
-  if (own->counts_schema && code == SQLITE_OK && size >= 512 && (size & (size - 1)) == 0) {
-    own->schema_objects += schema_entries(buffer, size, offset);
-    own->schema_bytes += size;
-    if (own->schema_objects > CLINUX_SCHEMA_OBJECTS || own->schema_bytes > CLINUX_SCHEMA_BYTES
-        || processor_time() - own->schema_began > (int64_t)CLINUX_SCHEMA_SECONDS * 1000000000) {
+  // Whole pages only; frames that are read to recover a log are 24 bytes longer, and cost what the log is long.
+  database *counted = own->counted;
+  if (counted && counted->counts_schema && code == SQLITE_OK && size >= 512 && (size & (size - 1)) == 0) {
+    if (!counted->schema_began) counted->schema_began = processor_time();
+    counted->schema_objects += schema_entries(buffer, size);
+    counted->schema_bytes += size;
+    if (counted->schema_objects > CLINUX_SCHEMA_OBJECTS || counted->schema_bytes > CLINUX_SCHEMA_BYTES
+        || processor_time() - counted->schema_began > (int64_t)CLINUX_SCHEMA_SECONDS * 1000000000) {
       refusal = CLINUX_REFUSED_SCHEMA;
       return SQLITE_IOERR_READ;
     }
@@ -310,7 +313,7 @@ static int file_characteristics(sqlite3_file *file) { return CALL(file, xDeviceC
 static int file_control(sqlite3_file *file, int operation, void *argument) {
   store_file *own = (store_file *)file;
   if (operation == CLINUX_FCNTL_SCHEMA_IS_READ) {
-    own->counts_schema = 0;
+    if (own->database) own->database->counts_schema = 0;
     return SQLITE_OK;
   }
   if (operation == CLINUX_FCNTL_IDENTITY) {
@@ -353,7 +356,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
   memset(own, 0, sizeof *own);
   if (!base) return SQLITE_CANTOPEN;
   const char *base_name = name;
-  database *database = NULL;
+  struct database *database = NULL, *owner = NULL;
   if (flags & SQLITE_OPEN_SUPER_JOURNAL) {
     refusal = CLINUX_REFUSED_SUPER_JOURNAL;
     return SQLITE_CANTOPEN;
@@ -362,7 +365,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     database = remember(base, name);
     if (!database) return SQLITE_CANTOPEN;
     base_name = database->base_name;
-  } else if (name && !owner_of(name, &base_name)) {
+  } else if (name && !(owner = owner_of(name, &base_name))) {
     // Temporary files have no name; whatever else has one belongs to a database that is open.
     refusal = CLINUX_REFUSED_NAME;
     return SQLITE_CANTOPEN;
@@ -386,8 +389,8 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     return code;
   }
   own->database = database;
-  own->counts_schema = database != NULL;
-  own->schema_began = processor_time();
+  if (database) database->counts_schema = 1;
+  own->counted = database ? database : flags & SQLITE_OPEN_WAL ? owner : NULL;
   own->base.pMethods = &methods;
   return SQLITE_OK;
 }

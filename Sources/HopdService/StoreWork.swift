@@ -113,7 +113,11 @@ package struct PipelineWork: StoreWork {
       try pipeline.rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
       // Told as a reason to look again: the next look finds the store alone.
       if let late = try pipeline.setLateLogAside(
-        request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job)
+        request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job,
+        keepAlive: {
+          beat()
+          return !stop.isStopping
+        })
       {
         throw late
       }

@@ -51,6 +51,8 @@ struct Suspects {
     for unfinished in work {
       let mark = Self.mark(unfinished.store, models(unfinished.store))
       var record = records[unfinished.store] ?? Record(store: PathText(unfinished.store), mark: mark)
+      // Another store under the name, or other models, start anew.
+      if record.mark != mark { (record.looks, record.migrations) = (0, 0) }
       if unfinished.step == .look { record.looks += 1 } else { record.migrations += 1 }
       record.mark = mark
       records[unfinished.store] = record

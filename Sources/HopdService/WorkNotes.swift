@@ -38,10 +38,8 @@ package final class WorkNotes: Sendable {
     let header = Self.header(boot)
     unfinished = Self.bytes(descriptor, count: Self.headerSize, at: 0) == header ? Self.read(descriptor) : []
     FileLock.note(header, in: descriptor)
-    guard Self.bytes(descriptor, count: Self.headerSize, at: 0) == header else {
-      close(descriptor)
-      return nil
-    }
+    // All is set by now, so the end of the value closes the file.
+    guard Self.bytes(descriptor, count: Self.headerSize, at: 0) == header else { return nil }
   }
 
   deinit { close(descriptor) }

@@ -92,7 +92,8 @@ package struct MigrationPipeline: Sendable {
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven; answers what was
   /// done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
   package func setLateLogAside(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
+    keepAlive: @escaping () -> Bool
   ) throws -> HopdError? {
     // Most stores have no log, and no more than this is asked of them.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
@@ -104,8 +105,9 @@ package struct MigrationPipeline: Sendable {
       return nil
     }
     defer { lock.release() }
-    return try LateFiles(location: location, files: files, identify: ReplacementWorkshop.identify)
-      .setAsideIfProven(backups: backups, job: job)
+    return try LateFiles(
+      location: location, files: files, identify: ReplacementWorkshop.identify, keepAlive: keepAlive
+    ).setAsideIfProven(backups: backups, job: job)
   }
 
   /// Stores that an intent record in the state directory speaks of.

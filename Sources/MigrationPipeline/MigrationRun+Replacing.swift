@@ -39,7 +39,8 @@ extension MigrationRun {
     try checkStop()
     try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
     if let late = try MigrationPipeline(files: files).setLateLogAside(
-      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job)
+      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
+      keepAlive: heartbeat())
     {
       lateFiles.append(late)
     }

@@ -163,7 +163,12 @@ package struct BackupSet: Sendable {
   /// the swap never came to the rename.
   package func unfinished() throws -> [FilePath] {
     let complete = Set(try generations().map(\.directory))
-    return try folders(withParts: true).filter { !complete.contains($0) }
+    return try folders(withParts: true).filter { folder in
+      guard !complete.contains(folder) else { return false }
+      // Somebody who renamed a store may have renamed its folder of backups as well: those are whole, under the former name.
+      guard let name = BackupSet.record(in: folder, files: files)?.store.path.lastComponent else { return true }
+      return name.string == location.fileName
+    }
   }
 
   /// Removes a generation or the rest of one; the database goes first and for good, so that a half-removed one is never

@@ -21,25 +21,31 @@ package struct LateFiles {
   let files: any DurableFileSystem
   /// Reads the digest of a version from a connection.
   let identify: (Connection) throws -> String
+  /// Called now and then while pages are checked; false ends it, and nothing is proven.
+  let keepAlive: () -> Bool
 
   /// Looks at the store at `location`, whose path is canonical.
   package init(
-    location: StoreLocation, files: any DurableFileSystem, identify: @escaping (Connection) throws -> String
+    location: StoreLocation, files: any DurableFileSystem, identify: @escaping (Connection) throws -> String,
+    keepAlive: @escaping () -> Bool = { true }
   ) {
     self.location = location
     self.files = files
     self.identify = identify
+    self.keepAlive = keepAlive
   }
 
   // MARK: While the store is replaced
 
   /// Sets aside what appeared between the last look before the rename and the end of the replacement, and says so.
   ///
-  /// A program that opened the new store in this instant has it open still; then its side files are its own. `job` makes the
-  /// names.
-  func setAsideAfterSwap(job: String, old: FilePath) throws -> [HopdError] {
+  /// Called at once after the rename, of the file `placed`: a program that opened the new store in this instant has it open
+  /// still, and then its side files are its own. `job` makes the names.
+  func setAsideAfterSwap(job: String, old: FilePath, placed: FileIdentity?) throws -> [HopdError] {
     let late = try found()
-    guard !late.isEmpty, try files.isOpenElsewhere(location.database) == false else { return [] }
+    guard !late.isEmpty, try files.status(location.database)?.identity == placed,
+      try files.isOpenElsewhere(location.database) == false
+    else { return [] }
     return [told(try setAside(late, job: job), old: old)]
   }
 
@@ -55,10 +61,12 @@ package struct LateFiles {
     guard try isOlder(log, than: record) || doesNotFit(record),
       try SourceFingerprint(of: location, files: files) == before
     else { return nil }
-    guard try files.isOpenElsewhere(location.database) == false else {
+    let isOpen = try files.isOpenElsewhere(location.database)
+    guard isOpen == false else {
       throw HopdError(
         .storeBusy,
-        "the log beside the store was written for the store before its migration, and a program has the store open",
+        "the log beside the store was written for the store before its migration, and "
+          + (isOpen == true ? "a program has the store open" : "hopd cannot see whether a program has the store open"),
         at: Place(store: location.database, file: location.writeAheadLog),
         hint: "close the program before it writes the log into the store, and move the log away; the old store is "
           + generation.database.printable)
@@ -67,22 +75,24 @@ package struct LateFiles {
     return told(try setAside(late, job: job), old: generation.database)
   }
 
-  /// Proof by the files: nobody has written into the database since hopd put it there, and the log has no index, which every
-  /// program on this machine makes before its log, or was last written before the database was put there.
+  /// Proof by the time: nobody has written into the database since hopd put it there, and the log was last written before. A log
+  /// of the new store cannot be older than the store.
   private func isOlder(_ log: FileStatus, than record: BackupRecord) throws -> Bool {
     guard let store = try files.status(location.database), let placed = record.placed,
       SourceFingerprint.Stamp(store) == placed
     else { return false }
     let (swapped, overflow) = record.createdAt.multipliedReportingOverflow(by: 1_000_000_000)
-    return try files.status(location.sharedMemory) == nil || (!overflow && log.modified < swapped)
+    return !overflow && log.modified < swapped
   }
 
   /// Proof by the content: alone the database is a sound store of the version that hopd made; with the log it is damaged, or is of
   /// the version before.
   private func doesNotFit(_ record: BackupRecord) -> Bool {
     guard record.from.digest != record.to.digest else { return false }
-    // Reading the version alone is quick; the pages of most stores with a log need no check.
-    switch answer(of: .unlocked, checksPages: false) {
+    // Reading the version alone is quick. The pages are checked where no program of this machine seems to have made the log: those
+    // make an index first, unless they use exclusive locking.
+    let isPlain = (try? files.status(location.sharedMemory)) ?? nil != nil
+    switch answer(of: .unlocked, checksPages: !isPlain) {
     case .sound(record.from.digest), .damaged: break
     case .sound, .unreadable: return false
     }
@@ -99,6 +109,7 @@ package struct LateFiles {
   private func answer(of access: Connection.Access, checksPages: Bool) -> Answer {
     do {
       let connection = try Connection(path: location.database, access: access)
+      connection.setProgressHandler(every: 200_000, keepAlive)
       if checksPages, try connection.text("PRAGMA quick_check(1)") != "ok" { return .damaged }
       return .sound(try identify(connection))
     } catch let error as SQLiteError {
@@ -126,16 +137,18 @@ package struct LateFiles {
   }
 
   private func setAside(_ late: [FilePath], job: String) throws -> [FilePath] {
-    var names: [FilePath] = []
-    for file in late {
+    // A log may come twice within one job: each gets a number that is free for all its files.
+    var number = 1
+    func name(_ file: FilePath) -> FilePath {
       let suffix = String(file.string.dropFirst(location.database.string.count))
       // It ends as a side file does, so nobody takes it for a store.
-      let name = location.directory.appending("\(location.fileName).late-\(job)\(suffix)")
-      try files.renameNoReplace(file, to: name)
-      names.append(name)
+      return location.directory.appending(
+        "\(location.fileName).late-\(job)\(number > 1 ? "-\(number)" : "")\(suffix)")
     }
+    while try number < 1000 && late.contains(where: { try files.status(name($0)) != nil }) { number += 1 }
+    for file in late { try files.renameNoReplace(file, to: name(file)) }
     try files.syncDirectory(location.directory)
-    return names
+    return late.map(name)
   }
 
   private func told(_ names: [FilePath], old: FilePath) -> HopdError {

@@ -224,6 +224,12 @@ package struct Restore {
             ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
     }
     try data.bringBack()
+    // The sweep may have removed the backup meanwhile, its database first: then files may be missing that the store has lost.
+    guard try files.status(job.source.database) != nil else {
+      throw HopdError(
+        .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),
+        hint: "choose another one: hopctl backups \(job.location.database.printable)")
+    }
     return differing
   }
 

@@ -209,9 +209,9 @@ package struct StoreSwap {
       try observer(.renamed)
       try files.syncDirectory(location.directory)  // A7
       try observer(.durable)
-      if opened { waitUntilClosed(held) }
       late = try LateFiles(location: location, files: files, identify: identify)
-        .setAsideAfterSwap(job: intent.job, old: old)
+        .setAsideAfterSwap(job: intent.job, old: old, placed: undo.staged)
+      if opened { waitUntilClosed(held) }
       try confirm(held, intent.to)  // A8
       try observer(.confirmed)
     } catch {

@@ -212,6 +212,35 @@ import Testing
     #expect(error?.refusal == .largeSchema)
   }
 
+  @Test func aSchemaInTheLogIsBoundedToo() throws {
+    let directory = try TemporaryDirectory()
+    let path = try database(in: directory)
+    let copy = try TemporaryDirectory()
+    var plain: OpaquePointer?
+    #expect(sqlite3_open(path.string, &plain) == SQLITE_OK)
+    let sql = """
+      PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA writable_schema = ON;
+      INSERT INTO sqlite_schema WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)
+        SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT 1' FROM n
+      """
+    #expect(sqlite3_exec(plain, sql, nil, nil, nil) == SQLITE_OK)
+    for name in ["a.sqlite", "a.sqlite-wal"] {
+      let file = try FileDescriptor.open(directory.path.appending(name), .readOnly)
+      let size = try file.seek(offset: 0, from: .end)
+      var bytes = [UInt8](repeating: 0, count: Int(size))
+      _ = try bytes.withUnsafeMutableBytes { try file.read(fromAbsoluteOffset: 0, into: $0) }
+      try file.close()
+      try write(copy.path.appending(name), bytes)
+    }
+    sqlite3_close(plain)
+    for access in [Connection.Access.unlocked, .exclusive(keepsLog: true)] {
+      let error = #expect(throws: SQLiteError.self) {
+        try Connection(path: copy.path.appending("a.sqlite"), access: access).integer("SELECT count(*) FROM t")
+      }
+      #expect(error?.refusal == .largeSchema, "\(access): \(error as Any)")
+    }
+  }
+
   /// SQLite keeps a view in memory at eighty times its text.
   @Test func aSchemaOfMegabytesIsNotRead() throws {
     let directory = try TemporaryDirectory()

@@ -94,6 +94,36 @@ struct LateFilesTests {
     #expect(try world.content().rows == rows)
   }
 
+  @Test("A log without an index that was written after the migration, by a program with exclusive locking, stays")
+  func ownLogWithoutIndex() throws {
+    let (world, _) = try world()
+    try world.migrate(files: world.plain, now: 1_500_000_000)
+    let app = try Connection.ofApp(world.location.database)
+    try app.execute("PRAGMA locking_mode = EXCLUSIVE; PRAGMA wal_autocheckpoint = 0")
+    #expect(try app.text("PRAGMA journal_mode") == "wal")
+    app.keepWriteAheadLogOnClose()
+    try app.execute("INSERT INTO book(title) VALUES('committed')")
+    let rows = try app.integer("SELECT count(*) FROM book")
+    // As a kill would leave it: beside the very file that hopd put there.
+    let log = try world.plain.read(world.location.writeAheadLog, limit: 1 << 20)
+    try world.plain.unlinkIfPresent(world.location.sharedMemory)
+    #expect(!log.isEmpty)
+    #expect(try late(world).setAsideIfProven(backups: backups(world), job: "cd34") == nil)
+    #expect(world.names.contains("Library.sqlite-wal"))
+    #expect(rows == TestWorld.rows - 9)
+  }
+
+  @Test("A log that comes twice is set aside twice")
+  func twice() throws {
+    let (world, log) = try world()
+    try world.migrate(files: world.plain)
+    for name in ["Library.sqlite.late-cd34-wal", "Library.sqlite.late-cd34-2-wal"] {
+      try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
+      #expect(try late(world).setAsideIfProven(backups: backups(world), job: "cd34")?.code == .lateLog)
+      #expect(world.names.contains(name))
+    }
+  }
+
   @Test("Where no backup tells of a migration, a log is nobody's business")
   func noBackup() throws {
     let (world, log) = try world()

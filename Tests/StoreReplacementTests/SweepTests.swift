@@ -24,6 +24,22 @@ struct SweepTests {
     return (removed, next)
   }
 
+  @Test("Backups that were renamed together with their store are nobody's leftovers")
+  func renamedTogether() throws {
+    let world = try TestWorld(.rollback)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    let other = StoreLocation(database: world.stores.appending("Other.sqlite"))
+    try world.plain.rename(world.location.database, to: other.database)
+    let folder = world.stores.appending(".Other.sqlite.hopd-backups")
+    try world.plain.rename(backup.removingLastComponent().removingLastComponent(), to: folder)
+    let kept = folder.appending(try #require(backup.removingLastComponent().lastComponent)).appending("Library.sqlite")
+    let backups = try BackupSet(location: other, rule: BackupRule(), files: world.plain)
+    #expect(try backups.unfinished().isEmpty)
+    _ = try backups.remove { _ in [] }
+    _ = try sweep(world, BackupRule(keep: 1), now: 2_000_000_000)
+    #expect(try world.content(of: kept).version == "one")
+  }
+
   @Test("Backups of a store that is gone stay until they are too old", arguments: [false, true])
   func orphans(_ isElsewhere: Bool) throws {
     let world = try TestWorld(.rollback, externalFiles: ["A0B1"])
