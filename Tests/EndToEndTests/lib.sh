@@ -115,7 +115,12 @@ identify()   { hopctl identify "$1" --models "$MODEL" --json; }
 state_of()   { identify "$1" 2>/dev/null | json state; }
 version_of() { identify "$1" 2>/dev/null | json version; }
 is_version() { [ "$(version_of "$1" 2>/dev/null)" = "$2" ]; }
-wait_migrated() { wait_for "${2:-60}" "$1 is $NEW" is_version "$1" "$NEW"; wait_for 15 "journal: $1 migrated" said storeMigrated "$1"; }
+# wait_migrated STORE [SECONDS]: waits for the journal first, because a look with hopctl opens the store, and hopd puts off a
+# migration while another program has the store open.
+wait_migrated() {
+    wait_for "${2:-60}" "journal: $1 migrated" said storeMigrated "$1"
+    wait_for "${2:-60}" "$1 is $NEW" is_version "$1" "$NEW"
+}
 # content_of STORE: a digest of all objects with their values and relationships
 content_of() { hopctl dump "$1" --models "$MODEL" | sha256sum | cut -d' ' -f1; }
 # plain_check STORE: by SQLite alone
