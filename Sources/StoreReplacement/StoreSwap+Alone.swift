@@ -46,9 +46,12 @@ extension StoreSwap {
     }
   }
 
-  /// The last look before the rename: has somebody tried to open the old file since?
-  func requireAlone(_ lease: FileLease?, _ held: HeldStore) throws {
-    if let lease, !lease.isWhole { throw inUse(held) }
+  /// The last check before the rename: a program that opened the old file since the lease was taken has broken the lease. The swap
+  /// waits until such a program closes the file, and takes a new lease: a short look must not cost the whole migration.
+  func stillAlone(_ lease: FileLease?, _ held: HeldStore) throws -> FileLease? {
+    guard let lease, !lease.isWhole else { return lease }
+    lease.giveBack()
+    return try holdAlone(held)
   }
 
   /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that program can

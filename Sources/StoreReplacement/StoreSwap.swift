@@ -190,12 +190,12 @@ package struct StoreSwap {
       undo.staged = new
       try foldLog(of: held, &undo)
       try clearSideFiles(of: held)
-      let lease = try holdAlone(held)
+      var lease = try holdAlone(held)
       try compare(held, staged, new)
       try keepOld(held, intent, backups, folder, now, &undo)
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
-      try requireAlone(lease, held)
+      lease = try stillAlone(lease, held)
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false
     } catch {

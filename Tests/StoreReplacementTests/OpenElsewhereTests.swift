@@ -150,6 +150,29 @@ struct OpenElsewhereTests {
     }
   }
 
+  @Test("One that opens it between the last look and the rename, and closes it again, does not cost the migration")
+  func shortLook() throws {
+    for step in [SwapStep.compared, .backedUp] {
+      let world = try TestWorld(.wal)
+      let file = world.location.database
+      let inode = try #require(try world.plain.status(file)).identity.inode
+      var opener: pid_t = 0
+      defer {
+        var status: Int32 = 0
+        while waitpid(opener, &status, 0) == -1, errno == EINTR {}
+      }
+      try world.migrate(
+        files: LinuxFileSystem(), patience: .seconds(60),
+        observer: { done in
+          guard done == step else { return }
+          opener = try start("exec 3<\"$0\"", file)
+          for _ in 0..<2000 where !Self.isAskedFor(inode) { usleep(2000) }
+          #expect(Self.isAskedFor(inode))
+        })
+      #expect(try world.content().version == "two")
+    }
+  }
+
   /// Has the kernel held somebody up who wants to open the file with that inode?
   private static func isAskedFor(_ inode: UInt64) -> Bool {
     let bytes = (try? LinuxFileSystem().read("/proc/locks", limit: 1 << 22)) ?? []
