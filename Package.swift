@@ -357,7 +357,9 @@ let package = Package(
       ],
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.
-    .testTarget(name: "HopctlTests", dependencies: [systemPackage], swiftSettings: strict),
+    .testTarget(
+      name: "HopctlTests", dependencies: ["DurableFiles", "PersistentStore", "StoreReplacement", systemPackage],
+      swiftSettings: strict),
     /// The house itself: who imports whom, and where dangerous calls stand.
     .testTarget(name: "ArchitectureTests", swiftSettings: strict),
   ]

@@ -210,11 +210,6 @@ int clinux_start_write_back(int descriptor) {
   return sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
-int clinux_probe_exclusive_lease(int descriptor) {
-  if (clinux_take_lease(descriptor) != 0) return -1;
-  return clinux_drop_lease(descriptor);
-}
-
 int clinux_take_lease(int descriptor) {
   // SIGIO, which is the default, would end the process; SIGURG is ignored unless somebody asks for it.
   if (fcntl(descriptor, F_SETSIG, SIGURG) != 0) return -1;

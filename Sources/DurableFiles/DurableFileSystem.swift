@@ -29,10 +29,11 @@ package protocol DurableFileSystem: Sendable {
   func freeBytes(at path: FilePath) throws -> Int64
   /// Throws `.noPermission` when this process may not write to `path`.
   func checkWritable(_ path: FilePath) throws
-  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell.
+  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell. Where none exists, runs `body` while
+  /// programs that open the file have to wait.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
-  func isOpenElsewhere(_ path: FilePath) throws -> Bool?
+  func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool?
   /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or it cannot be told.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
@@ -81,6 +82,9 @@ package protocol DurableFileSystem: Sendable {
 }
 
 extension DurableFileSystem {
+  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell.
+  package func isOpenElsewhere(_ path: FilePath) throws -> Bool? { try isOpenElsewhere(path, ifNot: {}) }
+
   /// Writes a whole small file so that after a crash it is the old one or the new one: temporary file, sync, rename,
   /// sync of the directory. `temporarySuffix` must be unique among writers of the same file.
   package func writeDurably(

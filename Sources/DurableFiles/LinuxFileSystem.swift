@@ -91,10 +91,12 @@ package struct LinuxFileSystem: DurableFileSystem {
     }
   }
 
-  package func isOpenElsewhere(_ path: FilePath) throws -> Bool? {
+  package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
     let file = try open(path, "open", O_RDONLY | O_NONBLOCK)
-    if clinux_probe_exclusive_lease(file.number) == 0 { return false }
-    return Glibc.errno == EAGAIN ? true : nil
+    guard clinux_take_lease(file.number) == 0 else { return Glibc.errno == EAGAIN ? true : nil }
+    defer { _ = clinux_drop_lease(file.number) }
+    try body()
+    return false
   }
 
   package func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {

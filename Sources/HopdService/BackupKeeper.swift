@@ -21,6 +21,7 @@ package final class BackupKeeper: Sendable {
     var due: [String: ContinuousClock.Instant] = [:]
     var atWork: Set<String> = []
     var heldBack: [FilePath: FoundStore] = [:]
+    let started = ContinuousClock.now
     /// Clock and time at the last sweep, to notice a clock that jumps ahead.
     var clock: (wall: Int64, time: ContinuousClock.Instant)
     /// Until then nothing is too old: the clock jumped ahead.
@@ -39,11 +40,16 @@ package final class BackupKeeper: Sendable {
 
   private let state: Mutex<State>
   private let wallClock: @Sendable () -> Int64
-  /// How long backups are not removed by age after the clock has jumped ahead.
+  /// How long backups are not removed by age after the clock has jumped ahead, and at most after the start.
   private static let doubt = Duration.seconds(3600)
+  private let doubtAtStart: Duration
 
-  /// Nothing is known yet. `wallClock` gives seconds since 1970.
-  package init(wallClock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }) {
+  /// Nothing is known yet. `wallClock` gives seconds since 1970. For `doubtAtStart`, or for the age that the rule sets where that is
+  /// shorter, nothing is too old: a machine may have booted with a clock that is ahead, and is set right in its first minutes.
+  package init(
+    doubtAtStart: Duration = doubt, wallClock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
+  ) {
+    self.doubtAtStart = doubtAtStart
     self.wallClock = wallClock
     state = Mutex(State(clock: (wallClock(), .now)))
   }
@@ -94,7 +100,7 @@ package final class BackupKeeper: Sendable {
     let name = work.watch.name
     var rule = work.rule
     let wall = wallClock()
-    if !trustsAge(wall, work.logger) { rule.keepFor = nil }
+    if !trustsAge(wall, rule, work.logger) { rule.keepFor = nil }
     var told = 0
     func problem(_ error: HopdError) {
       told += 1
@@ -130,8 +136,8 @@ package final class BackupKeeper: Sendable {
     return .seconds(max(min(wait, longest, day), min(longest / 24, 3600)))
   }
 
-  /// A clock that jumps ahead makes everything old at once. It is believed when it still says so an hour later.
-  private func trustsAge(_ wall: Int64, _ logger: Logger) -> Bool {
+  /// A clock that is ahead makes everything old at once. It is believed when it still says so an hour later.
+  private func trustsAge(_ wall: Int64, _ rule: BackupRule, _ logger: Logger) -> Bool {
     let now = ContinuousClock.now
     let (isTrusted, ahead) = state.withLock { state -> (Bool, Int64) in
       let passed = (now - state.clock.time).components.seconds
@@ -139,6 +145,7 @@ package final class BackupKeeper: Sendable {
         .partialValue
       state.clock = (wall, now)
       if ahead > Self.doubt.components.seconds { state.distrust = now.advanced(by: Self.doubt) }
+      if now - state.started < min(doubtAtStart, rule.keepFor ?? .zero) { return (false, ahead) }
       if let until = state.distrust, now < until { return (false, ahead) }
       state.distrust = nil
       return (true, ahead)

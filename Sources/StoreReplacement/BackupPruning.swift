@@ -90,16 +90,25 @@ extension BackupSet {
   ) throws -> [BackupRemoval] {
     let lock = try lock(patience: patience)
     defer { lock.release() }
-    let removals = try plan(try generations())
+    let removals = try plan(try settledGenerations())
     for removal in removals { try remove(removal.generation.directory) }
     try removeRest()
     return removals
   }
 
+  /// Complete generations, newest first, without those of replacements that were cut off: recovery may take such a replacement back,
+  /// and its generation with it, so that it must not cost an older one. The staged store beside the store shows that a replacement
+  /// has not ended, whichever state directory its record is in.
+  package func settledGenerations() throws -> [BackupGeneration] {
+    guard try files.status(location.directory)?.kind == .directory else { return try generations() }
+    let unended = Set(try StagingArea.leftovers(of: location, files: files).map(\.job))
+    return try generations().filter { generation in generation.record.map { !unended.contains($0.job) } ?? true }
+  }
+
   /// Takes away what is of no use once the last generation is gone.
   func removeRest() throws {
     for folder in try remainders() { try remove(folder) }
-    guard try files.status(location.database) == nil, try generations().isEmpty else { return }
+    guard seesEveryPlace, try files.status(location.database) == nil, try generations().isEmpty else { return }
     try PinStore(location: location, files: files).remove()
   }
 }

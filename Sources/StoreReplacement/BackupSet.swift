@@ -109,18 +109,23 @@ package struct BackupSet: Sendable {
   /// Directory of the generations at the configured place.
   package let elsewhere: FilePath?
   let files: any DurableFileSystem
+  /// Are these all places of the store's generations? Not where a generation was named by its folder.
+  let seesEveryPlace: Bool
 
+  /// The generations in the folder of the one at `generation`, and those beside the store.
   init(location: StoreLocation, directory: FilePath, elsewhere: FilePath?, files: any DurableFileSystem) {
     self.location = location
     self.directory = directory
     self.elsewhere = elsewhere
     self.files = files
+    seesEveryPlace = false
   }
 
   /// The backups of the store at `location` (canonical), beside it and in the configured directory.
   package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
     self.location = location
     self.files = files
+    seesEveryPlace = true
     let label = NameLabel.label(of: location.fileName)
     directory = location.directory.appending(".\(label).hopd-backups")
     if let base = rule.directory {

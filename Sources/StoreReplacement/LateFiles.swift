@@ -43,10 +43,11 @@ package struct LateFiles {
   /// still, and then its side files are its own. `job` makes the names.
   func setAsideAfterSwap(job: String, old: FilePath, placed: FileIdentity?) throws -> [HopdError] {
     let late = try found()
-    guard !late.isEmpty, try files.status(location.database)?.identity == placed,
-      try files.isOpenElsewhere(location.database) == false
-    else { return [] }
-    return [told(try setAside(late, job: job), old: old)]
+    guard !late.isEmpty, try files.status(location.database)?.identity == placed else { return [] }
+    var names: [FilePath] = []
+    // Programs that open the store now wait until the files have their new names.
+    let isOpen = try files.isOpenElsewhere(location.database) { names = try setAside(late, job: job) }
+    return isOpen == false ? [told(names, old: old)] : []
   }
 
   // MARK: Later
@@ -61,7 +62,9 @@ package struct LateFiles {
     guard try isOlder(log, than: record) || doesNotFit(record),
       try SourceFingerprint(of: location, files: files) == before
     else { return nil }
-    let isOpen = try files.isOpenElsewhere(location.database)
+    let late = try found().filter { $0 != location.rollbackJournal }
+    var names: [FilePath] = []
+    let isOpen = try files.isOpenElsewhere(location.database) { names = try setAside(late, job: job) }
     guard isOpen == false else {
       throw HopdError(
         .storeBusy,
@@ -71,8 +74,7 @@ package struct LateFiles {
         hint: "close the program before it writes the log into the store, and move the log away; the old store is "
           + generation.database.printable)
     }
-    let late = try found().filter { $0 != location.rollbackJournal }
-    return told(try setAside(late, job: job), old: generation.database)
+    return told(names, old: generation.database)
   }
 
   /// Proof by the time: nobody has written into the database since hopd put it there, and the log was last written before. A log

@@ -284,6 +284,10 @@ package struct Restore {
     let copy = try stage(job, in: area)
     let record = record(of: source)
     let pins = try PinStore(location: location, files: files)
+    // Until the store has its name, a sweep would take the pin for that of a store that is gone.
+    let backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+    let backupLock = try job.options.pins ? backups.lock(making: backups.directory) : nil
+    defer { backupLock?.release() }
     let former = try? pins.read()
     var isPinned = false
     var differing: [String] = []

@@ -89,7 +89,7 @@ struct PruneCommand: HopctlCommand {
           !lost.contains { $0.generation == removal.generation }
         }
     }
-    return yes ? try backups.remove(plan) : try plan(try backups.generations())
+    return yes ? try backups.remove(plan) : try plan(try backups.settledGenerations())
   }
 
   private func tell(_ removed: [(store: StoreLocation, removal: BackupRemoval)], _ problems: [HopdError]) throws {

@@ -47,18 +47,21 @@ struct RestoreCommand: HopctlCommand {
     let location = try store.location()
     let files = LinuxFileSystem()
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
-    let generations = try BackupSet(location: location, rule: rule, files: files).generations()
-    let chosen = try chosen(location, generations, files)
-    try ask(location, chosen)
+    func choose() throws -> Choice {
+      try self.chosen(location, BackupSet(location: location, rule: rule, files: files).generations(), files)
+    }
+    if !yes { try requireTerminal(location, try choose()) }
 
     let stateDirectory = try state.directory()
-    // A run that crashed is put in order first: its record speaks of the store that is about to go.
+    // A run that crashed is put in order first: its record speaks of the store that is about to go, and its backup may go with it.
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
     if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
       try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
       // The newest backup is what that restore has replaced: putting it back would undo what was asked for.
       if backup == nil { return try tellFinished(location, outcome) }
     }
+    let chosen = try choose()
+    try ask(location, chosen)
     let lockDirectory = stateDirectory.appending("locks")
     try files.ensureDirectory(lockDirectory)
     var swap = StoreSwap(
@@ -149,15 +152,20 @@ struct RestoreCommand: HopctlCommand {
     return Choice(database: database, version: known?.record?.from.name)
   }
 
-  /// Restoring takes what was changed since away, so a person says yes, or a script says --yes.
-  private func ask(_ location: StoreLocation, _ choice: Choice) throws(HopdError) {
-    if yes { return }
+  /// Throws where the question cannot be asked.
+  private func requireTerminal(_ location: StoreLocation, _ choice: Choice) throws(HopdError) {
     let version = choice.version.map { " (\($0))" } ?? ""
     guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
       throw HopdError(
         .usage, "restoring replaces the store by its backup\(version), and nobody can be asked",
         at: Place(store: location.database), hint: "give --yes; the store that is there now is kept as a backup")
     }
+  }
+
+  /// Restoring takes what was changed since away, so a person says yes, or a script says --yes.
+  private func ask(_ location: StoreLocation, _ choice: Choice) throws(HopdError) {
+    if yes { return }
+    let version = choice.version.map { " (\($0))" } ?? ""
     try StandardStreams.write(
       "Replace \(store.text) by \(choice.database.printable)\(version)? What was changed since is lost to the app; the "
         + "store that is there now is kept as a backup. [y/N] ", to: .error)

@@ -1,8 +1,11 @@
 // Backups as an operator meets them: what migrate removes is said, what a restore put aside stays, a restored store is pinned, and
 // backups are listed and removed by command.
 
+import DurableFiles
 import FoundationEssentials
 import Glibc
+import PersistentStore
+import StoreReplacement
 import SystemPackage
 import Testing
 
@@ -49,6 +52,38 @@ struct BackupCommandTests {
     let newer = try #require(kept.last?.backup?.text)
     #expect(try room.sql(newer, "SELECT ZNAME FROM ZANIMAL WHERE Z_PK = 1") == "WRITTEN AFTER")
     #expect(try room.run(words: ["identify", store, "--json"] + models).json().pin == .null)
+  }
+
+  @Test func restoreChoosesItsBackupAfterRecovery() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    // As a crash in the middle of a replacement in place leaves it, after the copy: the newest backup holds what the store holds.
+    let files = LinuxFileSystem()
+    let location = StoreLocation(database: try files.canonical(FilePath(store)))
+    let backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+    let first = try #require(try backups.generations().first)
+    var label = try #require(first.record)
+    (label.job, label.number, label.from) = ("c3d4", 2, label.to)
+    let folder = backups.directory.appending("20990101T000000Z-c3d4")
+    try files.makeDirectory(folder, mode: 0o700)
+    try files.copyFile(from: location.database, to: folder.appending("a.sqlite"))
+    try files.createFile(folder.appending("backup.json"), Array(JSONEncoder().encode(label)), mode: 0o600)
+    let staged = location.directory.appending(".a.sqlite.hop-c3d4.tmp")
+    try files.createFile(staged, [1], mode: 0o600)
+    var intent = ReplacementIntent(
+      location: location, job: "c3d4", planFingerprint: "plan",
+      source: try #require(try SourceFingerprint(of: location, files: files)), bootIdentifier: "", staged: staged,
+      journalMode: .delete, from: label.to, to: StoreVersionMark(name: "Zoo 11", digest: "eleven"),
+      storeUUID: label.storeUUID, startedAt: 0)
+    (intent.mode, intent.stage, intent.backup) = (.inPlace, .replacing, PathText(folder.appending("a.sqlite")))
+    intent.schemaVersion = Int64(try room.sql(store, "PRAGMA schema_version"))
+    try IntentStore(stateDirectory: FilePath(room.path("state")), files: files).write(intent)
+
+    let restored = try room.run("restore", store, "--yes")
+    #expect(restored.status == 0 && restored.output.contains("restored \(store): Zoo,"), "\(restored)")
+    #expect(restored.output.contains(first.directory.string))
+    #expect(access(folder.string, F_OK) != 0)
   }
 
   @Test func migrateTellsWhatItRemovedAsJSON() throws {

@@ -38,6 +38,16 @@ import Testing
     return generation
   }
 
+  /// Sweeps the place's watch once.
+  private func sweep(_ place: DaemonTests.Place, _ keeper: BackupKeeper) async throws {
+    let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
+    let watch = try #require(setup.configuration.watches.first)
+    let rule = try #require(setup.backupRule(ofWatch: "w"))
+    keeper.scanned(
+      BackupKeeper.Work(watch: watch, rule: rule, logger: place.log.logger, stop: StopSignal(), released: { _ in }))
+    try await eventually("the sweep has ended") { keeper.isIdle }
+  }
+
   @Test func whatIsTooOldOrTooManyGoesAndIsTold() async throws {
     let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep = 1\nkeep_for = \"1h\"")
     try place.write("stores/a.sqlite", "a store")
@@ -46,9 +56,7 @@ import Testing
     let newest = try generation(place, "a.sqlite", job: "a3", age: 30, number: 3, by: .migration)
     let orphan = try generation(place, "gone.sqlite", job: "a4", age: 7200, number: 1, by: .migration)
     let young = try generation(place, "gone too.sqlite", job: "a5", age: 60, number: 1, by: .migration)
-    try await DaemonTests().running(place, try place.coordinator(FakeWork())) {
-      try await eventually("swept") { place.log.all(.backupExpired).count == 3 }
-    }
+    try await sweep(place, BackupKeeper(doubtAtStart: .zero))
     let told = Dictionary(
       place.log.all(.backupExpired).map { ($0[.backup] ?? "", $0[.result] ?? "") }, uniquingKeysWith: { $1 })
     #expect(told == [old.string: "keep_for", second.string: "keep", orphan.string: "keep_for"])
@@ -85,16 +93,31 @@ import Testing
     let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep_for = \"1h\"")
     let old = try generation(place, "gone.sqlite", job: "a1", age: 60, number: 1, by: .migration)
     let jump = Mutex<Int64>(0)
-    let keeper = BackupKeeper(wallClock: { Int64(time(nil)) + jump.withLock { $0 } })
+    let keeper = BackupKeeper(doubtAtStart: .zero, wallClock: { Int64(time(nil)) + jump.withLock { $0 } })
     jump.withLock { $0 = 90_000_000 }
-    let setup = try DaemonSetup(ConfigurationSource.file(place.configuration).load())
-    let watch = try #require(setup.configuration.watches.first)
-    let rule = try #require(setup.backupRule(ofWatch: "w"))
-    keeper.scanned(
-      BackupKeeper.Work(watch: watch, rule: rule, logger: place.log.logger, stop: StopSignal(), released: { _ in }))
-    try await eventually("it is told") { place.log.entries.contains { $0.text.contains("the clock jumped ahead") } }
-    try await eventually("the sweep has ended") { keeper.isIdle }
+    try await sweep(place, keeper)
+    #expect(place.log.entries.contains { $0.text.contains("the clock jumped ahead") })
     #expect(access(old.string, F_OK) == 0)
+  }
+
+  @Test func aClockThatIsAheadAtTheStartMakesNothingOld() async throws {
+    let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep_for = \"1h\"")
+    let old = try generation(place, "gone.sqlite", job: "a1", age: 60, number: 1, by: .migration)
+    let isAhead: @Sendable () -> Int64 = { Int64(time(nil)) + 90_000_000 }
+    try await sweep(place, BackupKeeper(wallClock: isAhead))
+    #expect(access(old.string, F_OK) == 0)
+    // Once that time is over, the clock is believed.
+    try await sweep(place, BackupKeeper(doubtAtStart: .zero, wallClock: isAhead))
+    #expect(access(old.string, F_OK) != 0)
+  }
+
+  @Test func theDoubtAtTheStartEndsWithAShortAge() async throws {
+    let place = try DaemonTests.Place(watch: "[watch.backup]\nkeep_for = \"1s\"")
+    let old = try generation(place, "gone.sqlite", job: "a1", age: 60, number: 1, by: .migration)
+    try await DaemonTests().running(place, try place.coordinator(FakeWork())) {
+      try await eventually("swept") { place.log.all(.backupExpired).count == 1 }
+    }
+    #expect(access(old.string, F_OK) != 0)
   }
 
   @Test func aRestoredStoreIsHeldBackToldOnceAndLookedAtWhenItIsReleased() async throws {

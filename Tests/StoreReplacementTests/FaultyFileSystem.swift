@@ -48,7 +48,9 @@ final class FaultyFileSystem: DurableFileSystem {
   func attributes(of path: FilePath) throws -> FileAttributes { try real.attributes(of: path) }
   func freeBytes(at path: FilePath) throws -> Int64 { try real.freeBytes(at: path) }
   func checkWritable(_ path: FilePath) throws { try real.checkWritable(path) }
-  func isOpenElsewhere(_ path: FilePath) throws -> Bool? { try real.isOpenElsewhere(path) }
+  func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
+    try real.isOpenElsewhere(path, ifNot: body)
+  }
 
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try change("create \(name(path))", path) { try real.createFile(path, bytes, mode: mode) }

@@ -221,7 +221,7 @@ private struct NoLeases: DurableFileSystem {
   func attributes(of path: FilePath) throws -> FileAttributes { try real.attributes(of: path) }
   func freeBytes(at path: FilePath) throws -> Int64 { 1000 }
   func checkWritable(_ path: FilePath) throws { try real.checkWritable(path) }
-  func isOpenElsewhere(_ path: FilePath) throws -> Bool? { nil }
+  func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? { nil }
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try real.createFile(path, bytes, mode: mode)
   }

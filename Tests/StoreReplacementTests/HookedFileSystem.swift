@@ -36,7 +36,9 @@ final class HookedFileSystem: DurableFileSystem {
   }
   func freeBytes(at path: FilePath) throws -> Int64 { try made("free", path) { try real.freeBytes(at: path) } }
   func checkWritable(_ path: FilePath) throws { try made("writable", path) { try real.checkWritable(path) } }
-  func isOpenElsewhere(_ path: FilePath) throws -> Bool? { try made("lease", path) { try real.isOpenElsewhere(path) } }
+  func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
+    try made("lease", path) { try real.isOpenElsewhere(path, ifNot: body) }
+  }
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try made("create", path) { try real.createFile(path, bytes, mode: mode) }
   }

@@ -2,9 +2,11 @@
 
 import Diagnostics
 import DurableFiles
+import Glibc
 import OtherPrograms
 import PersistentStore
 import SQLite
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -111,6 +113,27 @@ struct LateFilesTests {
     #expect(try late(world).setAsideIfProven(backups: backups(world), job: "cd34") == nil)
     #expect(world.names.contains("Library.sqlite-wal"))
     #expect(rows == TestWorld.rows - 9)
+  }
+
+  @Test("A program that opens the store while its late log gets another name has to wait")
+  func openedMeanwhile() throws {
+    let (world, log) = try world()
+    try world.migrate(files: world.plain)
+    try world.plain.createFile(world.location.writeAheadLog, log, mode: 0o644)
+    let database = world.location.database
+    let codes = Mutex<[Int32]>([])
+    let files = HookedFileSystem(before: { call, path in
+      guard call == "rename-new", path.string.contains(".late-") else {
+        return
+      }
+      let descriptor = open(database.string, O_RDWR | O_NONBLOCK)
+      codes.withLock { $0.append(descriptor < 0 ? errno : 0) }
+      if descriptor >= 0 { close(descriptor) }
+    })
+    let late = LateFiles(location: world.location, files: files, identify: TestWorld.identify)
+    #expect(try late.setAsideIfProven(backups: backups(world), job: "cd34")?.code == .lateLog)
+    #expect(codes.withLock { $0 } == [EWOULDBLOCK])
+    #expect(world.names.contains("Library.sqlite.late-cd34-wal"))
   }
 
   @Test("A log that comes twice is set aside twice")

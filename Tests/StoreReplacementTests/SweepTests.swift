@@ -5,6 +5,7 @@ import DurableFiles
 import OtherPrograms
 import PersistentStore
 import SQLite
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -80,6 +81,68 @@ struct SweepTests {
     #expect(try world.backups().generations().compactMap { $0.record?.job } == ["b2"])
     #expect(try world.plain.status(own) != nil)
     #expect(try world.plain.status(folder.appending("20300101T000000Z-aa")) == nil)
+  }
+
+  @Test("The backup of a replacement that was cut off does not cost an older one")
+  func cutOff() throws {
+    let world = try TestWorld(.rollback)
+    let first = try #require(try world.migrate(files: world.plain, job: "a1").backup)
+    let second = try #require(
+      try world.migrate(files: world.plain, job: "b2", backup: BackupRule(keep: 2), now: 1_900_000_100).backup)
+    // As a crash in the middle of a replacement in place leaves it: the copy is complete, and the staged store is there.
+    let staged = world.stores.appending(".Library.sqlite.hop-b2.tmp")
+    try world.plain.createFile(staged, [1], mode: 0o600)
+    #expect(try sweep(world, BackupRule(keep: 1), now: 1_900_000_200).removed.isEmpty)
+    #expect(try world.backups().generations().map(\.database) == [second, first])
+    try world.plain.unlink(staged)
+    let removed = try sweep(world, BackupRule(keep: 1), now: 1_900_000_200).removed
+    #expect(removed.map(\.generation.database) == [first])
+  }
+
+  @Test("The pin of a store that is put back where none is stays, whatever removes backups meanwhile")
+  func pinOfARestore() throws {
+    let world = try TestWorld(.rollback)
+    let backup = try #require(try world.migrate(files: world.plain).backup)
+    try world.plain.unlink(world.location.database)
+    // Outside of the folder of backups, so that the sweep finds no generation.
+    let elsewhere = world.root.appending("backup.sqlite")
+    try world.plain.copyFile(from: backup, to: elsewhere)
+    try world.backups().remove(backup.removingLastComponent())
+    let location = world.location
+    let codes = Mutex<[HopdError.Code?]>([])
+    let files = HookedFileSystem(before: { call, path in
+      guard call == "rename-new", path == location.database else { return }
+      let backups = try BackupSet(location: location, rule: BackupRule(), files: LinuxFileSystem())
+      let refusal = code {
+        _ = try backups.remove(patience: .zero) { $0.map { BackupRemoval(generation: $0, reason: .orphaned) } }
+      }
+      codes.withLock { $0.append(refusal) }
+    })
+    let swap = StoreSwap(files: files, intents: try world.intents(files), identify: TestWorld.identify)
+    let restored = try Restore(swap: swap, lockDirectory: world.locks).restore(
+      elsewhere, to: location, job: "b2", backup: BackupRule(), now: 1_900_000_100)
+    #expect(codes.withLock { $0 } == [.lockedByOther])
+    #expect(restored.pin != nil)
+    #expect(try PinStore(location: location, files: world.plain).read()?.job == "b2")
+  }
+
+  @Test("Removing a backup that is named leaves the pin of a store whose other backups are elsewhere")
+  func named() throws {
+    let world = try TestWorld(.rollback)
+    let first = try #require(try world.migrate(files: world.plain, job: "a1").backup)
+    try world.restore(first, job: "b2")
+    let pins = try PinStore(location: world.location, files: world.plain)
+    try world.plain.unlink(world.location.database)
+    for generation in try world.backups().generations() {
+      let backups = try BackupSet(location: world.location, generation: generation.directory, files: world.plain)
+      _ = try backups.remove { all in
+        all.filter { $0 == generation }.map { BackupRemoval(generation: $0, reason: .named) }
+      }
+    }
+    #expect(try world.backups().generations().isEmpty)
+    #expect(try pins.read() != nil)
+    _ = try world.backups().remove { _ in [] }
+    #expect(try pins.read() == nil)
   }
 
   @Test("Stores below, stores with long names, and stores of others")

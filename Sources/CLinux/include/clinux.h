@@ -48,10 +48,7 @@ int clinux_reserve(int descriptor, int64_t bytes);
 /// sync_file_range(2) is _GNU_SOURCE only: begins to write what is dirty of a file, and waits for none of it.
 int clinux_start_write_back(int descriptor);
 
-/// F_SETLEASE is _GNU_SOURCE only: 0 when nobody else has the file open, else -1 with errno (EAGAIN: in use).
-/// The lease is given back at once; the descriptor must be open for writing or reading by its owner.
-int clinux_probe_exclusive_lease(int descriptor);
-/// Takes a write lease: granted only while no other descriptor of the file exists anywhere; from then on whoever opens the file
+/// F_SETLEASE is _GNU_SOURCE only: takes a write lease; -1 with errno where that fails (EAGAIN: in use). Granted only while no other descriptor of the file exists anywhere; from then on whoever opens the file
 /// waits until the lease is given back (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
 int clinux_take_lease(int descriptor);
 /// 1 while nobody has tried to open the file since the lease was taken, 0 when somebody has, -1 with errno.

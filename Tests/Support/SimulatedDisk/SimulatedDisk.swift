@@ -187,8 +187,9 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
     guard try status(path) != nil else { throw HopdError(errno: ENOENT, "write here", at: path) }
   }
 
-  package func isOpenElsewhere(_ path: FilePath) throws -> Bool? {
+  package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
     guard let found = try look(path) else { throw HopdError(errno: ENOENT, "open", at: path) }
+    if found.is_open == 0 { try body() }
     return found.is_open != 0
   }
 
