@@ -229,7 +229,8 @@ let package = Package(
 
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
-    .testTarget(name: "SQLiteTests", dependencies: ["CSQLite", "SQLite", systemPackage], swiftSettings: strict),
+    .testTarget(
+      name: "SQLiteTests", dependencies: ["CSQLite", "OtherPrograms", "SQLite", systemPackage], swiftSettings: strict),
     .testTarget(
       name: "DurableFilesTests",
       dependencies: [

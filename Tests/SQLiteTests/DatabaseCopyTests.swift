@@ -1,3 +1,4 @@
+import OtherPrograms
 import SystemPackage
 import Testing
 
@@ -9,9 +10,12 @@ import Testing
     in folder: TemporaryDirectory, pageSize: Int64, autoVacuum: Int64, isLogged: Bool
   ) throws -> Connection {
     let path = folder.path.appending("source.sqlite")
-    let connection = try Connection(path: path, access: .create)
+    let connection = try Connection.ofApp(path, .create)
     try connection.execute("PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = \(autoVacuum)")
-    if isLogged { try connection.execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0") }
+    if isLogged {
+      try #require(try connection.text("PRAGMA journal_mode = WAL") == "wal")
+      try connection.execute("PRAGMA wal_autocheckpoint = 0")
+    }
     try connection.execute(
       "CREATE TABLE ZA ( Z_PK INTEGER PRIMARY KEY, ZB BLOB ); CREATE INDEX ZI ON ZA (ZB);"
         + " INSERT INTO ZA WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"

@@ -3,6 +3,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -18,8 +19,9 @@ import Testing
   }
 
   private func makeStore(_ path: FilePath, mode: String) throws {
-    let connection = try Connection(path: path, access: .create)
-    try connection.execute("PRAGMA journal_mode = \(mode); CREATE TABLE t (a); INSERT INTO t VALUES (1)")
+    let connection = try Connection.ofApp(path, .create)
+    try #require(try connection.text("PRAGMA journal_mode = \(mode)") == mode.lowercased())
+    try connection.execute("CREATE TABLE t (a); INSERT INTO t VALUES (1)")
   }
 
   @Test(arguments: ["WAL", "DELETE"])

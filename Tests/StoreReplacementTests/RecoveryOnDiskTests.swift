@@ -6,6 +6,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -93,8 +94,8 @@ struct RecoveryOnDiskTests {
         for mode in ["delete", "wal"] {
           let path = world.root.appending("\(version)-\(mode)")
           do {
-            let connection = try Connection(path: path, access: .create)
-            _ = try connection.text("PRAGMA journal_mode = \(mode)")
+            let connection = try Connection.ofApp(path, .create)
+            try #require(try connection.text("PRAGMA journal_mode = \(mode)") == mode)
             try connection.execute(
               """
               CREATE TABLE version(digest TEXT); INSERT INTO version VALUES('\(version)');
