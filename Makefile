@@ -140,7 +140,7 @@ stage: release
 
 install:
 	@test -x $(RELEASE)/hopd -a -x $(RELEASE)/hopctl || { echo 'install: nothing to install; run make release first' >&2; exit 1; }
-	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
+	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(DOCDIR)/docs/formats $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
 	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(PYTHON)
 	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
 	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
@@ -154,6 +154,7 @@ install:
 	$(INSTALL) -m 644 README.md CHANGELOG.md CONTRIBUTING.md LICENSE systemd/stores.conf.example $(DOCDIR)/
 	$(INSTALL) -m 644 docs/*.md $(DOCDIR)/docs/
 	$(INSTALL) -m 644 docs/decisions/*.md $(DOCDIR)/docs/decisions/
+	$(INSTALL) -m 644 docs/formats/*.md $(DOCDIR)/docs/formats/
 	rm -rf $(DOCDIR)/Examples && cp -R --preserve=mode,timestamps Examples $(DOCDIR)/Examples
 	find $(DOCDIR)/Examples -name __pycache__ -prune -exec rm -rf {} +
 	@test -n '$(DESTDIR)' || printf '%s\n' 'installed. Next, as root:' \

@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 // hopd: Core Data store migration on Linux.
 //
-// Targets stand in the order the data moves: a store file is located, identified, planned for, migrated, verified,
-// put in place and reported. A target imports only what stands above it (docs/ARCHITECTURE.md §2); the build is run
-// with `--explicit-target-dependency-import-check error`, so an import that is not listed here does not compile.
+// Targets stand in the order the data moves: a store file is located, identified, planned for, migrated, verified, put
+// in place and reported. A target imports only what stands above it (docs/ARCHITECTURE.md, "Layers"); the build is
+// run with `--explicit-target-dependency-import-check error`, so an import that is not listed here does not compile.
 
 import PackageDescription
 

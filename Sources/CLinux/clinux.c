@@ -90,7 +90,7 @@ static int is_whole(double number, sqlite3_int64 *whole) {
 }
 
 // What a column of NUMERIC or INTEGER affinity stores, and of REAL affinity: text that is a number becomes one, doubles
-// without a fraction integers, and under REAL integers doubles; all else stays (sqlite.org/datatype3.html §3).
+// without a fraction integers, and under REAL integers doubles; all else stays (sqlite.org/datatype3.html, section 3).
 static void column_number(sqlite3_context *context, sqlite3_value *value, int is_real) {
   sqlite3_value *copy = NULL;
   if (sqlite3_value_type(value) == SQLITE_TEXT) {
@@ -149,8 +149,8 @@ int clinux_sqlite3_register_affinities(struct sqlite3 *db) {
   return code;
 }
 
-// The same without openat2, name by name with O_NOFOLLOW. systemd's RestrictSUIDSGID= answers ENOSYS to openat2, because
-// a seccomp filter cannot look into its argument [measured, systemd 252].
+// The same without openat2, name by name with O_NOFOLLOW. systemd's RestrictSUIDSGID= answers ENOSYS to openat2,
+// because a seccomp filter cannot look into its argument (tried with systemd 252).
 static int open_step_by_step(int directory, const char *path, int flags, unsigned mode) {
   if (path[0] == '/' || path[0] == 0) {
     errno = path[0] ? EXDEV : ENOENT;

@@ -1,5 +1,6 @@
 // One owner per store: an advisory lock on a file of hopd's own. It is never taken on a store, because closing any
-// descriptor of a store drops the locks SQLite holds on it (replacement.md P2). The kernel frees it with the process.
+// descriptor of a store drops the locks SQLite holds on it (docs/formats/replacement.md, "P2: One owner"). The kernel
+// frees it with the process.
 
 import Diagnostics
 import Glibc

@@ -134,7 +134,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     let file = try open(path, "give space back", O_WRONLY | O_NONBLOCK)
     var found = stat()
     try call("read the size", at: path) { fstat(file.number, &found) }
-    // To the size it has: what lies beyond goes [measured on ext4, xfs and tmpfs].
+    // To the size it has: blocks beyond it are given back (docs/formats/faults.md, "SQLite and files").
     try call("give space back", at: path) { ftruncate(file.number, found.st_size) }
   }
 

@@ -1,6 +1,7 @@
-// Archived expressions of mapping models made into trees (expressions §3). The class decides what an object is, not the
-// number NSExpressionType: `$source.x` has the number of a function [M]. Shapes that no file has shown are refused with
-// the class's name. Archives are graphs: depth and objects are counted, because one list may stand in itself many times.
+// Archived expressions of mapping models made into trees (docs/formats/expressions.md, "Archived expressions"). The
+// class decides what an object is, not the number NSExpressionType: `$source.x` has the number of a function. Shapes
+// that no file has shown are refused with the class's name. Archives are graphs: depth and objects are counted, because
+// one list may stand in itself many times.
 
 import Diagnostics
 import ManagedObjectModel
@@ -121,7 +122,7 @@ package struct ArchivedExpressionReader {
     }
   }
 
-  /// Functions of the language have a class as receiver, written as a constant with the class's name [M].
+  /// Functions of the language have a class as receiver, written as a constant with the class's name.
   private func isUtilities(_ operand: ArchivedObject) throws(HopdError) -> Bool {
     guard operand.className == "NSConstantValueExpression",
       case .string(let name) = try operand.value("NSConstantValueClassName")
@@ -152,7 +153,7 @@ package struct ArchivedExpressionReader {
 
   // MARK: Constants
 
-  /// The constant nil has no value at all [M].
+  /// The constant nil is archived without a value (docs/formats/expressions.md, "Archived expressions").
   private mutating func constant(_ object: ArchivedObject) throws(HopdError) -> ConstantValue {
     switch try object.value("NSConstantValue") {
     case .null: return .null

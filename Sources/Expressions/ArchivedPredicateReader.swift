@@ -1,5 +1,6 @@
-// Archived predicates made into trees (expressions §3). Seen in compiled models only: the filters of mapping models are
-// text. An operator is an object of its own, and its number, modifier and options are NSPredicate's public constants.
+// Archived predicates made into trees (docs/formats/expressions.md, "Archived expressions"). Seen in compiled models
+// only: the filters of mapping models are text. An operator is an object of its own, and its number, modifier and
+// options are NSPredicate's public constants.
 
 import Diagnostics
 import PropertyLists

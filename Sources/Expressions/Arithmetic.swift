@@ -1,5 +1,5 @@
-// Arithmetic on values (expressions §6.5), the same for the evaluator and for the functions that SQL calls: integers are
-// checked, decimals stay decimal, a NaN is nil as SQLite has no other word for it.
+// Arithmetic on values (docs/formats/expressions.md, "Arithmetic"), the same for the evaluator and for the functions
+// that SQL calls: integers are checked, decimals stay decimal, a NaN is nil as SQLite has no other word for it.
 
 import Diagnostics
 

@@ -11,7 +11,8 @@ extension HopdError.Code {
   package static let expressionInvalid = HopdError.Code("expression-invalid", exit: .dataError)
 }
 
-/// How much an expression may be, from text and from archives (expressions §5.3).
+/// Limits on the size of an expression, from text and from archives (docs/formats/expressions.md, "Where an expression
+/// stands").
 package enum ExpressionLimits {
   /// Bytes of one text.
   package static let textBytes = 64 << 10

@@ -1,5 +1,5 @@
-// The one meaning of expressions and predicates (expressions §6): on objects, one at a time. SQL is an optimisation that must
-// agree with this, row by row.
+// Evaluates expressions and predicates on one object at a time; this defines what they mean
+// (docs/formats/expressions.md, "One meaning"). SQL is an optimisation that must agree with this, row by row.
 
 import Diagnostics
 import ManagedObjectModel
@@ -271,7 +271,7 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// @count, @sum, @avg, @min, @max of values (expressions §6.3).
+  /// @count, @sum, @avg, @min, @max of values (docs/formats/expressions.md, "Collections").
   static func combine(_ operation: CollectionOperator, _ values: [ExpressionValue]) throws -> ExpressionValue {
     switch operation {
     case .sum, .average:
@@ -361,7 +361,7 @@ package struct ExpressionEvaluator {
     }
   }
 
-  /// One comparison, without modifier (expressions §6.1).
+  /// One comparison, without modifier (docs/formats/expressions.md, "nil").
   private func compare(_ comparison: Comparison, _ left: ExpressionValue, _ right: ExpressionValue) throws -> Bool {
     func fold(_ value: ExpressionValue) -> ExpressionValue {
       guard case .string(let text) = value, comparison.ignoresCase || comparison.ignoresDiacritics else { return value }

@@ -3,7 +3,7 @@
 
 /// A value expression (NSExpression).
 package indirect enum ExpressionNode: Sendable, Hashable {
-  /// A constant; `.null` is the constant nil, which sets nil (expressions §4.7).
+  /// A constant; `.null` is the constant nil, which sets nil (docs/formats/expressions.md, "Value expressions").
   case constant(ConstantValue)
   /// SELF: the object a predicate is evaluated on.
   case selfObject
@@ -11,7 +11,7 @@ package indirect enum ExpressionNode: Sendable, Hashable {
   case variable(String)
   /// A key path on another expression; a bare `name` has `selfObject` as its base. Never empty.
   case keyPath(ExpressionNode, [KeyPathStep])
-  /// A function of §5.4 with its arguments.
+  /// A built-in function with its arguments (docs/formats/expressions.md, "Functions").
   case function(ExpressionFunction, [ExpressionNode])
   /// `CAST(expression, 'type')`.
   case cast(ExpressionNode, CastTarget)
@@ -55,7 +55,8 @@ package enum KeyPathStep: Sendable, Hashable {
   case key(String)
   /// `@count`, `@sum` …; what it works on follows as keys.
   case collection(CollectionOperator)
-  /// `objectID.URIRepresentation.path` as a whole: "/Entity/pN" of the source store (expressions §4.6).
+  /// `objectID.URIRepresentation.path` as a whole: "/Entity/pN" of the source store (docs/formats/expressions.md,
+  /// "Value expressions").
   case objectPath
 }
 
@@ -128,12 +129,12 @@ package enum ArithmeticOperator: String, Sendable, Hashable, CaseIterable {
 package enum InstanceLookup: Sendable, Hashable {
   /// `destinationInstancesForEntityMappingNamed:sourceInstances:` with that mapping's name.
   case entityMapping(String)
-  /// `destinationInstancesForSourceRelationshipNamed:sourceInstances:` with that relationship's name: every mapping whose
-  /// source entity is the object's own (expressions §4.4).
+  /// `destinationInstancesForSourceRelationshipNamed:sourceInstances:` with that relationship's name: every mapping
+  /// whose source entity is the object's own (docs/formats/expressions.md, "Relationship functions").
   case sourceRelationship(String)
 }
 
-/// A predicate (NSPredicate). Two-valued: true or false, never unknown (expressions §6).
+/// A predicate (NSPredicate). Two-valued: true or false, never unknown (docs/formats/expressions.md, "One meaning").
 package indirect enum PredicateNode: Sendable, Hashable {
   /// TRUEPREDICATE and FALSEPREDICATE.
   case constant(Bool)

@@ -1,6 +1,7 @@
-// Reads predicates and expressions from text (expressions §5): the part above the comparison, and the way in. What a "("
-// opens is decided by what follows its partner, found for all of them beforehand, so reading takes linear time. Nesting and
-// height of the tree are bounded, because everybody behind walks it by recursion.
+// Reads predicates and expressions from text (docs/formats/expressions.md, "Grammar"): the part above the comparison,
+// and the entry point. What a "(" opens is decided by what follows its partner, found for all of them beforehand, so
+// reading takes linear time. Nesting and height of the tree are bounded, because everybody behind walks it by
+// recursion.
 
 import Diagnostics
 

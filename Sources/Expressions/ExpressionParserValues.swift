@@ -1,4 +1,5 @@
-// The part of the grammar below the comparison: arithmetic, key paths, literals, and the calls (expressions §5).
+// The part of the grammar below the comparison: arithmetic, key paths, literals, and the calls
+// (docs/formats/expressions.md, "Grammar").
 
 import Diagnostics
 

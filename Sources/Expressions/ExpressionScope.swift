@@ -1,5 +1,6 @@
-// Where an expression stands decides what it may use (expressions §5.3): which entity SELF and `$source` are, which
-// variables there are, whether bare key paths mean something, and whether a policy is there to be called.
+// Where an expression stands decides what it may use (docs/formats/expressions.md, "Where an expression stands"): which
+// entity SELF and `$source` are, which variables there are, whether bare key paths mean something, and whether a policy
+// is there to be called.
 
 import ManagedObjectModel
 

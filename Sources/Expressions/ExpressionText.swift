@@ -1,5 +1,6 @@
-// Expressions and predicates as text, as NSExpression and NSPredicate print them (mapping-models §3.1): strings in double
-// quotes, arguments behind ", ", `nil` for the constant nil. The text is read back to the same tree.
+// Expressions and predicates as text, as NSExpression and NSPredicate print them, which is how compiled mapping models
+// hold them (docs/formats/mapping-models.md, "Compiling a source"): strings in double quotes, arguments behind ", ",
+// `nil` for the constant nil. The text is read back to the same tree.
 
 extension ExpressionNode: CustomStringConvertible {
   /// The expression's text.

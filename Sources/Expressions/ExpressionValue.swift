@@ -1,5 +1,6 @@
 // What an expression gives on one object, and what is asked of the place the objects come from. Equality and order are
-// those of predicates (expressions §6): numbers by value whatever their kind, text by code units, never by locale.
+// those of predicates (docs/formats/expressions.md, "nil" and "Strings"): numbers by value whatever their kind, text by
+// code units, never by locale.
 
 /// An object: its concrete entity and its primary key.
 package struct InstanceID: Sendable, Hashable {

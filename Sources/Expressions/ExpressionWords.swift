@@ -1,5 +1,5 @@
-// The words of the text language: keywords, and the names of what other NSExpression texts may ask for but hopd refuses,
-// so that the refusal can say what it is (expressions §5.2, §5.4).
+// The keywords of the text language, and the words of other NSExpression texts that hopd refuses: it knows them so that
+// a refusal can name them (docs/formats/expressions.md, "Refused words" and "Functions").
 
 /// A keyword; case does not count in text.
 enum ExpressionKeyword: String {

@@ -1,5 +1,5 @@
-// Types of key paths: through to-ones to one value, through to-manys to many, and what collection operators make of those
-// (expressions §6.2, §6.3).
+// Types of key paths: through to-ones to one value, through to-manys to many, and what collection operators make of
+// those (docs/formats/expressions.md, "Key paths" and "Collections").
 
 import Diagnostics
 import ManagedObjectModel

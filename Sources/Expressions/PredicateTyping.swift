@@ -1,5 +1,6 @@
 // Predicates against the model: both sides of a comparison must be of one kind, patterns must be able to match, and a
-// collection is compared only where it is said which of its members count (expressions §6.1–6.4).
+// collection is compared only where it is said which of its members count (docs/formats/expressions.md, "nil", "Key
+// paths", "Collections" and "Strings").
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,7 @@
-// Patterns of MATCHES, which must match the whole text (expressions §6.4). A machine of our own in place of Swift's Regex:
-// that one backtracks without any bound, and both patterns and texts may be strangers'. Here every match takes at most
-// (length of the text) × (size of the pattern) steps, and what ICU has beyond the common part is refused by name.
+// Patterns of MATCHES, which must match the whole text (docs/formats/expressions.md, "Strings"). A machine of our own
+// in place of Swift's Regex: that one backtracks without any bound, and both patterns and texts may be strangers'. Here
+// every match takes at most (length of the text) × (size of the pattern) steps, and what ICU has beyond the common part
+// is refused by name.
 
 import Diagnostics
 

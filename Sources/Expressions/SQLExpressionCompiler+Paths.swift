@@ -1,4 +1,5 @@
-// Key paths as joins (expressions §6.2, store-layout §4), and what works on their ends: collection operators, SUBQUERY, elements.
+// Key paths as joins (docs/formats/expressions.md, "Key paths"; docs/formats/store-layout.md, "To-one relationships"
+// and "Join tables"), and what works on their ends: collection operators, SUBQUERY, elements.
 
 import ManagedObjectModel
 import PersistentStore

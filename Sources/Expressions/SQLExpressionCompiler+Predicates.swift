@@ -1,5 +1,6 @@
-// Predicates as SQL (expressions §6.1, §6.3, §6.4). SQL's logic has three values and ours two: a comparison with NULL is made 0
-// only where the difference shows, under NOT and in ALL; elsewhere WHERE and CASE take both alike, and indexes can serve.
+// Predicates as SQL (docs/formats/expressions.md, "nil", "Collections" and "Strings"). SQL's logic has three values and
+// ours two: a comparison with NULL is made 0 only where the difference shows, under NOT and in ALL; elsewhere WHERE and
+// CASE take both alike, and indexes can serve.
 
 import ManagedObjectModel
 import SQLite

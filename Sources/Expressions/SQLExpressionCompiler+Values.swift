@@ -1,5 +1,5 @@
-// Values as SQL (expressions §6.5, §6.6): plain operators where they cannot differ from the evaluator, else functions that run
-// the evaluator's own code.
+// Values as SQL (docs/formats/expressions.md, "Arithmetic" and "CAST"): plain operators where they cannot differ from
+// the evaluator, else functions that run the evaluator's own code.
 
 import ManagedObjectModel
 import PersistentStore

@@ -1,5 +1,5 @@
-// From values to what a column holds and back (store-layout §7), checked by the attribute's type: what does not fit is an
-// error of the row, never cut or wrapped.
+// From values to what a column holds and back (docs/formats/store-layout.md, "Values in columns"), checked by the
+// attribute's type: what does not fit is an error of the row, never cut or wrapped.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,7 +10,8 @@ import SQLite
 package enum StorageForm {
   /// The value that a column of the attribute holds.
   ///
-  /// Content with external storage is in the column's own form on both sides: prefix byte or reference (store-layout §7).
+  /// Content with external storage is in the column's own form on both sides: prefix byte or reference
+  /// (docs/formats/store-layout.md, "External binary data").
   package static func stored(_ value: ExpressionValue, as attribute: Attribute) throws(HopdError) -> SQLiteValue {
     if case .carried(let bytes) = value, attribute.type == .transformable || attribute.type == .binary {
       return .blob(bytes)

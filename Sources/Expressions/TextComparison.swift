@@ -1,5 +1,5 @@
-// String operators of predicates (expressions §6.4), on code units; `[c]` and `[d]` fold both sides first. SQL calls the
-// same code where SQLite's own operators would differ.
+// String operators of predicates (docs/formats/expressions.md, "Strings"), on code units; `[c]` and `[d]` fold both
+// sides first. SQL calls the same code where SQLite's own operators would differ.
 
 /// String operators.
 enum TextComparison {

@@ -1,5 +1,6 @@
-// Folding for `[c]` and `[d]` (expressions §6.4): case by Unicode's simple folding, diacritics by canonical decomposition
-// without its combining marks. SQLite knows ASCII only and the standard library offers neither, hence a table of our own.
+// Folding for `[c]` and `[d]` (docs/formats/expressions.md, "Strings"): case by Unicode's simple folding, diacritics by
+// canonical decomposition without its combining marks. SQLite knows ASCII only and the standard library offers neither,
+// hence a table of our own.
 
 /// Folding of text.
 package enum TextFolding {

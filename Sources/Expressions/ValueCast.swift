@@ -1,5 +1,5 @@
-// CAST (expressions §6.6): checked, the whole text must be the number, and it must fit. SQLite's own CAST never fails, so it
-// is never used for this.
+// CAST, checked: the whole text must be the number, and it must fit (docs/formats/expressions.md, "CAST"). SQLite's own
+// CAST never fails, so it is not used.
 
 import Diagnostics
 

@@ -133,7 +133,7 @@ package struct Daemon: Sendable {
     let list = files.map(\.printable).joined(separator: ", ")
     return HopdError(
       .notConfigured, "no directory is configured to be watched" + (list.isEmpty ? "" : " in \(list)"),
-      hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; see hopd.toml(5)")
+      hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; /usr/lib/hopd/hopd.toml lists every key")
   }
 
   /// With which status a start ends. What stays wrong until somebody changes the configuration must not be one that the

@@ -1,4 +1,4 @@
-/// The type of an attribute, with Core Data's own numbers (model-files §3.3).
+/// The type of an attribute, with Core Data's own numbers (docs/formats/model-files.md, "Attribute types").
 package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   /// No type at all: legal for transient attributes.
   case undefined = 0
@@ -41,7 +41,7 @@ package enum AttributeType: Int, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// The default value of an attribute, already of the attribute's type (model-files §2.4).
+/// The default value of an attribute, already of the attribute's type (docs/formats/model-files.md, "Default values").
 package enum AttributeDefault: Sendable, Hashable {
   /// Integer 16/32/64.
   case integer(Int64)

@@ -1,5 +1,5 @@
-// The text of a default in `.xcdatamodel` XML and the value that Apple's compiler makes of it (model-files §2.4,
-// measured by comparing sources with compiled models).
+// The text of a default in `.xcdatamodel` XML and the value that Apple's compiler makes of it
+// (docs/formats/model-files.md, "Default values"; found by comparing sources with compiled models).
 
 extension AttributeDefault {
   /// The default for an attribute of `type` with `text` as `defaultValueString`; nil where it has none.

@@ -1,5 +1,5 @@
-// A `.momd` folder or a lone `.mom` as a bundle of versions (model-files §3.1). The `.omo` beside a `.mom` is a private
-// memory image of the same version and is never read.
+// A `.momd` folder or a lone `.mom` as a bundle of versions (docs/formats/model-files.md, "Compiled bundles"). The
+// `.omo` beside a `.mom` is a private memory image of the same version and is never read.
 
 import Diagnostics
 import PropertyLists

@@ -1,6 +1,7 @@
 // Reads a compiled model, the keyed archive of a `.mom` file or of a store's model cache: archive in, an unchecked
-// ModelSource out (model-files §3.2). The archive is followed from the model to its entities to their properties and no
-// further, so its cycles do not matter; names take the place of references, as in the source form.
+// ModelSource out (docs/formats/model-files.md, "Compiled models"). The archive is followed from the model to its
+// entities to their properties and no further, so its cycles do not matter; names take the place of references, as in
+// the source form.
 
 import Diagnostics
 import PropertyLists
@@ -134,8 +135,9 @@ struct CompiledModelReader {
     }
   }
 
-  /// Models built in code repeat the inherited properties in every subentity, as copies that belong to it
-  /// [M 6/6 such models]; the compiler writes own properties only. What equals the ancestor's is no declaration.
+  /// Models built in code repeat the inherited properties in every subentity, as copies that belong to it; the compiler
+  /// writes own properties only (docs/formats/model-files.md, "Compiled models"). What equals the ancestor's is no
+  /// declaration.
   private func withoutCopies(_ entities: [Entity]) -> [Entity] {
     let byName = Dictionary(entities.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     return entities.map { entity in

@@ -1,6 +1,6 @@
 // The properties of a compiled model: attributes with their defaults and validation rules, relationships, fetched
-// properties (model-files §3.2). Whatever source and archive write differently comes out the same here and in
-// ModelContentsReader (docs/decisions/0011).
+// properties (docs/formats/model-files.md, "Compiled models"). Whatever source and archive write differently comes out
+// the same here and in ModelContentsReader (docs/decisions/0011).
 
 import Diagnostics
 import PropertyLists
@@ -31,7 +31,8 @@ enum CompiledProperties {
         throw object.damaged("it is derived but has no derivation expression")
       }
       guard try object.value("NSFilteringPredicate").isNull else {
-        // It counts for the hash [F] and decides the value; no source form has one.
+        // It is said to count for the hash, and it decides the value; no source form has one
+        // (docs/formats/version-hashes.md, "Derived attributes").
         throw HopdError(
           .unsupportedModel, "it is derived with a filtering predicate, of which no example is known",
           hint: "Stop at a version before, or take the filter out of the model.")

@@ -1,11 +1,11 @@
 // A derived attribute enters the hash by the text that NSExpression prints after parsing, not by the text of the model
-// (version-hash §2.1). Only the forms that models hold are rewritten.
+// (docs/formats/version-hashes.md, "Derived attributes"). Only the forms that models hold are rewritten.
 
 /// The printed form of a derivation expression.
 struct DerivationText: Hashable {
   /// What NSExpression prints.
   let text: String
-  /// Was this form compared with hashes made by Apple's software? [M: one-key count, canonical, now()]
+  /// Was this form compared with hashes made by Apple's software? So were counts over one key, canonical: and now().
   let isProven: Bool
 
   /// Rewrites the expression of a model; a printed one stays as it is.

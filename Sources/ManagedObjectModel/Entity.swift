@@ -2,7 +2,8 @@
 package struct Entity: Sendable, Hashable {
   /// Name, unique in the model.
   package var name: String
-  /// Class of its objects; never compared (model-files §4.6).
+  /// Class of its objects; never compared (docs/formats/model-files.md, "Differences between source and compiled
+  /// model").
   package var className: String?
   /// Name of the parent entity.
   package var parentName: String?
@@ -55,8 +56,8 @@ package struct Entity: Sendable, Hashable {
       || fetchedProperties.contains { $0.name == name }
   }
 
-  /// Sets the old flag `isIndexed` of each attribute that has a fetch index of its own with one ascending binary element,
-  /// as the model compiler does (store-layout §5) [M 4 compiled models]. Models built in code do not get it.
+  /// Sets the old flag `isIndexed` of each attribute that has a fetch index of its own with one ascending binary
+  /// element, as the model compiler does (docs/formats/store-layout.md, "Indexes"). Models built in code do not get it.
   mutating func markIndexedAttributes() {
     let names = Set(
       fetchIndexes.compactMap { index -> String? in
@@ -77,7 +78,8 @@ package struct Entity: Sendable, Hashable {
     return copy
   }
 
-  /// Case-insensitive by name, ties by the raw name: the order in which Core Data numbers entities [M 131/131 stores].
+  /// Case-insensitive by name, ties by the raw name: the order in which Core Data numbers entities
+  /// (docs/formats/store-layout.md, "Entity numbers").
   package static func numberingOrder(_ left: Entity, _ right: Entity) -> Bool {
     caseInsensitiveOrder(left.name, right.name)
   }

@@ -1,9 +1,10 @@
 // Some rules of the version hash are known, but were never compared with a hash made by Apple's software
-// (version-hash §9). Where a model uses one, plans say so: a wrong hash would make a store that its app refuses.
+// (docs/formats/version-hashes.md, "Unproven rules"). Where a model uses one, plans say so: a wrong hash would make a
+// store that its app refuses.
 
 /// A place in a model whose hash rests on a rule that is not proven.
 package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
-  /// The unproven rules, with the numbers of version-hash §9.
+  /// The unproven rules, numbered as in docs/formats/version-hashes.md, "Unproven rules".
   package enum Corner: Int, Sendable, Hashable, CaseIterable {
     /// A version hash modifier on an entity.
     case entityModifier = 1

@@ -86,7 +86,8 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// The topmost ancestor: the entity that owns the table.
   package func root(of entity: Entity) -> Entity { lineage(of: entity).first ?? entity }
 
-  /// Direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers (store-layout §2.1).
+  /// Direct subentities, sorted case-insensitively, ties by raw name: the order of entity numbers
+  /// (docs/formats/store-layout.md, "Entity numbers").
   package func subentities(of entity: Entity) -> [Entity] {
     (childrenByName[entity.name] ?? []).map { entities[$0] }
   }

@@ -32,17 +32,18 @@ struct ModelArchive {
   typealias Fields = [(key: String, field: KeyedArchiveWriter.Field)]
 
   let model: ManagedObjectModel
-  /// Fetch indexes are archived from fw 836 on, their older forms before too [M: none at 754, all from 1044 on].
+  /// Fetch indexes are archived from fw 836 on, their older forms before too (docs/formats/model-files.md, "Model cache
+  /// archives").
   private let hasFetchIndexes: Bool
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
   private var relationships: [PropertyKey: Writer.Object] = [:]
   private var noUserInfo: Writer.Object?
-  /// SELF is one object in all expressions [M].
+  /// All expressions share one object for SELF.
   var selfExpression: Writer.Object?
   private var problems: [HopdError] = []
 
-  /// A property as one entity has it: subentities have objects of their own for what they inherit [M].
+  /// A property as one entity has it: subentities have objects of their own for what they inherit.
   private struct PropertyKey: Hashable {
     let entity: String
     let property: String
@@ -59,7 +60,7 @@ struct ModelArchive {
     var hasModifier = false
 
     /// 0x01 always; 0x10 and 0x20 without validation, 0x40 without user info, 0x80 without a version hash modifier
-    /// [M 661/661 properties of 26 caches and 11 compiled models].
+    /// (docs/formats/model-files.md, "Property flags").
     var number: Int64 {
       var bits: Int64 = 0x01
       if isOptional { bits |= 0x02 }
@@ -131,7 +132,8 @@ struct ModelArchive {
     where !elements.isEmpty {
       refuse("the archived form of the composite type \(name) is not known", name)
     }
-    // In the order of their names, with a table of the names beside the values [M 26/26 caches].
+    // In the order of their names, with a table of the names beside the values (docs/formats/model-files.md, "Model
+    // cache archives").
     let names = writer.makeList(model.entities.map { .text($0.name) })
     let mapping = writer.makeObject(
       .knownKeysMapping,
@@ -168,7 +170,7 @@ struct ModelArchive {
   }
 
   /// Entities are written where the model and their parents list them; everything else refers to them conditionally
-  /// [M: the order of numbers in every cache].
+  /// (docs/formats/model-files.md, "Model cache archives").
   private func reference(toEntity name: String?, isOwner: Bool) -> Writer.Reference {
     guard let object = name.flatMap({ entities[$0] }) else { return .null }
     return isOwner ? .object(object) : .conditional(object)
@@ -248,8 +250,7 @@ struct ModelArchive {
     return object
   }
 
-  /// The declared ones after one of its own for each indexed attribute, named after it [M 5 models]; the order of the
-  /// latter follows no rule.
+  /// One for each indexed attribute, named after it, then the declared ones; the order of the former follows no rule.
   private func allFetchIndexes(of entity: Entity) -> [FetchIndex] {
     let implied = Self.implicitlyIndexed(in: entity)
     let declared = Set(entity.fetchIndexes.map(\.name))
@@ -274,7 +275,7 @@ struct ModelArchive {
       }
   }
 
-  /// … and those over one as a flag of the property, if ascending [M].
+  /// … and those over one as a flag of the property, if ascending.
   private static func implicitlyIndexed(in entity: Entity) -> Set<String> {
     Set(
       entity.fetchIndexes.compactMap { index in
@@ -287,7 +288,7 @@ struct ModelArchive {
 
   // MARK: Properties
 
-  /// Own and inherited properties, each as an object of this entity's [M].
+  /// Own and inherited properties, each as an object of this entity's own.
   private mutating func properties(of entity: Entity) -> [(key: String, value: Writer.Reference)] {
     var objects: [String: Writer.Object] = [:]
     var order: [String] = []
@@ -383,7 +384,7 @@ struct ModelArchive {
       ("_NSDestinationEntityName", .reference(.text(relationship.destinationEntityName))),
       ("_NSInverseRelationshipName", .reference(.text(relationship.inverseName))),
       ("NSDeleteRule", .value(.integer(Int64(relationship.deleteRule.rawValue)))),
-      // Cut to 32 bits [M: the largest 64-bit count reads −1].
+      // Cut to 32 bits: the largest 64-bit count reads −1.
       ("NSMinCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.minCount))))),
       ("NSMaxCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.maxCount))))),
     ]

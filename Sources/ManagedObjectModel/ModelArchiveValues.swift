@@ -11,8 +11,8 @@ extension ModelArchive {
     let errorCode: Int64
   }
 
-  /// Class of the values [M for all but Undefined, which has none]. The custom class of a transformable attribute is
-  /// for generated code: the compiler leaves it out [M: one model, compiled and in two caches].
+  /// Class of the values; Undefined has none. The custom class of a transformable attribute is for generated code, and
+  /// the compiler leaves it out (docs/formats/model-files.md, "Model cache archives").
   mutating func valueClass(of attribute: Attribute, in entity: Entity) -> String? {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .double, .float, .boolean: return "NSNumber"
@@ -107,7 +107,8 @@ extension ModelArchive {
           "the archived form of this \(isMinimum ? "minimum" : "maximum") is not known", entity.name, attribute.name)
         continue
       }
-      // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like [M].
+      // `SELF >= 0.0` and `length >= 1` with the codes of NSValidationNumberTooSmallError and its like
+      // (docs/formats/model-files.md, "Compiled models").
       let subject = attribute.type == .string ? makeKey("length") : makeSelf()
       rules.append(
         ValidationRule(
@@ -161,8 +162,8 @@ extension ModelArchive {
       ])
   }
 
-  /// A function of NSExpression's own, over one key or none: `count:(pages)` [M], `canonical:(title)` and `now()` by
-  /// the same mechanism.
+  /// A function of NSExpression's own, over one key or none: `count:(pages)`, which caches show, `canonical:(title)`
+  /// and `now()` by the same mechanism.
   mutating func derivation(_ expression: String, of attribute: Attribute, in entity: Entity) -> Writer.Reference {
     let text = DerivationText(expression)
     let arguments: [Writer.Reference]
@@ -198,7 +199,7 @@ extension KeyedArchiveWriter.ClassName {
 }
 
 /// A decimal number as NSDecimal keeps it: up to eight 16-bit words, and a power of ten. The scale of the text is kept:
-/// "0.0" is 0 with the exponent −1 [M].
+/// "0.0" is 0 with the exponent −1 (docs/formats/model-files.md, "Default values").
 struct ArchivedDecimal: Hashable {
   let isNegative: Bool
   let exponent: Int

@@ -1,5 +1,6 @@
-// Reads the `contents` file of an `.xcdatamodel`: XML elements in, an unchecked ModelSource out (model-files §2).
-// It follows the file only; whether names lead anywhere is for ModelValidation, so that all faults are told together.
+// Reads the `contents` file of an `.xcdatamodel`: XML elements in, an unchecked ModelSource out
+// (docs/formats/model-files.md, "Model contents"). It follows the file only; whether names lead anywhere is for
+// ModelValidation, so that all faults are told together.
 
 import Diagnostics
 import PropertyLists

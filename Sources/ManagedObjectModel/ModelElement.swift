@@ -1,5 +1,5 @@
-// One XML element of a model with the attributes that are known for it (model-files §2; the lists hold what was seen in
-// 989 real files). What is not listed is reported once and ignored.
+// One XML element of a model with the attributes that are known for it (docs/formats/model-files.md, "Model contents";
+// the lists hold what was seen in 989 files). What is not listed is reported once and ignored.
 
 import PropertyLists
 

@@ -107,6 +107,7 @@ struct ValidationBound {
 
 extension Relationship {
   /// A count as the archive and the hash keep it, in 32 bits without sign: unbounded is 9223372036854775807 in a source
-  /// and −1 in an archive made from code, and both enter the hash as ff ff ff ff [M].
+  /// and −1 in an archive made from code, and both enter the hash as ff ff ff ff (docs/formats/version-hashes.md,
+  /// "Relationship digest").
   static func storedCount(_ count: Int64) -> Int64 { Int64(UInt32(truncatingIfNeeded: count)) }
 }

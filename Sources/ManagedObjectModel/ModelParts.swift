@@ -15,7 +15,7 @@ extension HopdError.Code {
 
 extension ManagedObjectModel {
   /// The model with the entities of a named configuration and nothing else: what a store that was opened with that
-  /// configuration holds (version-hash §5 [D]).
+  /// configuration holds (docs/formats/version-hashes.md, "Digest and checksum").
   ///
   /// Throws `no-such-configuration`, or `configuration-not-closed` with every parent and every destination that lies
   /// outside: Core Data has no relationships between stores.

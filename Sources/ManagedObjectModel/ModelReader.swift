@@ -1,6 +1,6 @@
-// From a path to the versions of a model: which files make a bundle, in which order its versions stand, and which one is
-// current (model-files §1). What stands in a `contents` file is ModelContentsReader's, whether it holds together is
-// ModelValidation's.
+// From a path to the versions of a model: which files make a bundle, in which order its versions stand, and which one
+// is current (docs/formats/model-files.md, "Source bundles" and "Version order"). What stands in a `contents` file is
+// ModelContentsReader's, whether it holds together is ModelValidation's.
 
 import Diagnostics
 import PropertyLists

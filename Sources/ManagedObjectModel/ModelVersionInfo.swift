@@ -1,6 +1,6 @@
-// VersionInfo.plist of a `.momd`: the hashes that Xcode's compiler gave each version (model-files §3.1). Every hash that
-// we compute is compared with it before anything relies on it; where ours rests on a rule that is not proven, its word
-// settles the matter (docs/decisions/0011).
+// VersionInfo.plist of a `.momd`: the hashes that Xcode's compiler gave each version (docs/formats/model-files.md,
+// "VersionInfo.plist"). Every hash that we compute is compared with it before anything relies on it; where ours rests
+// on a rule that is not proven, its word settles the matter (docs/decisions/0011).
 
 import Diagnostics
 import PropertyLists

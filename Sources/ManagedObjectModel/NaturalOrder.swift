@@ -1,5 +1,6 @@
-// Version order is recorded nowhere in a bundle (model-files §1), and names are free text: "Model", "Model 2",
-// "Modelv4", "1.8". A lexical sort puts "Model 10" before "Model 2", so numbers are compared as numbers.
+// Version order is recorded nowhere in a bundle (docs/formats/model-files.md, "Version order"), and names are free
+// text: "Model", "Model 2", "Modelv4", "1.8". A lexical sort puts "Model 10" before "Model 2", so numbers are compared
+// as numbers.
 
 /// The order of version names as people read them.
 package enum NaturalOrder {

@@ -15,7 +15,7 @@ package struct Relationship: Sendable, Hashable {
   package var inverseName: String?
   package var isOptional: Bool
   package var isTransient: Bool
-  /// `toMany="YES"` decides, also where maxCount is 1 (model-files §2.5).
+  /// `toMany="YES"` decides, also where maxCount is 1 (docs/formats/model-files.md, "Relationship elements").
   package var isToMany: Bool
   package var isOrdered: Bool
   /// To-one 1; to-many the bound of the model, 0 for unbounded. Counts for the hash.

@@ -1,6 +1,6 @@
 // Computes the hashes by which Core Data names the versions of entities, and the two store-level values built on them
-// (version-hash.md). A store's version is found by nothing else, so every rule here cites its section; the rules were
-// measured on 694 pairs of entity and hash made by Apple's software.
+// (docs/formats/version-hashes.md). Nothing else names the version of a store, so every rule here cites its section.
+// The rules give the right hash for 694 different pairs of entity and hash that Apple's software made.
 
 import Crypto
 import PropertyLists
@@ -37,7 +37,8 @@ extension ManagedObjectModel {
 }
 
 extension VersionHash {
-  /// SHA-512 over names and hashes in case-sensitive name order, base64 (§5) [M 59/59 stores].
+  /// SHA-512 over names and hashes in case-sensitive name order, base64 (docs/formats/version-hashes.md, "Digest and
+  /// checksum").
   package static func digest(of hashes: [String: VersionHash]) -> String {
     var hasher = SHA512()
     for (name, hash) in inOrder(hashes) {
@@ -47,7 +48,8 @@ extension VersionHash {
     return Base64.encode(hasher.finalize())
   }
 
-  /// SHA-256 over the hashes alone in case-sensitive name order, base64 (§5) [M 21/21].
+  /// SHA-256 over the hashes alone in case-sensitive name order, base64 (docs/formats/version-hashes.md, "Digest and
+  /// checksum").
   package static func checksum(of hashes: [String: VersionHash]) -> String {
     var hasher = SHA256()
     for (_, hash) in inOrder(hashes) { hasher.add(hash.bytes) }
@@ -68,7 +70,7 @@ struct VersionHashing {
     self.model = model
   }
 
-  /// Entity hash E (§4).
+  /// The entity hash E (docs/formats/version-hashes.md, "Entity hash").
   mutating func hash(of entity: Entity) -> VersionHash? {
     // Root first, so that no recursion is needed; `lineage` is bounded even if parents go in a circle.
     var parent: VersionHash?
@@ -108,7 +110,8 @@ struct VersionHashing {
     return VersionHash(bytes: Array(hasher.finalize()))
   }
 
-  /// Property digest P (§1). Transient properties never come here, so the flags are 0 or 1.
+  /// The property digest P (docs/formats/version-hashes.md, "Property digest"). Transient properties never come here,
+  /// so the flags are 0 or 1.
   private static func property(name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
     var hasher = SHA256()
     hasher.add(name)
@@ -117,14 +120,15 @@ struct VersionHashing {
     return Array(hasher.finalize())
   }
 
-  /// Attribute digest A (§2).
+  /// The attribute digest A (docs/formats/version-hashes.md, "Attribute digest").
   private func digest(of attribute: Attribute) -> [UInt8] {
     var hasher = SHA256()
     if let expression = attribute.derivationExpression {
-      // Only the text: neither name nor type (§2.1) [M 7].
+      // The text alone, neither name nor type (docs/formats/version-hashes.md, "Derived attributes").
       hasher.add(DerivationText(expression).text)
     } else if attribute.type == .composite {
-      // The elements alone, flattened and by name (§2.2) [F].
+      // The elements alone, nested ones opened, sorted by name (docs/formats/version-hashes.md, "Composite
+      // attributes").
       for element in elements(of: attribute, depth: 0).sorted(by: {
         $0.name.utf16.lexicographicallyPrecedes($1.name.utf16)
       }) {
@@ -151,7 +155,7 @@ struct VersionHashing {
     }
   }
 
-  /// Relationship digest R (§3).
+  /// The relationship digest R (docs/formats/version-hashes.md, "Relationship digest").
   private func digest(of relationship: Relationship, in entity: Entity) -> [UInt8] {
     var hasher = SHA256()
     hasher.add(
@@ -159,7 +163,7 @@ struct VersionHashing {
         name: relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier))
     hasher.add(relationship.destinationEntityName)
     if let inverse = relationship.inverseName, !relationship.isOwnInverse(in: entity) { hasher.add(inverse) }
-    // 64-bit counts are cut to 32 bits [M]; the order is maximum, then minimum.
+    // 64-bit counts are cut to 32 bits; the maximum comes before the minimum.
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.maxCount))
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.minCount))
     if relationship.isOrdered { hasher.add([1, 0]) }

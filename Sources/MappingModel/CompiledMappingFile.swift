@@ -1,5 +1,5 @@
-// A compiled mapping model as a file. It names no versions: it fits those whose entities have the hashes it was compiled
-// for [M: the intended pair alone, for 5 files among 20 and among 6 pairs].
+// A compiled mapping model as a file. It names no versions: it fits those whose entities have the hashes it was
+// compiled for (docs/formats/mapping-models.md, "Choosing a mapping").
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,5 @@
-// The type that a mapping gets when it is compiled (mapping-models §3.1 rule 6), one rule for Xcode's sources and for texts.
-// It is bookkeeping: a Copy runs its property mappings as a Transform does.
+// The type that a mapping gets when it is compiled (docs/formats/mapping-models.md, "Compiling a source", rule 6), one
+// rule for Xcode's sources and for texts. It is bookkeeping: a Copy runs its property mappings as a Transform does.
 
 import ManagedObjectModel
 
@@ -27,7 +27,7 @@ extension EntityMappingType {
     else { return false }
     let attributes = destination.allAttributes(of: target)
     let relationships = destination.allRelationships(of: target)
-    // A change of optionality alone makes a Transform too [M: loopkit and mioke, mapping-models §3.1].
+    // A change of optionality alone makes a Transform too (docs/formats/mapping-models.md, "Mapping types").
     return source.allAttributes(of: origin).values.allSatisfy { before in
       attributes[before.name].map { $0.type == before.type && $0.isOptional == before.isOptional } ?? false
     }

@@ -32,7 +32,7 @@ package struct ExplicitMapping: Sendable, Hashable {
   }
 }
 
-/// NSEntityMappingType, by Core Data's numbers (mapping-models §3).
+/// NSEntityMappingType, by Core Data's numbers (docs/formats/mapping-models.md, "Compiled files").
 package enum EntityMappingType: Int, Sendable, Hashable {
   case undefined = 0
   case custom = 1
@@ -113,7 +113,8 @@ package struct SourceFilter: Sendable, Hashable {
 package struct ExplicitPropertyMapping: Sendable, Hashable {
   /// Name in the destination entity.
   package let name: String
-  /// nil leaves what is there: the default, or what a policy set (expressions §4.7). The constant nil sets nil.
+  /// nil leaves what is there: the default, or what a policy set (docs/formats/expressions.md, "Value expressions").
+  /// The constant nil sets nil.
   package let value: PropertyValue?
 
   /// Makes a property mapping.

@@ -1,6 +1,7 @@
 // Which named thing of a destination continues which one of a source. One rule for entities, attributes and
-// relationships: the renaming identifiers are equal, each defaulting to the own name (migration-semantics §3.3).
-// Separate from the inference because it is the same three times and can be tried out exhaustively.
+// relationships: the renaming identifiers are equal, each defaulting to the own name
+// (docs/formats/migration-semantics.md, "Matching"). Separate from the inference because it is the same three times and
+// can be tried out exhaustively.
 
 /// A name with its renaming identifier.
 struct Identified: Hashable {

@@ -31,10 +31,11 @@ package struct InferredMapping: Sendable, Hashable {
 
 /// One entity's part of a mapping.
 package struct EntityMapping: Sendable, Hashable {
-  /// Core Data's mapping types as far as inference makes them (migration-semantics §1.3).
+  /// Core Data's mapping types as far as inference makes them (docs/formats/migration-semantics.md, "Mapping types").
   package enum Kind: String, Sendable, Hashable { case add, remove, copy, transform }
 
-  /// IEM_Add_X, IEM_Remove_X, IEM_Copy_X or IEM_Transform_X [T, migration-semantics §3.3].
+  /// IEM_Add_X, IEM_Remove_X, IEM_Copy_X or IEM_Transform_X (docs/formats/migration-semantics.md, "Names of inferred
+  /// mappings").
   package let name: String
   package let kind: Kind
   /// nil for `add`.

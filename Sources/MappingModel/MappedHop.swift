@@ -1,5 +1,6 @@
-// The mapping models of one hop, in order: often one, sometimes several, each for a part of the entities (objc.io's "chunks",
-// mapping-models §4). They run as one hop into one destination, with one table of associations.
+// The mapping models of one hop, in order: often one, sometimes several, each for a part of the entities (objc.io's
+// "chunks"; docs/formats/mapping-models.md, "What a mapping covers"). They run as one hop into one destination, with
+// one table of associations.
 
 /// A hop that follows mapping models.
 package struct MappedHop: Sendable, Hashable {

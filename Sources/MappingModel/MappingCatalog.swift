@@ -1,5 +1,6 @@
-// The mapping models at hand, and which of them serve which pair of versions. Choosing never follows the order of a folder:
-// where two claim the same entities of the same hop, the user decides (mapping-models §5).
+// The mapping models at hand, and which of them serve which pair of versions. Choosing never follows the order of a
+// folder: where two claim the same entities of the same hop, the user decides (docs/formats/mapping-models.md,
+// "Choosing a mapping").
 
 import Diagnostics
 import ManagedObjectModel
@@ -301,7 +302,7 @@ extension ExplicitMapping {
   /// Does any entity mapping name a policy?
   package var hasPolicies: Bool { entityMappings.contains { $0.policy != nil } }
 
-  /// Do both do the same? Types are bookkeeping and do not count (mapping-models §3.1).
+  /// Do both do the same? Types are bookkeeping and do not count (docs/formats/mapping-models.md, "Mapping types").
   package func saysTheSame(as other: ExplicitMapping) -> Bool {
     func withoutTypes(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
       mapping.entityMappings.map { $0.replacing(type: .undefined) }

@@ -1,5 +1,6 @@
-// The gaps of a mapping model in source form, filled as Xcode's mapping compiler fills them (mapping-models §3.1): names,
-// order, types, and an expression for every property that the author left to be generated.
+// The gaps of a mapping model in source form, filled as Xcode's mapping compiler fills them
+// (docs/formats/mapping-models.md, "Compiling a source"): names, order, types, and an expression for every property
+// that the author left to be generated.
 
 import Diagnostics
 import Expressions

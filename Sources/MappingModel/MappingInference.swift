@@ -1,6 +1,7 @@
 // Lightweight migration as Core Data infers it: what of a destination version continues what of a source version
-// (migration-semantics §3). It reads two models and nothing else; whether the rows of a store allow the step (missing
-// required values, duplicates) is for the planner, which can look at them.
+// (docs/formats/migration-semantics.md, "What can be inferred" and "What cannot be inferred"). It reads two models and
+// nothing else; whether the rows of a store allow the step (missing required values, duplicates) is for the planner,
+// which can look at them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -91,8 +92,8 @@ struct InferenceRun {
     for (to, from) in match.sourceByDestination { destinationBySource[from] = to }
   }
 
-  /// Entities without a common parent in the source may not get one (GUIDE, migration-semantics §3.2): their rows lie in
-  /// different tables, where the same Z_PK means different objects.
+  /// Entities without a common parent in the source may not get one (docs/formats/migration-semantics.md, "What cannot
+  /// be inferred"): their rows lie in different tables, where the same Z_PK means different objects.
   private mutating func checkHierarchies() {
     for root in destination.rootEntities {
       var members: [String: [String]] = [:]

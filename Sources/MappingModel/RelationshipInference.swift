@@ -140,7 +140,8 @@ struct RelationshipInference {
       }
     }
     guard continuedByInverse.isEmpty else { return }
-    // Without an inverse a to-one may have many owners per target, a to-many's column names one owner (store-layout §4.6).
+    // Without an inverse a to-one may have many owners per target, a to-many's column names one owner
+    // (docs/formats/store-layout.md, "To-many without inverse").
     let hadManyOwners = inverseBefore.map(\.relationship.isToMany) ?? !before.isToMany
     let mayHaveManyOwners = inverse.map(\.relationship.isToMany) ?? !relationship.isToMany
     if hadManyOwners, !mayHaveManyOwners {

@@ -1,6 +1,6 @@
-// The source expression of an entity mapping. Core Data allows any expression that fetches; Apple's compiler writes one,
-// and only that one is followed: all objects of the source entity, or those that fulfil a predicate
-// [M 37 of 37 fetches of compiled mapping models].
+// The source expression of an entity mapping. Core Data allows any expression that fetches; Apple's compiler writes
+// one, and only that one is followed: all objects of the source entity, or those that fulfil a predicate
+// (docs/formats/mapping-models.md, "Compiling a source", rule 3).
 
 import Diagnostics
 import PropertyLists
@@ -53,7 +53,8 @@ struct SourceFetch {
     return String(decoding: bare, as: UTF8.self).uppercased() == "TRUEPREDICATE" ? nil : text
   }
 
-  /// The flag is a bare boolean [M 37/37], or an expression as NSFetchRequestExpression's initialiser takes it.
+  /// The flag is a bare boolean in every file seen, or an expression as NSFetchRequestExpression's initialiser takes
+  /// it.
   private static func countsOnly(_ object: ArchivedObject) throws(HopdError) -> Bool {
     guard case .object(let flag) = try object.value("NSCountOnlyFlag") else {
       return try object.boolean("NSCountOnlyFlag")

@@ -114,7 +114,8 @@ struct TextEntityMapping: Sendable {
   /// How messages call it.
   var title: String { Self.title(name: name?.value, source: source?.value, destination: destination?.value) }
 
-  /// Core Data's rule for the names of mappings, as far as a file says enough (mapping-models §3.1 rule 2).
+  /// Core Data's rule for the names of mappings, as far as a file says enough (docs/formats/mapping-models.md,
+  /// "Compiling a source", rule 2).
   static func title(name: String?, source: String?, destination: String?) -> String {
     if let name { return name }
     if let source, let destination { return "\(source)To\(destination)" }

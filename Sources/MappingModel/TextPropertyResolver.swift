@@ -1,5 +1,5 @@
 // The properties of one entity mapping of a text mapping: what the file says of each, and for the others what Xcode's
-// generated mapping would say (mapping-models §3.1 rules 4 and 5).
+// generated mapping would say (docs/formats/mapping-models.md, "Compiling a source", rules 4 and 5).
 
 import Diagnostics
 import Expressions

@@ -48,7 +48,7 @@ struct XcodePropertyMapping: Sendable {
 }
 
 /// The last two components of `sourcemodelpath`: what of the path still holds when a project has moved
-/// [M both sides of 164 of 166 files are found so].
+/// (docs/formats/mapping-models.md, "Which versions a mapping joins").
 struct VersionPath: Sendable, Hashable, CustomStringConvertible {
   /// Name of the bundle; nil for a version that lies in none.
   let bundle: String?

@@ -1,6 +1,7 @@
-// Reads the `xcmapping.xml` of an `.xcmappingmodel`: an XML store of Xcode's own editing objects, a flat list that refers
-// to itself by ids (mapping-models §1). The objects are collected first; which of them count, and in which order, is told by
-// the mapping model's own list and by numbers, never by where they stand in the file.
+// Reads the `xcmapping.xml` of an `.xcmappingmodel`: an XML store of Xcode's own editing objects, a flat list that
+// refers to itself by ids (docs/formats/mapping-models.md, "Source files"). The objects are collected first; which of
+// them count, and in which order, is told by the mapping model's own list and by numbers, never by where they stand in
+// the file.
 
 import Diagnostics
 import Expressions
@@ -48,7 +49,8 @@ private struct XcodeObject {
 
 /// Builds a mapping model from XML events.
 final class XcodeMappingReader: XMLEventHandler {
-  /// Attributes that are kept. The snapshots of the models are not: they hold names and no hashes (mapping-models §2).
+  /// Attributes that are kept. The snapshots of the models are not: they hold names and no hashes
+  /// (docs/formats/mapping-models.md, "Which versions a mapping joins").
   private static let known: Set<String> = [
     "sourcemodelpath", "destinationmodelpath", "name", "sourcename", "destinationname", "mappingnumber",
     "autogenerateexpression", "migrationpolicyclassname", "sourcefilterpredicatestring", "sourceexpressiondata",
@@ -186,7 +188,7 @@ final class XcodeMappingReader: XMLEventHandler {
         return name.isEmpty ? nil : name
       }, filter: SourceFetch.condition(object.text("sourcefilterpredicatestring")), line: object.line)
     attempt(here) { () throws(HopdError) in
-      // An archived expression counts only where none is generated: one author left a constant there [M].
+      // An archived expression counts only where none is generated: one author left a constant there.
       guard object.flag("autogenerateexpression") == false, let archive = try archive("sourceexpressiondata", object)
       else { return }
       let fetch = try SourceFetch(archive)
@@ -229,7 +231,8 @@ final class XcodeMappingReader: XMLEventHandler {
         sourceMapping: kind == .relationship ? object.text("sourcemappingname") : nil, line: object.line)
       attempt(Place(file: place.file, line: object.line, entity: place.entity, property: name)) {
         () throws(HopdError) in
-        // An archived expression wins, whatever the flag says [M 23 of 24 have it at 1].
+        // An archived expression wins, whatever the flag says (docs/formats/mapping-models.md, "Compiling a source",
+        // rule 5).
         if let archive = try archive("valueexpressiondata", object) {
           property.expression = try ArchivedExpressionReader.expression(archive)
         } else if kind == .relationship, let text = object.text("sourcekeypath") {
@@ -301,7 +304,8 @@ final class XcodeMappingReader: XMLEventHandler {
 /// Text of Core Data's XML stores.
 enum XcodeText {
   /// The text with `\uXXYY` replaced by the UTF-16 unit 0xYYXX: Core Data's XML stores swap the two bytes, so that
-  /// `\u3e00` is `>` [M 4 of 7 predicates]. A backslash before anything else stands for itself.
+  /// `\u3e00` is `>` (docs/formats/mapping-models.md, "Escapes in texts"). A backslash before anything else stands for
+  /// itself.
   static func unescaped(_ text: String) -> String {
     let bytes = Array(text.utf8)
     guard bytes.contains(UInt8(ascii: "\\")) else { return text }

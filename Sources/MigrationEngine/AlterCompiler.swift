@@ -19,7 +19,8 @@ package enum AlterDecision: Sendable, Hashable {
 
 /// Decides, from the plan alone.
 package struct AlterCompiler {
-  /// From this version on Core Data appends columns; before, it made the table anew [M, store-layout §8.1].
+  /// From this version on Core Data appends columns; before, it made the table anew (docs/formats/store-layout.md,
+  /// "Apple's migration in place").
   static let appendsSince: Int64 = 977
 
   let plan: MigrationPlan

@@ -1,6 +1,6 @@
-// A chain of hops as a copy of the store that is altered: what has to be done to the copy, as plain values that a plan can
-// tell and a runner can do step by step. Only chains get one whose result is the store that Core Data's own migration
-// in place leaves (store-layout §8.1); `AlterCompiler` decides.
+// A chain of hops as a copy of the store that is altered: what has to be done to the copy, as plain values that a plan
+// can tell and a runner can do step by step. Only chains get one whose result is the store that Core Data's own
+// migration in place leaves (docs/formats/store-layout.md, "Apple's migration in place"); `AlterCompiler` decides.
 
 import ManagedObjectModel
 import PersistentStore
@@ -14,7 +14,8 @@ package struct AlterProgram: Sendable, Hashable {
     package let table: String
     package let column: String
     package let declaredType: String
-    /// The default, which every row gets [M, store-layout §8.1]; nil where rows stay NULL.
+    /// The default, which every row gets (docs/formats/store-layout.md, "Apple's migration in place"); nil where rows
+    /// stay NULL.
     package let literal: String?
   }
 

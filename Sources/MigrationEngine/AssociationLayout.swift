@@ -1,6 +1,6 @@
-// Which destination object belongs to which source object, as arithmetic on primary keys: destination key = source key plus
-// an offset per mapping. So the associations of a hop need no table, however large the store; only grouped, expanded and
-// policy mappings keep one (migration-semantics §1.4).
+// Which destination object belongs to which source object, as arithmetic on primary keys: destination key = source key
+// plus an offset per mapping. So the associations of a hop need no table, however large the store; only grouped,
+// expanded and policy mappings keep one (docs/formats/migration-semantics.md, "Associations").
 
 import Diagnostics
 import ManagedObjectModel

@@ -22,7 +22,8 @@ struct HopBookkeeping {
     try source.metadata().migrated(to: hop.destination, autoVacuum: autoVacuum)
   }
 
-  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls (store-layout §2.1).
+  /// Z_MAX per destination root: the source's mark, never below the largest key; it never falls
+  /// (docs/formats/store-layout.md, "Primary keys").
   func highWaterMarks() throws -> [String: Int64] {
     let entries = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]

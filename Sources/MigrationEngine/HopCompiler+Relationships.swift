@@ -263,7 +263,8 @@ extension HopCompiler {
   // MARK: Order keys
 
   /// A to-many becomes ordered: its targets are numbered by Z_PK, 2048, 3072, 4096 … per owner, as Core Data numbers
-  /// the first ones [M, store-layout §4.2]; which order Core Data itself would choose is not known.
+  /// the first ones (docs/formats/store-layout.md, "Order keys"); which order Core Data itself would choose is not
+  /// known.
   private mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
     guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)
     else { return }

@@ -23,7 +23,7 @@ package struct HopCompiler {
   let hop: Hop
   let source: TableSpace
   let destinationSchema: String
-  /// Intermediate stores get no indexes: nothing reads them but the next hop (performance §9).
+  /// Intermediate stores get no indexes: nothing reads them but the next hop (docs/PERFORMANCE.md).
   let withIndexes: Bool
 
   var preconditions: [HopProgram.Precondition] = []
@@ -220,14 +220,16 @@ package struct HopCompiler {
         expression = Self.carried(column, from: before, to: value)
         isRewritten = isRewritten || expression != column
       }
-      // Optional → required with a default: existing nils take the default (migration-semantics §3.2).
+      // Optional → required with a default: existing nils take the default (docs/formats/migration-semantics.md, "What
+      // can be inferred").
       if let standard, !value.isOptional, before?.isOptional == true {
         expression = "coalesce(\(expression), \(standard))"
       }
       cases.append((lane.sourceNumber, expression))
     }
     // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
-    // [M 24/24, store-layout §8.1]; a carried column is carried whole for the same reason.
+    // (docs/formats/store-layout.md, "Apple's migration in place"); a carried column is carried whole for the same
+    // reason.
     let others = lanes.filter { !subtree.contains($0.destination.name) }
     if isRewritten, !others.isEmpty {
       // What stands in sibling rows has no form that could be rewritten.
@@ -252,8 +254,8 @@ package struct HopCompiler {
     return column
   }
 
-  /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger for
-  /// new objects leaves them (store-layout §9).
+  /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
+  /// for new objects leaves them (docs/formats/store-layout.md, "Derived attributes").
   private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> String? {
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     return choose(
@@ -310,7 +312,7 @@ package struct HopCompiler {
   }
 }
 
-/// Default values as a store holds them (store-layout §7).
+/// Default values as a store holds them (docs/formats/store-layout.md, "Values in columns").
 package enum StoredDefault {
   /// The SQL literal of a default; nil where it is an object that only the app can store.
   package static func literal(of value: AttributeDefault, for attribute: Attribute) -> String? {

@@ -143,7 +143,8 @@ struct HopRunner {
   /// Tables and the checkpoint, in one transaction.
   private mutating func prepare() throws {
     let main = SQLiteIdentifier.quoted(program.source.fileSchema)
-    // The page size of the source is kept, so that the store could also be replaced in place (replacement §2).
+    // The page size of the source is kept, so that the store could also be replaced in place
+    // (docs/formats/replacement.md, "P6: Build").
     let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
     let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
     if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {

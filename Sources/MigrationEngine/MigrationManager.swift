@@ -310,7 +310,8 @@ package struct MigrationManager {
       case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
       }
       let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
-      // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks (performance §2).
+      // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks
+      // (docs/PERFORMANCE.md).
       try connection.execute(
         "\(prefix)synchronous = OFF; \(prefix)cache_size = -\(options.cacheKibibytes);"
           + " \(prefix)secure_delete = OFF; PRAGMA temp_store = FILE")

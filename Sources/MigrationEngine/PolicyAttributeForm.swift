@@ -1,4 +1,5 @@
-// Values of one attribute, between the form of its column (store-layout §7) and the form in which policies see them.
+// Values of one attribute, between the form of its column (docs/formats/store-layout.md, "Values in columns") and the
+// form in which policies see them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -23,7 +24,7 @@ struct PolicyAttributeForm: Sendable {
     case (.boolean, .integer(let number)): .boolean(number != 0)
     case (.double, .real(let number)), (.float, .real(let number)): .double(number)
     case (.double, .integer(let number)), (.float, .integer(let number)): .double(Double(number))
-    // Whole seconds may be stored as integers (store-layout §7).
+    // Whole seconds may be stored as integers (docs/formats/store-layout.md, "Values in columns").
     case (.date, .real(let seconds)): .date(seconds)
     case (.date, .integer(let seconds)): .date(Double(seconds))
     case (.decimal, .integer(let number)): .decimal(String(number))
@@ -58,7 +59,7 @@ struct PolicyAttributeForm: Sendable {
       (.boolean, .boolean(let flag)):
       .integer(flag ? 1 : 0)
     case (.boolean, .integer(let number)) where number == 0 || number == 1: .integer(number)
-    // SQLite stores NaN as NULL, silently (expressions §6.5).
+    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
     case (.double, .double(let number)): number.isNaN ? nil : .real(number)
     case (.float, .double(let number)): number.isNaN ? nil : .real(Double(Float(number)))
     case (.double, .integer(let number)): Double(exactly: number).map { .real($0) }

@@ -5,7 +5,8 @@ import Diagnostics
 import MigrationPolicy
 
 extension HopdError.Code {
-  /// A policy failed, or asked for what cannot be done (Core Data 134170, migration-semantics §2).
+  /// A policy failed, or asked for what cannot be done (Core Data 134170; docs/formats/migration-semantics.md, "Error
+  /// codes").
   package static let policyFailed = HopdError.Code("policy-failed", exit: .dataError)
 }
 

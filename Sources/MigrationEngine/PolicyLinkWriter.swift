@@ -235,7 +235,7 @@ final class PolicyLinkWriter {
 
   // MARK: Order
 
-  /// Core Data's order keys begin at 2048 and go by 1024 (store-layout §4.2).
+  /// Core Data's order keys begin at 2048 and go by 1024 (docs/formats/store-layout.md, "Order keys").
   private func nextOrder(table: String, column: String, order: String, owner: Int64) throws(SQLiteError) -> Int64 {
     let place = Place(table: table, column: column, owner: owner)
     let last: Int64

@@ -58,7 +58,7 @@ enum PolicyPacking: Sendable {
     case (_, .null): try statement.bind(.null, at: parameter)
     case (.integer(let range), .integer(let number)) where range.contains(number):
       try statement.bind(.integer(number), at: parameter)
-    // SQLite stores NaN as NULL, silently (expressions §6.5).
+    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
     case (.double, .double(let number)) where !number.isNaN: try statement.bind(.real(number), at: parameter)
     case (.date, .date(let seconds)) where seconds.isFinite: try statement.bind(.real(seconds), at: parameter)
     case (.string, .string(let place)):

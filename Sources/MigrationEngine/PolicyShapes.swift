@@ -149,7 +149,8 @@ struct JoinColumns: Hashable {
 
 /// A stored relationship: where its pairs are, seen from the entity that has it.
 struct PolicyLink {
-  /// The ways in which pairs are kept (store-layout §4).
+  /// The ways in which pairs are stored (docs/formats/store-layout.md, "To-one relationships", "Join tables" and
+  /// "To-many without inverse").
   enum Storage: Hashable {
     /// Columns in the own table. The inverse is a to-many, or there is none.
     case toOne(ToOneColumns)

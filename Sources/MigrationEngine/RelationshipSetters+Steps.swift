@@ -339,8 +339,8 @@ extension RelationshipSetters {
     }
   }
 
-  /// 2048, 3072, 4096 … per owner, as Core Data numbers the first ones [M, store-layout §4.2]; without an order in the source
-  /// by key.
+  /// 2048, 3072, 4096 … per owner, as Core Data numbers the first ones (docs/formats/store-layout.md, "Order keys");
+  /// without an order in the source by key.
   private var numbering: Action {
     Action(
       "UPDATE \(MappedScratch.pairs) SET number = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
@@ -363,7 +363,8 @@ extension RelationshipSetters {
 
   // MARK: Conflicts
 
-  /// What becomes of two objects for a to-one is not known (expressions §4.5): nothing is chosen.
+  /// What becomes of two objects for a to-one is not known (docs/formats/expressions.md, "Value expressions"): nothing
+  /// is chosen.
   private func refuseSeveral(_ setter: RelationshipSetter) -> Action {
     Action(
       "SELECT owner, min(target), max(target) FROM \(MappedScratch.pairs) GROUP BY owner HAVING count(*) > 1 LIMIT 1",

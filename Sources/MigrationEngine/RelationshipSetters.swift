@@ -136,7 +136,8 @@ struct RelationshipSetters {
         .mappingUnsupported, "no entity mapping has the name \(name)", at: place,
         hint: "write the name of an entity mapping of this hop")
     case .sourceRelationship:
-      // Each object is looked for under the mappings of its own entity (expressions §4.4).
+      // Each object is looked for under the mappings of its own entity (docs/formats/expressions.md, "Relationship
+      // functions").
       let reached = try reachedEntity(node, lane: lane, property: relationship.name)
       var sources: [SetterSource] = []
       for possible in hop.source.entity(named: reached).map(hop.source.subtree) ?? [] {

@@ -1,6 +1,7 @@
-// One file of external storage per object. Core Data removes an object's file with the object, so two objects must never
-// refer to one file; yet a mapping may carry one value to several objects. The first one keeps the file, the others get its
-// content in their column, which Core Data reads as well (store-layout: prefix 1).
+// One file of external storage per object. Core Data removes an object's file with the object, so two objects must
+// never refer to one file; yet a mapping may carry one value to several objects. The first one keeps the file, the
+// others get its content in their column, which Core Data reads as well (docs/formats/store-layout.md, "External binary
+// data").
 
 import Diagnostics
 import Expressions

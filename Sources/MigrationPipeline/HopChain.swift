@@ -240,7 +240,8 @@ struct HopChain {
       references: views.references, counts: views.counts, memo: plan.memo)
   }
 
-  /// References are those of the store wherever a hop meets them: files are never moved (replacement §5).
+  /// References are those of the store wherever a hop meets them: files are never moved (docs/formats/replacement.md,
+  /// "External data").
   private var external: ExternalDataDirectory {
     get throws(HopdError) { try ExternalDataDirectory(of: plan.store.location) }
   }

@@ -1,4 +1,4 @@
-// What came of a migration. Encoded as CLI.md documents `hopctl migrate --json`.
+// The result of a migration, and what `hopctl migrate --json` prints.
 
 import Diagnostics
 import MigrationEngine

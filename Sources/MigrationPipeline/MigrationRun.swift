@@ -138,7 +138,8 @@ final class MigrationRun {
     }
   }
 
-  /// P4: is the source sound? A damaged store is refused before anything is written.
+  /// Is the source sound? A damaged store is refused before anything is written (docs/formats/replacement.md, "P4:
+  /// Check").
   func checkSource(_ reader: StoreReader) throws {
     try requireSound(reader, by: "quick_check")
   }

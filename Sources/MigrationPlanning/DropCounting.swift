@@ -1,6 +1,6 @@
 // What a journey loses, counted in the store as it is: columns, pairs and whole entities that no later version
-// continues. A rename without a renaming identifier looks exactly like this and is silent data loss (migration-semantics
-// §3.3), so every number is shown before anything happens.
+// continues. A rename without a renaming identifier looks exactly like this and is silent data loss
+// (docs/formats/migration-semantics.md, "Matching"), so every number is shown before anything happens.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,7 @@
 // Values with external storage before a journey: is each of them in a known form, is each file there, what moves from
 // files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
-// reference that leads nowhere or elsewhere is told before the first byte is written (faults F9).
+// reference that leads nowhere or elsewhere is reported before the first byte is written (docs/formats/faults.md,
+// "External files").
 
 import Diagnostics
 import ManagedObjectModel

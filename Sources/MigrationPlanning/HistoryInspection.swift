@@ -104,10 +104,11 @@ struct HistoryInspection {
       hint: "migrate it with its app, on a device that is signed in; `exclude` of the watch keeps hopd away from it")
   }
 
-  /// CloudKit mirroring numbers its entities from here on [D, store-layout §2.1].
+  /// CloudKit mirroring numbers its entities from here on (docs/formats/store-layout.md, "Reserved entity numbers").
   private static let firstMirroringNumber: Int64 = 17000
 
-  /// ANSCK… are its tables, and their indexes and triggers are named after them or stand on them [D].
+  /// ANSCK… are its tables, and their indexes and triggers are named after them or stand on them
+  /// (docs/formats/history-and-cloudkit.md, "CloudKit tables").
   private static func isMirroring(_ name: String) -> Bool {
     let name = name.uppercased()
     return name.hasPrefix("ANSCK") || name.hasPrefix("Z_NSCK") || name.hasPrefix("NSCK")

@@ -1,5 +1,6 @@
-// What becomes of objects that break the rules of the version they are migrated to. Core Data fails the whole migration at the
-// first save; an operator of many stores needs a choice, per entity (migration-semantics §1.5).
+// What becomes of objects that break the rules of the version they are migrated to. Core Data fails the whole migration
+// at the first save; an operator of many stores needs a choice, per entity (docs/formats/migration-semantics.md,
+// "Validation").
 
 /// What a hop with mapping models does with destination objects that its destination model calls invalid.
 package enum InvalidRowsRule: String, Sendable, Hashable, CaseIterable {

@@ -1,6 +1,6 @@
 // The names of self many-to-many tables. Which end names such a table follows the order of a hash table inside Core
 // Data that is not known, and an app that looks for the other name finds nothing: so a name is either known from
-// somewhere or the plan is refused (store-layout §4.4).
+// somewhere or the plan is refused (docs/formats/store-layout.md, "Many-to-many of an entity with itself").
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,6 @@
-// What a hop with mapping models leaves behind. Core Data migrates only what an entity mapping names, and says nothing of
-// the rest; 28 entities that both versions have are left out so in real files (mapping-models §4), so it is looked for here.
+// What a hop with mapping models leaves behind. Core Data migrates only what an entity mapping names, and says nothing
+// of the rest; 28 entities that both versions have are left out so in real files (docs/formats/mapping-models.md, "What
+// a mapping covers"), so it is looked for here.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,7 @@
-// The graph of versions and the way through it. Pure: two models go in at each edge, mapping models or an inferred mapping
-// or the reasons against both come out. Versions are nodes by their hashes; consecutive versions are joined by mapping models
-// or by inference, and a version is skipped only over a mapping model that was made for that (migration-semantics §8).
+// The graph of versions and the way through it. Pure: two models go in at each edge, mapping models or an inferred
+// mapping or the reasons against both come out. Versions are nodes by their hashes; consecutive versions are joined by
+// mapping models or by inference, and a version is skipped only over a mapping model that was made for that
+// (docs/formats/migration-semantics.md, "Finding a chain").
 
 import Diagnostics
 import ManagedObjectModel

@@ -54,7 +54,8 @@ extension HopdError.Code {
   package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
   /// Rows have no value for an attribute that a later version requires (Core Data 134110, 1570).
   package static let missingRequiredValue = HopdError.Code("missing-required-value", exit: .dataError)
-  /// The name of a self many-to-many table cannot be computed (store-layout §4.4).
+  /// The name of a self many-to-many table cannot be computed (docs/formats/store-layout.md, "Many-to-many of an entity
+  /// with itself").
   package static let joinTableNameUncertain = HopdError.Code("join-table-name-uncertain", exit: .dataError)
   /// A reference store is not of the wanted version.
   package static let referenceMismatch = HopdError.Code("reference-mismatch", exit: .dataError)

@@ -41,8 +41,8 @@ extension InvalidRowsRules {
   }
 }
 
-/// What becomes of the rows of an entity that both versions of a hop have and that no entity mapping takes: Core Data leaves
-/// them behind without a word (migration-semantics §1.3).
+/// What becomes of the rows of an entity that both versions of a hop have and that no entity mapping takes: Core Data
+/// leaves them behind without a word (docs/formats/migration-semantics.md, "Unmapped entities").
 package enum UnmappedEntitiesRule: String, Sendable, Hashable, CaseIterable {
   /// The migration is refused.
   case fail

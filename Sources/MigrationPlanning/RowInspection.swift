@@ -1,5 +1,6 @@
 // What the rows of the store allow. Core Data finds out while it writes; here every row that would make a hop fail is
-// found before the first byte, with the entity, the property and the number of rows (migration-semantics §1.5, §3.2).
+// found before the first byte, with the entity, the property and the number of rows
+// (docs/formats/migration-semantics.md, "Validation" and "What cannot be inferred").
 
 import Diagnostics
 import ManagedObjectModel
@@ -287,7 +288,7 @@ struct RowInspection {
 }
 
 extension AttributeDefault {
-  /// The default as a column holds it (store-layout §7).
+  /// The default as a column holds it (docs/formats/store-layout.md, "Values in columns").
   var sqlValue: SQLiteValue {
     switch self {
     case .integer(let value): .integer(value)

@@ -1,5 +1,5 @@
 // Identifying: the version hashes in a store's metadata name its version. Entity names in Z_PRIMARYKEY are never asked:
-// Apple's own migrations leave old names there (store-layout §8.1).
+// Apple's own migrations leave old names there (docs/formats/store-layout.md, "Apple's migration in place").
 
 import Diagnostics
 import Glibc

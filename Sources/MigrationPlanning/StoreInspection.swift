@@ -1,5 +1,6 @@
 // Does the store look as its hashes claim? A store opened with NSIgnorePersistentStoreVersioning may claim a version
-// whose tables it lacks (migration-semantics §4), and everything that no entity explains would be lost in a migration.
+// whose tables it lacks (docs/formats/migration-semantics.md, "Options and metadata"), and everything that no entity
+// explains would be lost in a migration.
 
 import Diagnostics
 import ManagedObjectModel
@@ -191,7 +192,8 @@ struct StoreInspection {
       "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table), .text(reader.schema)])
   }
 
-  /// Entity numbers and parents must be those of the version; names may be old ones (store-layout §8.1).
+  /// Entity numbers and parents must be those of the version; names may be old ones (docs/formats/store-layout.md,
+  /// "Apple's migration in place").
   private mutating func inspectNumbers() throws(SQLiteError) {
     let entries = try reader.primaryKeys().filter { !$0.isReserved }
     let parents = Dictionary(entries.map { ($0.number, $0.parent) }, uniquingKeysWith: { first, _ in first })

@@ -72,7 +72,8 @@ struct StoreMatching {
 
   // MARK: Configurations
 
-  /// Exactly the entities of a named configuration, with the hashes of the version (version-hash §8.1).
+  /// Exactly the entities of a named configuration, with the hashes of the version (docs/formats/version-hashes.md,
+  /// "How hopd uses hashes", rule 1).
   private func configuration() throws(HopdError) -> StoreMatch? {
     var names: Set<String> = []
     var matches: [CatalogedVersion] = []

@@ -1,5 +1,6 @@
 // A store of no known version, explained: which version comes nearest, and what differs entity by entity. The usual
-// cause is a model that was edited without a new version (version-hash §8.4).
+// cause is a model that was edited without a new version (docs/formats/version-hashes.md, "How hopd uses hashes", rule
+// 4).
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,6 @@
 // Bytes as text: base64 for binary values, the usual form for UUIDs. Here and not Foundation's, so that a policy links nothing.
 
-/// Base64 with padding (RFC 4648 §4).
+/// Base64 with padding (RFC 4648, section 4).
 enum Base64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
   private static let values: [UInt8] = {

@@ -1,5 +1,6 @@
-// One stored value as JSON, by the type that the model gives it (store-layout §7). A value of another storage class
-// than the type asks for is shown as what it is, never dropped: dumps are also for stores that are not in order.
+// One stored value as JSON, by the type that the model gives it (docs/formats/store-layout.md, "Values in columns"). A
+// value of another storage class than the type asks for is shown as what it is, never dropped: dumps are also for
+// stores that are not in order.
 
 import ManagedObjectModel
 import PropertyLists

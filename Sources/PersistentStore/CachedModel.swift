@@ -18,7 +18,8 @@ extension StoreReader {
     } catch {
       throw ModelCache.damaged("it is no model that hopd can read", Place(), cause: error)
     }
-    // A store made for one configuration holds only its entities' hashes (version-hash §6), so more in the model is fine.
+    // A store made for one configuration holds only its entities' hashes (docs/formats/version-hashes.md, "Digest and
+    // checksum"), so more in the model is fine.
     let stored = try metadata().versionHashes
     let computed = model.versionHashes
     let different = stored.filter { computed[$0.key] != $0.value }.keys.sorted()

@@ -20,13 +20,13 @@ extension HopdError.Code {
 extension Attribute {
   /// Do its values have one of the forms of `ExternalDataForm`?
   ///
-  /// Binary alone: what the flag does to other types in a column was never seen (store-layout §7), so their values are
-  /// carried as they are.
+  /// Binary alone: what the flag does to values of other types was never seen (docs/formats/store-layout.md, "External
+  /// binary data"), so those are carried as they are.
   package var hasExternalForm: Bool { allowsExternalStorage && type == .binary }
 }
 
-/// Name of an external file: 36 characters of an upper-case UUID [M, store-layout §7]. Nothing else can be one, so no
-/// name leads out of the directory.
+/// Name of an external file: 36 characters of an upper-case UUID (docs/formats/store-layout.md, "External binary
+/// data"). Nothing else can be one, so no name leads out of the directory.
 package struct ExternalFileName: Sendable, Hashable {
   /// The 36 characters.
   package let text: String
@@ -43,7 +43,7 @@ package struct ExternalFileName: Sendable, Hashable {
   }
 }
 
-/// A value with external storage, told by its first byte (store-layout §7).
+/// A value with external storage, told by its first byte (docs/formats/store-layout.md, "External binary data").
 package enum ExternalDataForm: Sendable, Hashable {
   /// 01, then this many bytes of content; 01 alone is an empty value.
   case inline(count: Int64)

@@ -5,7 +5,7 @@ import Diagnostics
 
 /// Takes the sample values that go into files of their own.
 package final class ExternalSamples {
-  /// Core Data keeps values of up to about 100 KB in the column [D].
+  /// Core Data keeps values of up to about 100 KB in the column (docs/formats/store-layout.md, "External binary data").
   static let size = 120_000
   private static let most = 16
 

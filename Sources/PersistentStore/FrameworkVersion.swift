@@ -10,7 +10,8 @@ extension HopdError.Code {
 
 /// What is known of Core Data's own versions.
 package enum FrameworkVersion {
-  /// The versions of which stores were measured, one generation each [M, store-layout §1–§6, version-hash §5].
+  /// The versions of which stores were measured, one generation each (docs/formats/store-layout.md, "Framework
+  /// versions").
   static let known: [ClosedRange<Int64>] = [
     241...241, 320...320, 419...419, 479...479, 519...519, 637...641, 752...754, 836...851, 865...866, 977...977,
     1044...1048, 1132...1145, 1251...1251, 1333...1344, 1526...1526,
@@ -35,18 +36,19 @@ package enum FrameworkVersion {
       hint: "compare with a store that the app made before you rely on it")
   }
 
-  /// Page size of a new store [M: 2048 at fw 241, else 4096].
+  /// Page size of a new store (docs/formats/store-layout.md, "File settings").
   package static func pageSize(of version: Int64) -> Int64 { version < 320 ? 2048 : 4096 }
 
-  /// Is the file of SQLite's oldest schema format? [M: 1 at fw 241, else 4]
+  /// Does the file have SQLite's oldest schema format, 1, and not 4? (docs/formats/store-layout.md, "File settings")
   package static func hasOldestFileFormat(_ version: Int64) -> Bool { version < 320 }
 
-  /// Write-ahead log in nearly every store from fw 519 on, a rollback journal before [M].
+  /// Write-ahead log in nearly every store from fw 519 on, a rollback journal before (docs/formats/store-layout.md,
+  /// "File settings").
   package static func usesWriteAheadLog(_ version: Int64) -> Bool { version >= 519 }
 
-  /// Do metadata have NSStoreModelVersionHashesDigest? [M: at 977, not at 866]
+  /// Do metadata have NSStoreModelVersionHashesDigest? (docs/formats/store-layout.md, "Store metadata")
   package static func hasDigest(_ version: Int64) -> Bool { version >= 977 }
 
-  /// Do metadata have NSStoreModelVersionChecksumKey? [M: at 1333, not at 1251]
+  /// Do metadata have NSStoreModelVersionChecksumKey? (docs/formats/store-layout.md, "Store metadata")
   package static func hasChecksum(_ version: Int64) -> Bool { version >= 1333 }
 }

@@ -1,5 +1,5 @@
-// A store made from nothing, as Core Data of a framework version makes it (store-layout §10). The engine makes its
-// stores by copying another one's settings instead.
+// A store made from nothing, as Core Data of a framework version makes it (docs/formats/store-layout.md, "A new
+// store"). The engine makes its stores by copying another one's settings instead.
 
 import Diagnostics
 import ManagedObjectModel

@@ -53,7 +53,7 @@ extension HistoryLayout {
       }
     }
     for entry in numbers {
-      // Z_MAX never falls, and is never less than a key in use (store-layout §2.1).
+      // Z_MAX never falls, and is never less than a key in use (docs/formats/store-layout.md, "Primary keys").
       var mark = entry.highWaterMark
       if let table = Table.allCases.first(where: { $0.number == entry.number }), layout.tables[table] != nil {
         mark = max(
@@ -69,8 +69,8 @@ extension HistoryLayout {
 
   /// What does not fit together: half of the tables, or tables whose keys nobody counts.
   ///
-  /// Core Data makes the tables with the store, and their rows of Z_PRIMARYKEY with the first save that is recorded: empty
-  /// tables need none [M: two SwiftData stores without a save, fw 1448 and 1518].
+  /// Core Data makes the tables with the store, and their rows of Z_PRIMARYKEY with the first save that is recorded:
+  /// empty tables need none (docs/formats/history-and-cloudkit.md, "History tables").
   private func contradictions(rows: [Table: Int64]) -> [HopdError] {
     if tables.isEmpty { return [] }
     var errors: [HopdError] = []

@@ -1,6 +1,7 @@
-// The tables of persistent history (store-layout §6): ACHANGE, ATRANSACTION, ATRANSACTIONSTRING, their indexes and their
-// rows in Z_PRIMARYKEY. They belong to no entity of the model, so they are no part of what `StoreSchemaBuilder` computes:
-// a migration carries them as it finds them. Reading them off a store is in `HistoryLayout+Reading`.
+// The tables of persistent history (docs/formats/history-and-cloudkit.md, "History tables"): ACHANGE, ATRANSACTION,
+// ATRANSACTIONSTRING, their indexes and their rows in Z_PRIMARYKEY. They belong to no entity of the model, so they are
+// no part of what `StoreSchemaBuilder` computes: a migration carries them as it finds them. Reading them off a store is
+// in `HistoryLayout+Reading`.
 
 import ManagedObjectModel
 import SQLite
@@ -13,10 +14,10 @@ package struct HistoryLayout: Sendable, Hashable {
     case change = "ACHANGE"
     /// One row per save.
     case transaction = "ATRANSACTION"
-    /// Names that transactions refer to by number; from fw 1044 on [M].
+    /// Names that transactions refer to by number; from fw 1044 on.
     case transactionString = "ATRANSACTIONSTRING"
 
-    /// Its entity in Z_PRIMARYKEY and in each of its rows [M].
+    /// Its entity in Z_PRIMARYKEY and in each of its rows (docs/formats/store-layout.md, "Reserved entity numbers").
     package var number: Int64 {
       switch self {
       case .change: 16001
@@ -25,7 +26,7 @@ package struct HistoryLayout: Sendable, Hashable {
       }
     }
 
-    /// Z_NAME of that entity: the table is named with A before it, where tables of a model have Z [M].
+    /// Z_NAME of that entity: the table is named with A before it, where tables of a model have Z.
     package var entityName: String { String(rawValue.dropFirst()) }
 
     /// The columns without which the table is something else.
@@ -52,13 +53,13 @@ package struct HistoryLayout: Sendable, Hashable {
     self.numbers = numbers
   }
 
-  /// The first framework version that numbers the names of a transaction (ATRANSACTIONSTRING) [M: 851 lacks it, 1044 has it].
+  /// The first framework version that numbers the names of a transaction in ATRANSACTIONSTRING; 851 lacks it.
   static let stringsSince: Int64 = 1044
 
   /// The tables as Core Data of a framework version makes them from nothing, with so many tombstone columns.
   ///
-  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so there are
-  /// none here [M, store-layout §6].
+  /// Texts are those of two stores of fw 1344; for fw < 1044 the columns are known and the indexes are not, so there
+  /// are none here (docs/formats/history-and-cloudkit.md, "History tables").
   package static func made(byFramework version: Int64, tombstones: Int) -> HistoryLayout {
     let hasStrings = version >= stringsSince
     var layout = HistoryLayout(tables: [:], indexes: [], numbers: [])
@@ -121,7 +122,7 @@ package struct HistoryLayout: Sendable, Hashable {
   static func tombstoneColumn(_ index: Int) -> String { "ZTOMBSTONE\(index)" }
 
   /// How many tombstone columns a model needs: as many as its entity with the most attributes that are preserved after
-  /// deletion has, inherited ones included [G; 0, 3 and 4 were seen, store-layout §6].
+  /// deletion has, inherited ones included. That is assumed (docs/formats/history-and-cloudkit.md, "History tables").
   package static func tombstoneCount(of model: ManagedObjectModel) -> Int {
     model.entities.map { entity in
       model.allAttributes(of: entity).values.reduce(0) { $0 + ($1.preservesAfterDeletion ? 1 : 0) }
@@ -146,7 +147,7 @@ package struct HistoryLayout: Sendable, Hashable {
     return copy
   }
 
-  /// The statements in Core Data's order: tables, then indexes [M].
+  /// The statements in Core Data's order: tables, then indexes.
   package var statements: [HistoryStatement] {
     Table.allCases.compactMap { tables[$0] } + indexes
   }

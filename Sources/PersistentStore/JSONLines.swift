@@ -27,8 +27,8 @@ struct JSONLines {
     if buffer.count >= JSONLines.portion { try flush() }
   }
 
-  /// A string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259 §7); so are U+2028 and
-  /// U+2029, which some readers take for the end of a line.
+  /// A string in quotes. Control characters, quotes and backslashes are escaped (RFC 8259, section 7); so are U+2028
+  /// and U+2029, which some readers take for the end of a line.
   mutating func string(_ text: String) throws {
     buffer.append(UInt8(ascii: "\""))
     for scalar in text.unicodeScalars {

@@ -16,7 +16,7 @@ extension HopdError.Code {
 
 /// The form of Z_MODELCACHE.Z_CONTENT.
 package enum ModelCache {
-  /// Framework versions from this one on keep a model in their stores [M: 637 has one, 519 none].
+  /// Framework versions from this one on keep a model in their stores (docs/formats/store-layout.md, "Model cache").
   package static let firstFrameworkVersion: Int64 = 637
   /// Bytes of a model, compressed or not; the largest seen has 13 kilobytes.
   package static let maximumBytes = 16 << 20
@@ -24,7 +24,8 @@ package enum ModelCache {
   private static let hint =
     "the store itself may be sound; give its model with --models, the app's .momd or its source"
 
-  /// Raw DEFLATE of level 5, what Apple's software writes byte for byte [M 26/26 caches].
+  /// Raw DEFLATE of level 5, which gives the bytes that Apple's software writes (docs/formats/store-layout.md, "Model
+  /// cache").
   package static func compress(_ bytes: [UInt8]) throws(HopdError) -> [UInt8] {
     var stream = z_stream()
     guard

@@ -38,8 +38,8 @@ package struct ObservedLayout: Sendable, Hashable {
 
 /// A table or column whose name is the upper-case form of a name outside ASCII, or longer than any that was seen.
 ///
-/// Core Data's own way to upper case is not known outside ASCII [unknown, store-layout §3.1]: `ß` may become `SS`, `ı`
-/// an `I` that another property has, and a composed letter may be written apart.
+/// Core Data's own way to upper case is not known outside ASCII (docs/formats/store-layout.md, "Column names"): `ß` may
+/// become `SS`, `ı` an `I` that another property has, and a composed letter may be written apart.
 package struct DoubtfulName: Sendable, Hashable {
   /// The name in the model.
   package let name: String

@@ -7,8 +7,9 @@ import SQLite
 extension StoreReader {
   /// Refuses a store in which a name of Core Data's form stands for something other than a plain table.
   ///
-  /// Before the first row is read. Texts of tables that Core Data made hold none of the refused words [M, 40 stores of
-  /// frameworks 419 to 1344]; R-Tree indexes are virtual tables and have names of their own (store-layout §5).
+  /// Before the first row is read. Texts of tables that Core Data made hold none of the refused words (40 stores of fw
+  /// 419 to 1344). R-Tree indexes are virtual tables and have names of their own (docs/formats/store-layout.md, "R-Tree
+  /// indexes").
   package static func requirePlainTables(_ objects: [SchemaObject], at place: Place) throws(HopdError) {
     for object in objects {
       if object.type == "table" || object.type == "view", isFunctionName(object.name) {

@@ -175,7 +175,7 @@ struct SampleValues {
     return String(characters)
   }
 
-  /// With external storage the value follows a byte 01: inline (store-layout §7).
+  /// With external storage the value follows a byte 01: inline (docs/formats/store-layout.md, "External binary data").
   private func stored(_ bytes: [UInt8], _ attribute: Attribute) -> [UInt8] {
     attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes
   }

@@ -1,5 +1,5 @@
-// The indexes of a store by framework generation (store-layout §5). Missing or extra indexes do not make a store
-// incompatible [M], so an index whose form is not certain is left out and listed, never invented.
+// The indexes of a store by framework generation (docs/formats/store-layout.md, "Indexes"). Missing and further indexes
+// make no store incompatible, so an index whose form is not certain is left out and listed, never invented.
 
 import Diagnostics
 import ManagedObjectModel
@@ -121,7 +121,8 @@ struct SchemaIndexBuilder {
           "the form of the fetch index \(index.name) in a store is not known (partial, computed or mixed)", entity)
         continue
       }
-      // At fw 836 a single-attribute fetch index only made the attribute's own index [M].
+      // At fw 836 a single-attribute fetch index only made the attribute's own index (docs/formats/store-layout.md,
+      // "Indexes").
       if builder.frameworkVersion == 836, columns.count == 1, index.elements.first?.isAscending == true { continue }
       add("Z_\(entity.name)_\(index.name)", on: table.name, columns)
     }

@@ -1,5 +1,6 @@
-// R-Tree fetch indexes. Their form is documented and was never seen in a store (store-layout §5), so a schema has them
-// by rule, and a store gets them only where another store of the same app shows that the rule holds.
+// R-Tree fetch indexes. Their form is reported and was never seen in a store (docs/formats/store-layout.md, "R-Tree
+// indexes"), so a schema has them by rule, and a store gets them only where another store of the same app shows that
+// the rule holds.
 
 import SQLite
 
@@ -39,7 +40,7 @@ package struct SchemaRTree: Sendable, Hashable {
       }
   }
 
-  /// The statement text that Core Data would run [D, store-layout §5].
+  /// The statement text that Core Data is reported to run.
   package var createStatement: String { createStatement(in: nil) }
 
   /// The statement for an attached schema; SQLite stores it without the schema name.

@@ -1,5 +1,6 @@
 // Derived attributes: the column that holds the value, what it is computed from, and the triggers that keep it. Only
-// counts over a to-many with one key column on the other side have a known form (store-layout §9, docs/decisions/0013).
+// counts over a to-many with one key column on the other side have a known form (docs/formats/store-layout.md, "Derived
+// attributes"; docs/decisions/0013).
 
 import ManagedObjectModel
 import SQLite
@@ -99,7 +100,7 @@ package struct SchemaDerivation: Sendable, Hashable {
       + " WHERE c.k = \(table).\"Z_PK\" AND \(table).\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))"
   }
 
-  /// The five triggers of a count in Core Data's order, their texts as Core Data writes them [M fw 1044, 1344].
+  /// The five triggers of a count in Core Data's order, their texts as Core Data writes them at fw 1044 and 1344.
   package var triggers: [SchemaTrigger] {
     guard case .count(let childTable, let childColumn) = kind, let low = numbers.first, let high = numbers.last else {
       return []

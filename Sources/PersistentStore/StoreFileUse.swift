@@ -1,6 +1,6 @@
-// Which database files this process has open, and how. POSIX locks die with any close of the same file in the same process
-// (faults.md §4, measured): a mere look at a store, under whatever name, would take the lock away from the job that
-// migrates it. So a file is either held by one job or looked at, never both.
+// Which database files this process has open, and how. POSIX locks die with any close of the same file in the same
+// process (docs/formats/faults.md, "SQLite and files"): a mere look at a store, under whatever name, would take the
+// lock away from the job that migrates it. So a file is either held by one job or looked at, never both.
 
 import Synchronization
 

@@ -249,7 +249,7 @@ package struct StoreFiller {
   }
 }
 
-/// Keys of ordered relationships: 2048, 3072, 4096 … (store-layout §4.2).
+/// Keys of ordered relationships: 2048, 3072, 4096 … (docs/formats/store-layout.md, "Order keys").
 enum OrderKey {
   /// The key of member `place` (from 1) of at most `count`, distinct within an owner. Every other owner has its members
   /// backwards, so that the order is not that of the keys.

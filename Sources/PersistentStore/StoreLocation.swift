@@ -26,7 +26,7 @@ package struct StoreLocation: Sendable, Hashable {
   package var rollbackJournal: FilePath { appending("-journal") }
   /// Side files in the order -wal, -shm, -journal. They never count as stores.
   package var sideFiles: [FilePath] { [writeAheadLog, sharedMemory, rollbackJournal] }
-  /// `.<name without extension>_SUPPORT` beside the store [D, store-layout §7].
+  /// `.<name without extension>_SUPPORT` beside the store (docs/formats/store-layout.md, "External binary data").
   package var supportDirectory: FilePath { directory.appending(".\(database.stem ?? fileName)_SUPPORT") }
   /// `_EXTERNAL_DATA` in the support directory: binary values kept as files.
   package var externalDataDirectory: FilePath { supportDirectory.appending("_EXTERNAL_DATA") }
@@ -40,7 +40,8 @@ package struct StoreLocation: Sendable, Hashable {
   }
 
   /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of ours, or the
-  /// temporary store of Apple's own migration (migration-semantics §3.4)?
+  /// temporary store of Apple's own migration (docs/formats/migration-semantics.md, "Temporary stores of Apple's
+  /// migration")?
   package static func isBelongings(fileName: String) -> Bool {
     fileName.hasSuffix("-wal") || fileName.hasSuffix("-shm") || fileName.hasSuffix("-journal")
       || (fileName.hasPrefix(".") && fileName.contains(".hop-"))

@@ -36,7 +36,8 @@ extension StoreMetadata {
     return copy
   }
 
-  /// The metadata of a store made from nothing by Core Data of that framework version (store-layout §2.2).
+  /// The metadata of a store made from nothing by Core Data of that framework version (docs/formats/store-layout.md,
+  /// "Store metadata").
   ///
   /// NSPersistenceMaximumFrameworkVersion, seen at 1526, is left out: what value a new store has was never seen.
   package static func fresh(uuid: String, model: ManagedObjectModel, frameworkVersion: Int64) -> StoreMetadata {

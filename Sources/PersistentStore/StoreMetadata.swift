@@ -7,7 +7,7 @@ import PropertyLists
 
 /// Z_UUID and Z_PLIST of a store.
 package struct StoreMetadata: Sendable, Hashable {
-  /// Z_UUID: upper-case UUID text. It stays through a migration [M, store-layout §8].
+  /// Z_UUID: upper-case UUID text. It stays through a migration (docs/formats/store-layout.md, "Store metadata").
   package var uuid: String
   /// Every entry of Z_PLIST, also those that hopd does not know.
   package var entries: [String: PropertyListValue]
@@ -20,7 +20,7 @@ package struct StoreMetadata: Sendable, Hashable {
 
   /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few kilobytes.
   package static let maximumBytes: Int64 = 16 << 20
-  /// Keys of Z_PLIST that Core Data itself writes (store-layout §2.2).
+  /// Keys of Z_PLIST that Core Data itself writes (docs/formats/store-layout.md, "Store metadata").
   package enum Key {
     package static let frameworkVersion = "NSPersistenceFrameworkVersion"
     package static let versionHashes = "NSStoreModelVersionHashes"
@@ -30,17 +30,19 @@ package struct StoreMetadata: Sendable, Hashable {
     package static let versionChecksum = "NSStoreModelVersionChecksumKey"
     package static let storeType = "NSStoreType"
     package static let autoVacuumLevel = "_NSAutoVacuumLevel"
-    /// Set while a deferred lightweight migration is not finished (migration-semantics §4).
+    /// Set while a deferred lightweight migration is not finished (docs/formats/migration-semantics.md, "Options and
+    /// metadata").
     package static let deferredMigration = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     package static let ancillaryHashes = "_NSStoreAncillaryModelVersionHashesMetadataKey"
-    /// Seen at fw 1526, as an integer; its meaning is not known, so it is kept and never made [M].
+    /// Seen at fw 1526, as an integer; its meaning is not known, so it is kept and never made
+    /// (docs/formats/store-layout.md, "Store metadata").
     package static let maximumFrameworkVersion = "NSPersistenceMaximumFrameworkVersion"
   }
 
   /// NSPersistenceFrameworkVersion, or 0 where it is missing.
   package var frameworkVersion: Int64 { entries[Key.frameworkVersion]?.integer ?? 0 }
 
-  /// NSStoreModelVersionHashesVersion: how the hashes were made; 3 in every store seen [M 179/179].
+  /// NSStoreModelVersionHashesVersion: how the hashes were made; 3 in every store seen.
   package var versionHashesVersion: Int64? { entries[Key.versionHashesVersion]?.integer }
 
   /// Entity name to version hash; entries that are not 32 bytes are left out.

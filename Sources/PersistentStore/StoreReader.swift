@@ -23,7 +23,8 @@ package struct PrimaryKeyEntry: Sendable, Hashable {
   /// Z_MAX: the highest Z_PK ever given out; 0 for subentities.
   package let highWaterMark: Int64
 
-  /// Numbers that no entity of a model ever has: history from 16001, CloudKit mirroring from 17001 [store-layout §2.1].
+  /// Numbers that no entity of a model ever has: history from 16001, CloudKit mirroring from 17001
+  /// (docs/formats/store-layout.md, "Reserved entity numbers").
   package static let reservedNumbers: PartialRangeFrom<Int64> = 16000...
 
   /// Does it belong to history, mirroring or something unknown, not to the model?
@@ -233,8 +234,8 @@ extension StoreReader {
     }
   }
 
-  /// Does the header of a store's database say that it keeps a write-ahead log? A connection that opened it `immutable` does
-  /// not tell: without a log it answers `delete` [M].
+  /// Does the header of a store's database say that it keeps a write-ahead log? A connection that opened it `immutable`
+  /// does not tell: without a log it answers `delete` (docs/formats/faults.md, "SQLite and files").
   package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
     try firstBytes(of: location.database, count: 20).suffix(1) == [2]
   }

@@ -1,6 +1,6 @@
 // The layout that Core Data gives a store of a model: entity numbers, tables, columns, join tables, indexes. Everything
-// that reads or writes rows asks here for names; nothing else in the project knows how a table is called.
-// The rules are those of store-layout §2–§5; each has its evidence beside it in `StoreSchemaBuilder`.
+// that reads or writes rows asks here for names; nothing else in the project knows how a table is called. The rules and
+// their evidence: docs/formats/store-layout.md.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,7 +12,7 @@ package struct StoreSchema: Sendable {
   package let model: ManagedObjectModel
   /// NSPersistenceFrameworkVersion whose habits are followed (indexes, constraints, bookkeeping tables).
   package let frameworkVersion: Int64
-  /// Entity numbers by entity name, 1, 2, 3 … (store-layout §2.1).
+  /// Entity numbers by entity name, 1, 2, 3 … (docs/formats/store-layout.md, "Entity numbers").
   package let numbers: [String: Int64]
   /// One table per root entity, by entity number.
   package let tables: [EntityTable]
@@ -32,7 +32,8 @@ package struct StoreSchema: Sendable {
   package let doubtfulNames: [DoubtfulName]
   /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
   package let unsupported: [HopdError]
-  /// Self many-to-many tables whose name was guessed (store-layout §4.4).
+  /// Self many-to-many tables whose name was guessed (docs/formats/store-layout.md, "Many-to-many of an entity with
+  /// itself").
   package let uncertainJoinTables: [UncertainJoinTable]
   /// The tables of persistent history that the store has beside the model's; no part of a model.
   package var history: HistoryLayout?
@@ -83,7 +84,7 @@ package struct StoreSchema: Sendable {
     return model.subtree(of: value).compactMap { numbers[$0.name] }.sorted()
   }
 
-  /// Does the framework keep a Z_MODELCACHE table? [M: fw ≥ 637 only]
+  /// Does the framework keep a Z_MODELCACHE table? From fw 637 on (docs/formats/store-layout.md, "Bookkeeping tables").
   package var hasModelCache: Bool { frameworkVersion >= 637 }
 
   /// The derivation of an attribute, own or inherited; nil for ordinary attributes.
@@ -98,7 +99,8 @@ package struct StoreSchema: Sendable {
     joinTables.filter { table.entities.contains($0.entity) }
   }
 
-  /// Statements of Core Data's own bookkeeping tables, with their exact texts [M, store-layout §2].
+  /// Statements of Core Data's own bookkeeping tables, with their exact texts (docs/formats/store-layout.md,
+  /// "Bookkeeping tables").
   package func bookkeepingStatements(in schema: String? = nil) -> [String] {
     let start = "CREATE TABLE " + (schema.map { SQLiteIdentifier.quoted($0) + "." } ?? "")
     let tables =
@@ -110,7 +112,7 @@ package struct StoreSchema: Sendable {
   }
 
   /// Every statement that makes an empty store, in Core Data's order: tables each with its join tables, indexes,
-  /// triggers, bookkeeping [M, store-layout §2].
+  /// triggers, bookkeeping (docs/formats/store-layout.md, "Bookkeeping tables").
   package var createStatements: [String] {
     tables.flatMap { table in [table.createStatement] + joinTables(after: table).map(\.createStatement) }
       + indexes.map(\.createStatement) + rTrees.map(\.createStatement) + triggers.map(\.text) + bookkeepingStatements()
@@ -151,7 +153,8 @@ package struct EntityTable: Sendable, Hashable {
     guard !uniqueConstraints.isEmpty else {
       return start + "\(SQLiteIdentifier.bareIfPossible(name)) ( \(parts) )"
     }
-    // With a constraint the text ends without the space before the parenthesis [M at fw 637: moody].
+    // With a constraint the text ends without the space before the parenthesis (docs/formats/store-layout.md, "Entity
+    // tables").
     let constraints = uniqueConstraints.map { columns in
       let names = columns.map(SQLiteIdentifier.bareIfPossible)
       return "CONSTRAINT \(SQLiteIdentifier.bareIfPossible(columns.joined(separator: "_")))"
@@ -211,7 +214,8 @@ package struct JoinTable: Sendable, Hashable {
   /// Order key of the inverse, where that is ordered.
   package let inverseOrderColumn: String?
 
-  /// Columns in the table's order: the two keys, then the order keys, the inverse's first (store-layout §4.3).
+  /// Columns in the table's order: the two keys, then the order keys, the inverse's first
+  /// (docs/formats/store-layout.md, "Join tables").
   package var columns: [String] {
     [ownerColumn, targetColumn] + [inverseOrderColumn, orderColumn].compactMap { $0 }
   }
@@ -237,7 +241,8 @@ package enum RelationshipStorage: Sendable, Hashable {
   case inverseOfToOne(table: String, column: String, orderKey: String?)
   /// Many-to-many; `isOwner` when the table is named after this relationship.
   case join(JoinTable, isOwner: Bool)
-  /// To-many without inverse: a column with the owner's Z_PK in the destination's table (store-layout §4.6).
+  /// To-many without inverse: a column with the owner's Z_PK in the destination's table (docs/formats/store-layout.md,
+  /// "To-many without inverse").
   case ownerColumn(table: String, column: String)
 }
 

@@ -1,4 +1,4 @@
-// From a model to its tables and columns, rule by rule as store-layout §2–§4 measured them.
+// From a model to its tables and columns, by the rules of docs/formats/store-layout.md.
 
 import Diagnostics
 import ManagedObjectModel
@@ -204,13 +204,14 @@ struct StoreSchemaBuilder {
       .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
   }
 
-  /// `Z` + the name in upper case; taken names get 1, 2, 3 …, first come first served, entity by entity [M: fw 1526].
+  /// `Z` + the name in upper case; taken names get 1, 2, 3 …, first come first served, entity by entity
+  /// (docs/formats/store-layout.md, "Column names").
   private mutating func nameColumns(of root: Entity) {
     var taken: Set<String> = ["Z_PK", "Z_ENT", "Z_OPT"]
     for entity in model.subtree(of: root) {
       let ancestors = model.lineage(of: entity).dropLast()
       for property in columnProperties(of: entity) {
-        // A redeclared property shares the ancestor's column: an inherited property has one column [M].
+        // A redeclared property shares the ancestor's column: an inherited property has one column.
         let known = ancestors.compactMap { columnByProperty[PropertyKey(entity: $0.name, property: property.name)] }
         if let inherited = known.first {
           columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = inherited
@@ -291,7 +292,7 @@ struct StoreSchemaBuilder {
     model.lineage(of: entity).reversed().lazy.compactMap { self.columnName($0, property) }.first
   }
 
-  /// Bucket of the column order (store-layout §3.2) and declared type (§3.3).
+  /// The column group and the declared type (docs/formats/store-layout.md, "Column order" and "Column types").
   private mutating func bucketAndType(of attribute: Attribute, in entity: Entity) -> (Int, String)? {
     switch attribute.type {
     case .integer16, .integer32, .integer64, .boolean: return (0, "INTEGER")
@@ -342,7 +343,8 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones [M, fw 1044].
+  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones
+  /// (docs/formats/store-layout.md, "To-many without inverse").
   private mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
     let owners = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
     for owner in owners {
@@ -369,7 +371,7 @@ struct StoreSchemaBuilder {
 
   private mutating func buildJoinTables() {
     // Names of columns are unique per entity: its many-to-manys are walked alphabetically and each wants
-    // Z_<number><INVERSE>; a taken one gets 1, 2 … (store-layout §4.3).
+    // Z_<number><INVERSE>; a taken one gets 1, 2 … (docs/formats/store-layout.md, "Join table columns").
     var keyColumn: [PropertyKey: String] = [:]
     let ordered = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
     for entity in ordered {
@@ -410,7 +412,8 @@ struct StoreSchemaBuilder {
         refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
         return
       }
-      // The alphabetically second end names the table in most stores seen, but not in all (store-layout §4.4).
+      // The alphabetically second end names the table in most stores seen, but not in all
+      // (docs/formats/store-layout.md, "Many-to-many of an entity with itself").
       let guess = Entity.caseInsensitiveOrder(naming.name, reverse.name) ? reverse.name : naming.name
       let choice = self.naming.choice(entity: owner.name, naming.name, reverse.name)
       if choice == nil {
@@ -420,7 +423,8 @@ struct StoreSchemaBuilder {
       }
       if (choice ?? guess) != naming.name { swap(&naming, &reverse) }
     } else {
-      // The lower number names the table; up to fw 479 the higher one did, in the only example [M, fw 419].
+      // The lower number names the table; up to fw 479 the higher one did, in the only example
+      // (docs/formats/store-layout.md, "Join tables").
       let isOwnerLower = (numbers[owner.name] ?? 0) < (numbers[other.name] ?? 0)
       if isOwnerLower == (frameworkVersion <= 479) {
         swap(&owner, &other)

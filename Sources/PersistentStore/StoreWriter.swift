@@ -20,7 +20,8 @@ package struct StoreWriter {
 
   private var prefix: String { SQLiteIdentifier.quoted(schema) + "." }
 
-  /// Page size, auto_vacuum and file format must stand before the first table (store-layout §1).
+  /// Page size, auto_vacuum and file format must be set before the first table (docs/formats/store-layout.md, "File
+  /// settings").
   package func prepareFile(
     pageSize: Int64, autoVacuum: Int64 = 2, hasOldestFormat: Bool = false
   ) throws(SQLiteError) {
@@ -60,8 +61,8 @@ package struct StoreWriter {
   /// Z_PRIMARYKEY, Z_METADATA, by framework version Z_MODELCACHE, and where the layout has them the empty tables of
   /// persistent history.
   ///
-  /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence is
-  /// no obstacle (store-layout §2.3). With `hasTables` the three are there, without rows.
+  /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence
+  /// is no obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without rows.
   package func createBookkeeping(
     _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil,
     hasTables: Bool = false
@@ -71,7 +72,7 @@ package struct StoreWriter {
     }
     let insert = try connection.prepare("INSERT INTO \(prefix)Z_PRIMARYKEY VALUES (?, ?, ?, ?)")
     for entry in layout.primaryKeyEntries {
-      // Subentities always have 0 [M 534/534].
+      // Subentities always have 0 (docs/formats/store-layout.md, "Primary keys").
       let mark = entry.parent == 0 ? highWaterMarks[entry.name] ?? 0 : 0
       try insert.run([.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(mark)])
     }

@@ -13,8 +13,8 @@ package struct TableText: Sendable, Hashable {
   /// Takes the text of `table` apart; nil unless it is, character by character, one that Core Data writes.
   ///
   /// `CREATE TABLE ZCAR ( A, B )` as made; `CREATE TABLE ZCAR ( A, B , C, D)` after C and D were appended; the name in
-  /// quotes after `ALTER TABLE … RENAME` [M, store-layout §3, §8.1]. What stands between the commas is for the caller to
-  /// compare.
+  /// quotes after `ALTER TABLE … RENAME` (docs/formats/store-layout.md, "Entity tables" and "Apple's migration in
+  /// place"). What stands between the commas is for the caller to compare.
   package init?(_ text: String, table: String) {
     let names = [SQLiteIdentifier.bareIfPossible(table), SQLiteIdentifier.quoted(table)]
     guard let start = names.map({ "CREATE TABLE \($0) ( " }).first(where: text.hasPrefix), text.hasSuffix(")") else {
@@ -50,8 +50,9 @@ package struct TableText: Sendable, Hashable {
     "\(SQLiteIdentifier.bareIfPossible(column)) \(type)"
   }
 
-  /// The text of a table after `ALTER TABLE … ADD COLUMN` of one definition after the other: SQLite writes each before the
-  /// closing parenthesis [M, store-layout §8.1: `…ZDATA BLOB , ZNONCE BLOB)`].
+  /// The text of a table after `ALTER TABLE … ADD COLUMN` of one definition after the other: SQLite writes each before
+  /// the closing parenthesis, as in `…ZDATA BLOB , ZNONCE BLOB)` (docs/formats/store-layout.md, "Apple's migration in
+  /// place").
   package static func appending(_ definitions: [String], to text: String) -> String {
     definitions.reduce(text) { "\($0.dropLast()), \($1))" }
   }

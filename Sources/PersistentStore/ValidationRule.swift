@@ -1,6 +1,6 @@
 // What a model demands of an object before Core Data saves it, as conditions on rows: required values, bounds, lengths,
-// patterns, counts of relationships, uniqueness. Each has the code of Core Data's error [D: CoreDataErrors.h], so that a
-// violation is called what Apple's software calls it (migration-semantics §1.5).
+// patterns, counts of relationships, uniqueness. Each has the code of Core Data's error, so that a violation is called
+// what Apple's software calls it (docs/formats/migration-semantics.md, "Validation").
 
 import ManagedObjectModel
 import SQLite
@@ -166,8 +166,9 @@ private struct RuleBuilder {
 
   // MARK: Relationships
 
-  /// A required to-one needs an object. Counts of a to-many are looked at when it has objects, or must have some: "optional
-  /// relationships may have zero objects, which might be less than the minimum count" [D: NSRelationshipDescription].
+  /// A required to-one needs an object. Counts of a to-many are looked at when it has objects, or must have some:
+  /// "optional relationships may have zero objects, which might be less than the minimum count" (Apple,
+  /// NSRelationshipDescription).
   private mutating func add(_ relationship: Relationship, _ name: String) {
     guard let storage = layout.storage(ofRelationship: name, in: entity.name) else { return }
     let owners: (table: String, column: String)

@@ -101,7 +101,7 @@ package struct ArchivedObject: Sendable {
   /// The entries of a dictionary, in the order of the archive.
   ///
   /// NSKnownKeysDictionary1 holds the values of keys that are kept in another object; a value that is its `emptyToken`
-  /// stands for a key that is not there (model caches keep their entities so) [M 37/37 caches].
+  /// stands for a key that is not there (docs/formats/model-files.md, "Model cache archives").
   package func entries() throws(HopdError) -> [(key: ArchivedValue, value: ArchivedValue)] {
     if isKind(of: "NSKnownKeysDictionary1") { return try knownKeyEntries() }
     guard isKind(of: "NSDictionary") else { throw archive.damaged("it is no dictionary", self) }

@@ -3,9 +3,9 @@
 
 /// Collects the objects of one archive, then writes them.
 ///
-/// Numbers are given as Foundation's archiver gives them [M: model caches of fw 637–1344]: an object's when it is first
-/// referred to, its contents' in the order of its fields, depth first, and the record of its class after them. Equal
-/// texts and numbers share one entry. Equal graphs, built in the same order, give equal bytes.
+/// Numbers are given as Foundation's archiver gives them (docs/formats/model-files.md, "Model cache archives"): an
+/// object's when it is first referred to, its contents' in the order of its fields, depth first, and the record of its
+/// class after them. Equal texts and numbers share one entry. Equal graphs, built in the same order, give equal bytes.
 package struct KeyedArchiveWriter {
   /// An object of the archive; its fields may be set after others have referred to it.
   package struct Object: Hashable, Sendable {

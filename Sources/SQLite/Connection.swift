@@ -37,9 +37,10 @@ package final class Connection {
     case readWrite
     /// Read and write; the file is made if it is missing.
     case create
-    /// Read and write with `locking_mode = EXCLUSIVE`: once a lock is got it stays, and nobody else may have a WAL store
-    /// open. The mode is set before the first access, so the index of a log lives in the heap (sqlite.org/wal.html §8): a
-    /// `-shm` is neither made nor read nor removed. With `keepsLog` closing leaves a `-wal` as it is, from the first moment on.
+    /// Read and write with `locking_mode = EXCLUSIVE`: once a lock is got it stays, and nobody else may have a WAL
+    /// store open. The mode is set before the first access, so the index of a log lives in the heap
+    /// (sqlite.org/wal.html, section 8): a `-shm` is neither made nor read nor removed. With `keepsLog` closing leaves
+    /// a `-wal` as it is, from the first moment on.
     case exclusive(keepsLog: Bool)
     /// Read only, without locks and without any side file: only right when there is no `-wal` with content.
     case immutable
@@ -60,8 +61,9 @@ package final class Connection {
 
   /// Opens `path`.
   ///
-  /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are not asked,
-  /// DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a store from elsewhere runs nothing of ours (faults.md §5).
+  /// Symbolic links are refused. `trusted_schema` is off, `mmap_size` 0, `cell_size_check` on, CHECK constraints are
+  /// not asked, DEFENSIVE is set, and `ConnectionGuard` watches: the schema of a store from elsewhere runs nothing of
+  /// ours (docs/formats/faults.md, "Hostile stores").
   package convenience init(path: FilePath, access: Access, busyTimeout: Duration = .zero) throws(SQLiteError) {
     try self.init(path: path, access: access, busyTimeout: busyTimeout, vfs: CLINUX_STORE_VFS)
   }
@@ -111,7 +113,7 @@ package final class Connection {
     if access == .unlocked {
       // Closing must not fold the -wal in: nothing in the folder may change.
       _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-      // With exclusive locking the WAL index lives in memory and no -shm is made (sqlite.org/wal.html §8).
+      // With exclusive locking the WAL index lives in memory and no -shm is made (sqlite.org/wal.html, section 8).
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     if case .exclusive(let keepsLog) = access {
@@ -353,7 +355,8 @@ package final class Connection {
 
   /// Registers a function of `argumentCount` arguments that answers NULL whatever it is given.
   ///
-  /// Core Data's triggers for derived attributes call functions that only Apple's process knows (store-layout §9).
+  /// Core Data's triggers for derived attributes call functions that only Apple's process knows
+  /// (docs/formats/store-layout.md, "Derived attributes").
   package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
     let code = sqlite3_create_function_v2(
       handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,

@@ -9,7 +9,8 @@ package enum SQLiteIdentifier {
 
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.
   ///
-  /// Core Data's names begin with Z or A and are never keywords [store-layout §2–§5]; everything else is quoted.
+  /// Core Data's names begin with Z or A and are never keywords (docs/formats/store-layout.md); everything else is
+  /// quoted.
   package static func bareIfPossible(_ name: String) -> String {
     let bytes = Array(name.utf8)
     guard let first = bytes.first, first == UInt8(ascii: "Z") || first == UInt8(ascii: "A"), bytes.count > 1 else {

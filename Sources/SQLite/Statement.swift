@@ -68,9 +68,9 @@ package final class Statement {
     while try step() {}
   }
 
-  /// What `body` reads off the first row, or nil when there is none; the statement is ended with it. A statement that gives a
-  /// row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says whether that worked [measured: the
-  /// row said `wal` while the disk was full].
+  /// What `body` reads off the first row, or nil when there is none; the statement is ended with it. A statement that
+  /// gives a row may still have to commit, as `PRAGMA journal_mode = WAL` does: only its end says whether that worked
+  /// (docs/formats/faults.md, "SQLite and files").
   func first<Result>(_ body: (Statement) -> Result) throws(SQLiteError) -> Result? {
     let result = try step() ? body(self) : nil
     let code = sqlite3_reset(handle)

@@ -1,6 +1,6 @@
-// The old store as a real copy (B1 of replacement.md §4): a replacement in place writes into the store's own file, so a second
-// name of that file keeps nothing. The copy is read through the one connection that holds the store, as opening the file by
-// other means would drop its locks.
+// The old store as a real copy (step B1 of docs/formats/replacement.md, "Mode in-place"): a replacement in place writes
+// into the store's own file, so a second name of that file keeps nothing. The copy is read through the one connection
+// that holds the store, as opening the file by other means would drop its locks.
 
 import Diagnostics
 import DurableFiles

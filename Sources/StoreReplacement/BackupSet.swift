@@ -201,7 +201,8 @@ package struct BackupSet: Sendable {
     directory.appending("\(BackupTime.text(now))-\(job)")
   }
 
-  /// Makes a generation: external data and label first, the link to the store last, everything synced (A5).
+  /// Makes a generation: external data and label first, the link to the store last, everything synced (step A5 of
+  /// docs/formats/replacement.md, "Mode rename").
   func make(_ folder: FilePath, _ record: BackupRecord) throws {
     let mode: UInt32 = 0o700
     try files.ensureDirectory(directory, mode: mode)

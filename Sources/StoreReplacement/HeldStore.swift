@@ -1,6 +1,6 @@
-// P1–P3 of the replacement: the store is opened safely, owned by one process, and locked, and stays so until the swap.
-// From here on nothing in this process may open the store by other means: closing any descriptor of it would drop the
-// locks of the one connection [replacement.md P1, measured].
+// Steps P1 to P3 of a replacement: the store is opened safely, owned by one process, and locked, and stays so until the
+// swap (docs/formats/replacement.md, "P1: Open safely", "P2: One owner" and "P3: Lock"). From here on nothing in this
+// process may open the store by other means: closing any descriptor of it would drop the locks of the one connection.
 
 import Diagnostics
 import DurableFiles
@@ -203,7 +203,8 @@ package final class HeldStore {
     }
   }
 
-  /// Throws `.cannotReplace` with every reason why the store cannot be replaced in that way (replacement.md §1).
+  /// Throws `.cannotReplace` with every reason why the store cannot be replaced in that way
+  /// (docs/formats/replacement.md, "Choice of mode").
   package func requireReplaceable(by mode: ReplacementMode) throws {
     switch mode {
     case .rename: try requireRenameKeepsEverything()

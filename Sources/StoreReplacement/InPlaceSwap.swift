@@ -1,6 +1,7 @@
-// The replacement in place: steps B1–B5 of replacement.md §4, each under its number. SQLite's own transaction is the commit,
-// so inode, owner, attributes, links and mounts of the store stay; whoever opens it next, hopd or not, finds the complete old
-// or the complete new content. The order of the steps is the whole point; do not change it without that section.
+// The replacement in place: steps B1 to B5 of docs/formats/replacement.md, "Mode in-place", each with its number.
+// SQLite's own transaction is the commit, so inode, owner, attributes, links and mounts of the store stay; whoever
+// opens it next, hopd or not, finds the complete old or the complete new content. The safety of the replacement depends
+// on the order of the steps: do not change it without that section.
 
 import Diagnostics
 import DurableFiles
@@ -85,8 +86,8 @@ struct InPlaceSwap {
     return finish(held, intent, folder, backups, rule, staged, now)
   }
 
-  /// The staged store as a source: in rollback mode, as the header's mode comes along with the first page, and with the page
-  /// size of the store, as a store in WAL mode refuses another one [M].
+  /// The staged store as a source: in rollback mode, as the header's mode comes along with the first page, and with the
+  /// page size of the store, as a store in WAL mode refuses another one (docs/formats/faults.md, "SQLite and files").
   private func openStaged(
     _ staged: FilePath, for held: HeldStore
   ) throws -> (connection: Connection, identity: FileIdentity) {

@@ -62,9 +62,9 @@ package struct IntentStore: Sendable {
     }
   }
 
-  /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side files go by
-  /// the name, so whoever opens the file by this one would not see the journal that takes the half of a commit back
-  /// (replacement.md §1).
+  /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side
+  /// files go by the name, so whoever opens the file by this one would not see the journal that takes the half of a
+  /// commit back (docs/formats/replacement.md, "Choice of mode").
   package func requireNoInterruptedNamesake(of location: StoreLocation) throws {
     guard let status = try files.status(location.database), status.kind == .regular, status.links > 1 else { return }
     for case .intent(let intent) in try all().map(\.finding)

@@ -1,5 +1,6 @@
-// What to do with a store after a crash, as a pure function from what was found to what to do (replacement.md §6).
-// Nothing here touches a file; `RecoveryRunner` looks and acts.
+// What to do with a store after a crash, as a pure function from what was found to what to do
+// (docs/formats/replacement.md, "Intent record and recovery"). Nothing here touches a file; `RecoveryRunner` looks and
+// acts.
 
 /// What was found at one store.
 package struct RecoveryFindings: Hashable, Sendable {
@@ -68,7 +69,7 @@ package struct RecoveryFindings: Hashable, Sendable {
 
 /// One act of cleaning up; each may be repeated without harm.
 package enum RecoveryAction: String, Sendable, CaseIterable, Codable {
-  /// Make the names in the store's directory durable (A7).
+  /// Make the names in the store's directory durable, as step A7 does.
   case syncDirectory
   /// Remove the staged stores.
   case dropStaged

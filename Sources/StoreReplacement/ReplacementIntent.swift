@@ -1,5 +1,6 @@
 // The intent record: what was planned for a store, written before the first change and removed after the report. It is
-// only information. The truth is always read back from the store (replacement.md §6).
+// only information. The truth is always read back from the store (docs/formats/replacement.md, "Intent record and
+// recovery").
 
 import DurableFiles
 import PersistentStore

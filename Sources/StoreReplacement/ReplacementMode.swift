@@ -6,7 +6,7 @@ import DurableFiles
 import PersistentStore
 import SystemPackage
 
-/// How the new store takes the old one's place (replacement.md §1).
+/// How the new store takes the old one's place (docs/formats/replacement.md, "Choice of mode").
 package enum ReplacementMode: String, Sendable, Codable, Hashable, CaseIterable {
   /// The staged store is renamed over the store: a new inode, and the old one becomes the backup. The default.
   case rename
@@ -51,9 +51,10 @@ extension ReplacementMode {
     "--replace in-place (hopd: replace = \"in-place\") writes into the file itself and keeps all of this; "
     + "docs/OPERATIONS.md says what it costs"
 
-  /// Bytes that the commit needs on the store's file system beside a staged store that is there already (replacement.md §4):
-  /// the side file, as large as the new store (write-ahead log) or the old one (rollback journal) [M], and what the store
-  /// grows by; `backup` is the size of the copied old store where it lies on the same file system.
+  /// Bytes that the commit needs on the store's file system beside a staged store that is there already
+  /// (docs/formats/replacement.md, "Mode in-place"): the side file, as large as the new store (write-ahead log) or the
+  /// old one (rollback journal), and what the store grows by; `backup` is the size of the copied old store where it
+  /// lies on the same file system.
   package static func bytesToCommit(
     store: Int64, staged: Int64, backup: Int64, journalMode: JournalMode
   ) -> Int64 {

@@ -267,7 +267,8 @@ package struct Restore {
 
   private func placeWhereNoneIs(_ job: Job) throws -> RestoredStore {
     let (source, location) = (job.source, job.location)
-    // A log without its database would be played into the restored one and ruin it for good [measured].
+    // A log without its database would be played into the restored one and ruin it for good (docs/formats/faults.md,
+    // "SQLite and files").
     for file in location.sideFiles where try files.status(file) != nil {
       throw HopdError(
         .cannotReplace, "the store is missing but a side file of it is still there", at: Place(file: file),

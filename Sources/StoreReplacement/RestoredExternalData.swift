@@ -7,7 +7,7 @@ import DurableFiles
 import PersistentStore
 import SystemPackage
 
-/// Brings external files back; what is there is never touched (replacement.md §5).
+/// Brings external files back; what is there is never touched (docs/formats/replacement.md, "External data").
 struct RestoredExternalData {
   /// The backup.
   let source: StoreLocation

@@ -1,6 +1,6 @@
-// The guarded swap. Here is the mode `rename`: steps A1–A8 of replacement.md §3, each under its number. At any moment the store is
-// the complete old one or the complete new one. The order of the calls is the whole point; do not change it without
-// the table of that section.
+// The guarded swap. Here is the mode `rename`: steps A1 to A8 of docs/formats/replacement.md, "Mode rename", each with
+// its number. At any moment the store is the complete old one or the complete new one. The safety of the swap depends
+// on the order of the calls: do not change it without that section.
 
 import Diagnostics
 import DurableFiles

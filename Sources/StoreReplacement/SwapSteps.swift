@@ -45,7 +45,7 @@ extension StoreSwap {
   }
 
   /// A2: the log is folded into the store, and the answer is tested: on an I/O error the pragma gives none and answers
-  /// `wal` [measured, faults.md §4].
+  /// `wal` (docs/formats/faults.md, "SQLite and files").
   func foldLog(of held: HeldStore, _ undo: inout Undo) throws {
     let location = held.location
     undo.isFolded = held.journalMode == .wal
@@ -62,7 +62,7 @@ extension StoreSwap {
   }
 
   /// A3: the lock is given up for an instant, so that SQLite takes its side file away now and not by its path after the
-  /// rename. A commit in that instant changes `data_version` [measured].
+  /// rename. A commit in that instant changes `data_version`.
   func clearSideFiles(of held: HeldStore) throws {
     let location = held.location
     try HopdError.sqlite("lock the store again", location.database) {

@@ -1,5 +1,6 @@
-// The two pragmas whose answers must be tested: SQLite may leave things as they are without an error. A swap that ignored such an
-// answer renamed over a live -wal, and the old store came back after success was reported [measured, faults.md §4].
+// The two pragmas whose answers must be tested: SQLite may leave things as they are without an error. A swap that
+// ignored such an answer renamed over a live -wal, and the old store came back after success was reported
+// (docs/formats/faults.md, "SQLite and files").
 
 import Diagnostics
 import PersistentStore

@@ -1,6 +1,6 @@
-// Are the indexes of the model there? They are compared by what they do and not by their texts: Apple's in-place migrations
-// leave indexes under old names and in old spellings (store-layout §8.1), and these serve as well. What is missing costs an
-// app its speed, and a missing unique index its uniqueness.
+// Are the indexes of the model there? They are compared by what they do and not by their texts: Apple's in-place
+// migrations leave indexes under old names and in old spellings (docs/formats/store-layout.md, "Apple's migration in
+// place"), and these serve as well. What is missing costs an app its speed, and a missing unique index its uniqueness.
 
 import ManagedObjectModel
 import PersistentStore

@@ -88,10 +88,11 @@ package struct StoreVerifier {
 
   /// Every check of an open store.
   ///
-  /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it where rows are
-  /// carried, and for the texts in `tableTexts` of the tables of a copy that was altered. Without it a store that Apple's
-  /// in-place migrations left passes too: appended columns, stale indexes, old entity names (store-layout §8.1). Files of
-  /// values with external storage are looked up in `external`.
+  /// `isExact` asks for the very schema that Core Data would make from nothing, as hopd's own results have it where
+  /// rows are carried, and for the texts in `tableTexts` of the tables of a copy that was altered. Without it a store
+  /// that Apple's in-place migrations left passes too: appended columns, stale indexes, old entity names
+  /// (docs/formats/store-layout.md, "Apple's migration in place"). Files of values with external storage are looked up
+  /// in `external`.
   package func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation? = nil,
     sourceMetadata: StoreMetadata? = nil, external: ExternalDataDirectory? = nil, tableTexts: [String: String] = [:]

@@ -178,7 +178,8 @@ struct StructureChecks {
 
   /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones.
   func entityNumbers() throws(SQLiteError) -> VerificationCheck {
-    // Reserved numbers are history and mirroring, not the model (store-layout §2.1).
+    // Reserved numbers are history and mirroring, not the model (docs/formats/store-layout.md, "Reserved entity
+    // numbers").
     let found = try reader.primaryKeys().filter { !$0.isReserved }
     var problems: [String] = []
     let expected = schema.primaryKeyEntries

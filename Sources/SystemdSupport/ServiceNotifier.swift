@@ -2,7 +2,7 @@
 // because it must never hold up the work: a missing, broken or full notification socket loses a message, no more.
 //
 // The datagrams are sent here and not by sd_notify(3): that call waits without end when the socket's queue is full
-// [M systemd 252, a socket that nobody reads]. The protocol itself is documented as stable in sd_notify(3).
+// (tried with systemd 252 and a socket that nobody reads). The protocol itself is documented as stable in sd_notify(3).
 
 import Glibc
 import Synchronization
@@ -40,7 +40,7 @@ package final class ServiceNotifier: Sendable {
 
   /// The configuration is being read again; `ready` ends it.
   ///
-  /// MONOTONIC_USEC is what Type=notify-reload of newer systemd waits for; 252 ignores it (spec/operators.md §2).
+  /// Type=notify-reload of newer systemd waits for MONOTONIC_USEC (sd_notify(3)); 252 ignores it.
   package func reloading() {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)

@@ -11,7 +11,8 @@ import Testing
     return parts.joined(separator: "/")
   }()
 
-  /// The layers of docs/ARCHITECTURE.md §2, lowest first; within a layer a target imports only what stands before it.
+  /// The layers, lowest first (docs/ARCHITECTURE.md, "Layers"); within a layer a target imports only what stands
+  /// before it.
   private static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],

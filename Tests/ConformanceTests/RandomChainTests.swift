@@ -122,7 +122,8 @@ import Testing
     for pragma in ["page_size", "auto_vacuum", "encoding", "user_version", "application_id", "journal_mode"] {
       facts.append("\(pragma) \(try connection.text("PRAGMA \(pragma)") ?? "-")")
     }
-    // Schema format, text encoding, default cache size; and the SQLite that wrote the file (sqlite.org/fileformat2.html §1.3).
+    // Schema format, text encoding, default cache size; and the SQLite that wrote the file
+    // (sqlite.org/fileformat2.html, section 1.3).
     let header = try Data(contentsOf: URL(filePath: path.string)).prefix(100)
     facts.append("\(Array(header[16..<24])) \(Array(header[44..<60])) \(Array(header[96..<100]))")
     return facts.joined(separator: "\n")

@@ -59,7 +59,8 @@ import Testing
     #expect(mapping.mapping(toDestination: "Fresh")?.attributes == [AttributeMapping(destination: "c", source: nil)])
   }
 
-  /// 2→3 and 1→3 both work because a renaming identifier is canonical (GUIDE).
+  /// 2→3 and 1→3 both work because a renaming identifier is canonical (docs/formats/migration-semantics.md,
+  /// "Matching").
   @Test func aRenamingIdentifierHoldsOverTwoVersions() throws {
     let versions = [
       [entity("E", [attribute("one")])], [entity("E", [attribute("two", id: "one")])],

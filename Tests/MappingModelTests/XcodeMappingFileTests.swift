@@ -133,7 +133,7 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
     #expect(result.warnings.map(\.message).contains { $0.contains("NSRegularExpression") })
   }
 
-  // MARK: Generated expressions (mapping-models §3.1)
+  // MARK: Generated expressions (docs/formats/mapping-models.md, "Compiling a source")
 
   @Test func attributesTakeTheirNamesakes() throws {
     let result = try loaded(

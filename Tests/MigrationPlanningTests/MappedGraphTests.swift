@@ -1,4 +1,5 @@
-// Routes over mapping models: every small set of edges, compared with what the rules of migration-semantics §8 say about it.
+// Routes over mapping models: every small set of edges, compared with what the rules say about it
+// (docs/formats/migration-semantics.md, "Finding a chain").
 
 import Diagnostics
 import ManagedObjectModel

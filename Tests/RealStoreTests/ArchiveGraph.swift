@@ -1,6 +1,7 @@
 // Two keyed archives as graphs: the same objects reached by the same ways, whatever their numbers. What is not compared
 // is listed here, because a comparison that forgives is worth what it forgives:
-// - NSClassNameForEntity: source and store come from different builds (model-files §4.6);
+// - NSClassNameForEntity: source and store come from different builds (docs/formats/model-files.md, "Differences
+//   between source and compiled model");
 // - mutable and immutable classes of the same collection or text; empty collections, null and none at all;
 // - the order of dictionaries, sets and fetch indexes;
 // - fw 754 writes an inherited attribute as a proxy (entity, attribute): taken as that attribute of that entity;

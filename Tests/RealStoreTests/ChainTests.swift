@@ -110,7 +110,7 @@ struct ChainTests {
     #expect(try schemaTexts(chain.location) == schemaTexts(expected))
     let query = "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT"
     // Apple left the old name of a renamed entity in Z_PRIMARYKEY although its hashes say the new one; hopd writes the
-    // new one (store-layout §8.1). Nothing else differs.
+    // new one (docs/formats/store-layout.md, "Apple's migration in place"). Nothing else differs.
     let ours = try lines(chain.location, query)
     let theirs = try lines(expected, query).map {
       $0.split(separator: "ExpensiveSportCar").joined(separator: "LuxuryCar")
@@ -137,7 +137,8 @@ struct ChainTests {
     #expect(try schemaTexts(chain.location) == schemaTexts(expected))
     let (ours, theirs) = (try metadata(chain.location), try metadata(expected))
     #expect(ours == theirs)
-    // The mark never falls here; Apple's heavy migration starts it over (store-layout §8.2).
+    // The mark never falls here; Apple's heavy migration starts it over (docs/formats/store-layout.md, "Apple's
+    // migration with a mapping model").
     #expect(
       try lines(chain.location, "SELECT Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_SUPER = 0") == [
         "GeographicRegion|36", "Mood|116",

@@ -338,8 +338,8 @@ struct FidelityTests {
     let objects = try reader.schemaObjects()
     content.texts = Set(objects.compactMap(\.sql))
     for table in objects where table.type == "table" && !table.name.hasPrefix("Z_") {
-      // NSMigrationManager numbers rows anew and counts saves its own way (store-layout §8.2): neither is compared, nor
-      // are columns that refer to such numbers.
+      // NSMigrationManager numbers rows anew and counts saves its own way (docs/formats/store-layout.md, "Apple's
+      // migration with a mapping model"): neither is compared, nor are columns that refer to such numbers.
       let columns = try reader.columns(of: table.name).filter {
         !["Z_PK", "Z_OPT"].contains($0.name) && !objects.map(\.name).contains("\(table.name)_\($0.name)_INDEX")
           || $0.name == "Z_ENT"

@@ -69,7 +69,8 @@ struct ModelCacheRealStoreTests {
     for item in try cases() {
       let real = try #require(ArchiveGraph(PropertyList.decode(ModelCache.decompress(item.content))))
       guard let source = item.model else { continue }
-      // The identifiers of the store: a source may be a revision before or after (model-files §4.7).
+      // The identifiers of the store: a source may be a revision before or after (docs/formats/model-files.md,
+      // "Differences between source and compiled model").
       let model = ManagedObjectModel(
         name: source.name, versionIdentifiers: item.metadata.versionIdentifiers, entities: source.entities,
         configurations: source.configurations, composites: source.composites)

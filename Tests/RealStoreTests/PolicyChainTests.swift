@@ -1,5 +1,5 @@
-// Real chains whose mapping models name policies: the classes of those projects written again, run through the whole pipeline
-// over the projects' own stores. What must come out is what `expect.md` of each chain says.
+// Real chains whose mapping models name policies: the classes of those projects written again, run through the whole
+// pipeline over the projects' own stores. What must come out is what the fixture of each chain says.
 
 import Diagnostics
 import FoundationEssentials

@@ -1,6 +1,6 @@
-// Real chains with their policies in programs of their own, as an operator runs them: the examples of Examples/Policies and, for
-// one chain, text mappings without any program. What must come out is what `expect.md` of each chain says, or what Apple's
-// migration manager made.
+// Real chains with their policies in programs of their own, as an operator runs them: the examples of Examples/Policies
+// and, for one chain, text mappings without any program. What must come out is what the fixture of each chain says, or
+// what Apple's migration manager made.
 
 import Diagnostics
 import MigrationPipeline

@@ -53,7 +53,7 @@ struct SchemaRealStoreTests {
               differences.append("\(name): \(index.createStatement)")
             }
           }
-          // Numbers, names and parents never differ [M 131/131 stores].
+          // Numbers, names and parents never differ (docs/formats/store-layout.md, "Entity numbers").
           let keys = try reader.primaryKeys().filter { $0.number < 16000 }
           #expect(
             keys.map { "\($0.number) \($0.name) \($0.parent)" }

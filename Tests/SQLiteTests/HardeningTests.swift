@@ -1,4 +1,5 @@
-// What a file from a stranger cannot make SQLite do, one test for each line of the list (faults.md §5.6).
+// What a file from a stranger cannot make SQLite do, one test for each line of the list (docs/formats/faults.md,
+// "Hostile stores").
 
 import CSQLite
 import SystemPackage

@@ -24,7 +24,8 @@ import Testing
 
   private func big(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
 
-  /// A rollback journal with one genuine page whose last bytes name `victim` as super-journal (sqlite.org/fileformat.html §3).
+  /// A rollback journal with one genuine page whose last bytes name `victim` as super-journal
+  /// (sqlite.org/fileformat.html, section 3).
   private func plantJournal(beside database: FilePath, naming victim: FilePath) throws {
     let bytes = try read(database)
     let pageSize = Int(bytes[16]) << 8 | Int(bytes[17])

@@ -1,5 +1,6 @@
-// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the journey to version 2. A run
-// is recorded, and every image that a power cut could leave of it is judged by what replacement.md promises a user.
+// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the journey to version 2.
+// A run is recorded, and every image that a power cut could leave of it is judged by the promise
+// (docs/formats/replacement.md, "Promise").
 
 import Diagnostics
 import DurableFiles

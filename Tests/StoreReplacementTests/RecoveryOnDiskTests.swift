@@ -1,7 +1,7 @@
-// Every combination of what may be found on disk, really made in a directory and recovered: what replacement.md §6 says is
-// done, nothing of the user's is touched, a second run finds nothing to do, and a run that is cut off anywhere leads to
-// the same end. HOPD_TESTS=full takes all combinations; else a part of them that differs from run to run by its seed,
-// which is printed (HOPD_SEED sets it).
+// Every combination of what may be found on disk, really made in a directory and recovered: what
+// docs/formats/replacement.md, "Intent record and recovery", says is done, nothing of the user's is touched, a second
+// run finds nothing to do, and a run that is cut off anywhere leads to the same end. HOPD_TESTS=full takes all
+// combinations; else a part of them that differs from run to run by its seed, which is printed (HOPD_SEED sets it).
 
 import Diagnostics
 import DurableFiles
@@ -41,7 +41,7 @@ struct RecoveryOnDiskTests {
       backup == .halfMade || backup == .part || (backup == .ownInode && store != .missing && store != .folder)
     }
 
-    /// By the text of replacement.md §6, not by the code.
+    /// By the text of docs/formats/replacement.md, "Intent record and recovery", not by the code.
     var expected: Expectation {
       if intent == .none, staged == .none, !hasUnfinishedBackup { return .nothing }
       if intent == .newer { return .quarantine(.newerIntent) }

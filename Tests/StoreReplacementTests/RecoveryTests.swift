@@ -36,7 +36,7 @@ struct RecoveryTests {
     }
   }
 
-  @Test("All 7680 states obey every rule of replacement.md §6")
+  @Test("All 7680 states obey every rule of docs/formats/replacement.md")
   func everyState() {
     #expect(Self.all.count == 7680)
     for findings in Self.all {
