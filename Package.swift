@@ -111,8 +111,16 @@ let package = Package(
     .target(
       name: "MigrationEngine",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "MigrationPolicy",
-        "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
+        "PropertyLists", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    /// Hops whose objects an app's migration policies make.
+    .target(
+      name: "PolicyMigration",
+      dependencies: [
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     /// Is the staged store a proper store of the destination model, with nothing lost?
@@ -135,6 +143,7 @@ let package = Package(
       name: "MigrationPipeline",
       dependencies: [
         "CLinux", "Diagnostics", "DurableFiles", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "PolicyMigration",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "SQLite", "StoreReplacement", "StoreVerification",
         systemPackage,
       ],
@@ -285,6 +294,14 @@ let package = Package(
         "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+      ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "PolicyMigrationTests",
+      dependencies: [
+        "OtherPrograms",
+        "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
+        "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(

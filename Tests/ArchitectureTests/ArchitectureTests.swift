@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct ArchitectureTests {
-  private static let root: String = {
+  static let root: String = {
     var parts = #filePath.split(separator: "/", omittingEmptySubsequences: false)
     parts.removeLast(3)
     return parts.joined(separator: "/")
@@ -13,17 +13,22 @@ import Testing
 
   /// The layers, lowest first (docs/ARCHITECTURE.md, "Layers"); within a layer a target imports only what stands
   /// before it.
-  private static let layers: [[String]] = [
+  static let layers: [[String]] = [
     ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
-    ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
+    [
+      "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
+      "MigrationPipeline",
+    ],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
   ]
 
-  private struct Source {
+  struct Source {
     let target: String
+    /// Path of the folder within the target; empty at the top.
+    let folder: String
     let name: String
     let text: String
 
@@ -42,14 +47,18 @@ import Testing
     }
   }
 
-  private static let sources: [Source] = {
+  static let sources: [Source] = {
     var found: [Source] = []
     for target in layers.joined() {
-      let folder = "\(root)/Sources/\(target)"
-      for name in (try? FileManager.default.contentsOfDirectory(atPath: folder))?.sorted() ?? []
-      where name.hasSuffix(".swift") {
-        guard let data = FileManager.default.contents(atPath: "\(folder)/\(name)") else { continue }
-        found.append(Source(target: target, name: name, text: String(decoding: data, as: UTF8.self)))
+      let top = "\(root)/Sources/\(target)"
+      for path in (try? FileManager.default.subpathsOfDirectory(atPath: top))?.sorted() ?? []
+      where path.hasSuffix(".swift") {
+        guard let data = FileManager.default.contents(atPath: "\(top)/\(path)") else { continue }
+        let parts = path.split(separator: "/").map { String($0) }
+        found.append(
+          Source(
+            target: target, folder: parts.dropLast().joined(separator: "/"), name: parts.last ?? "",
+            text: String(decoding: data, as: UTF8.self)))
       }
     }
     return found

@@ -68,14 +68,14 @@ import Testing
   }
 
   @Test func theVerifierNoticesEveryBreak() throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     let versions = [model("V1", isLast: false), model("V2", isLast: true)]
     let catalog = ModelCatalog(bundles: [
       ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: "V2")
     ])
-    let location = try workshop.store(versions[0], rows: 400, seed: 3)
-    let request = workshop.request(location, catalog, output: true)
-    _ = try workshop.run(request, interrupts: false)
+    let location = try environment.store(versions[0], rows: 400, seed: 3)
+    let request = environment.request(location, catalog, output: true)
+    _ = try environment.run(request, interrupts: false)
     let output = try #require(request.output)
     let plan = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(reader: reader, location: location, catalog: catalog)
@@ -86,7 +86,7 @@ import Testing
     let verifier = StoreVerifier(depth: .full)
     #expect(try verifier.verify(staged: output, plan: plan).checks.allSatisfy(\.passed))
     for (index, broken) in Self.breaks.enumerated() {
-      let copy = workshop.folder.appending("broken\(index).sqlite")
+      let copy = environment.folder.appending("broken\(index).sqlite")
       try FileManager.default.copyItem(atPath: output.string, toPath: copy.string)
       let connection = try Connection.ofApp(copy)
       try SchemaTrigger.registerFunctions(on: connection)

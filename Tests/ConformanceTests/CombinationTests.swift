@@ -92,7 +92,7 @@ final class Workshop {
 
   /// Objects after the chain; nil where it is refused.
   private func tryChain(
-    _ workshop: Workshop, _ models: [ManagedObjectModel], seed: UInt64, rows: Int64 = 40, title: String
+    _ environment: Workshop, _ models: [ManagedObjectModel], seed: UInt64, rows: Int64 = 40, title: String
   ) throws -> Int? {
     guard Set(models.map(\.versionHashes)).count == models.count, let last = models.last else { return nil }
     let schema = StoreSchema(model: models[0], frameworkVersion: 1344)
@@ -101,7 +101,7 @@ final class Workshop {
     let catalog = ModelCatalog(bundles: [
       ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: models, currentVersionName: last.name)
     ])
-    let location = try workshop.store(models[0], rows: rows, seed: seed)
+    let location = try environment.store(models[0], rows: rows, seed: seed)
     var expected = try dump(location, model: models[0])
     var isInferable = true
     for (before, after) in zip(models, models.dropFirst()) {
@@ -112,10 +112,10 @@ final class Workshop {
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
       count(&expected, after)
     }
-    var request = workshop.request(location, catalog, output: seed % 3 == 0)
+    var request = environment.request(location, catalog, output: seed % 3 == 0)
     request.engine.chunkRowsMax = seed % 2 == 0 ? 7 : 50_000
     do {
-      _ = try workshop.run(request, interrupts: seed % 4 == 0 && request.output == nil)
+      _ = try environment.run(request, interrupts: seed % 4 == 0 && request.output == nil)
     } catch {
       #expect(!Self.ours.contains(error.code), "\(title): \(error) \(error.reasons.map(\.message))")
       return nil
@@ -225,7 +225,7 @@ final class Workshop {
   }
 
   @Test func countsInEveryOrderOfSmallVersions() throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     var migrated = 0
     var chains = 0
     var seed: UInt64 = 0
@@ -238,7 +238,9 @@ final class Workshop {
         if seed % 5 == 0, let third = Counted.allCases.dropFirst(Int(seed) % 35).first {
           models.append(third.model("V3"))
         }
-        if try tryChain(workshop, models, seed: seed, title: "\(first) → \(second), \(seed)") != nil { migrated += 1 }
+        if try tryChain(environment, models, seed: seed, title: "\(first) → \(second), \(seed)") != nil {
+          migrated += 1
+        }
       }
     }
     print("\(chains) worlds, \(migrated) migrated")
@@ -286,7 +288,7 @@ final class Workshop {
   }
 
   @Test func externalStorageInEveryOrderOfSmallVersions() throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     var migrated = 0
     var chains = 0
     var seed: UInt64 = 1000
@@ -297,7 +299,9 @@ final class Workshop {
         chains += 1
         var models = [first.model("V1"), second.model("V2")]
         if seed % 3 == 0 { models.append(Stored.all[Int(seed / 3) % Stored.all.count].model("V3")) }
-        if try tryChain(workshop, models, seed: seed, title: "\(first) → \(second), \(seed)") != nil { migrated += 1 }
+        if try tryChain(environment, models, seed: seed, title: "\(first) → \(second), \(seed)") != nil {
+          migrated += 1
+        }
       }
     }
     print("\(chains) worlds, \(migrated) migrated")

@@ -66,8 +66,8 @@ private struct BookChain {
   }
 
   /// A store in a folder of its own, and what to ask for it.
-  func request(_ workshop: Workshop, _ name: String, rows: String, fuses: Bool) throws -> MigrationRequest {
-    let folder = workshop.folder.appending(name)
+  func request(_ environment: Workshop, _ name: String, rows: String, fuses: Bool) throws -> MigrationRequest {
+    let folder = environment.folder.appending(name)
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     let location = StoreLocation(database: folder.appending("books.sqlite"))
     let schema = StoreSchema(model: model(1), frameworkVersion: 1344)
@@ -84,7 +84,7 @@ private struct BookChain {
       try catalog.loadMappings([file], beside: [])
     }
     var request = MigrationRequest(
-      location: location, catalog: catalog, verification: .full, stateDirectory: workshop.folder.appending("state"),
+      location: location, catalog: catalog, verification: .full, stateDirectory: environment.folder.appending("state"),
       job: "01")
     request.engine.fusesHops = fuses
     request.engine.chunkRowsMax = 7
@@ -100,9 +100,9 @@ private struct BookChain {
   /// A service bounds values by its memory: one store must not end it for all.
   @Test(arguments: [true, false], ["ZTITLE = hex(zeroblob(1000000))", "ZTITLE = CAST(zeroblob(2000000) AS TEXT)"])
   func aValueBeyondTheMemoryIsRefusedBeforeItIsRead(_ mapped: Bool, _ value: String) throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     var request = try BookChain(mapped: mapped).request(
-      workshop, "large", rows: "UPDATE ZBOOK SET \(value) WHERE Z_PK = 5", fuses: true)
+      environment, "large", rows: "UPDATE ZBOOK SET \(value) WHERE Z_PK = 5", fuses: true)
     request.engine.valueMax = 1 << 20
     let before = try Data(contentsOf: URL(filePath: request.location.database.string))
     let failure = #expect(throws: MigrationFailure.self) {
@@ -132,10 +132,10 @@ private struct BookChain {
 
   @Test(arguments: broken.indices) func anErrorNamesTheHopThatItIsOf(_ index: Int) throws {
     let (chain, rows, hop) = Self.broken[index]
-    let workshop = try Workshop()
+    let environment = try Workshop()
     var told: [HopdError] = []
     for fuses in [false, true] {
-      let request = try chain.request(workshop, "fuses \(fuses)", rows: rows, fuses: fuses)
+      let request = try chain.request(environment, "fuses \(fuses)", rows: rows, fuses: fuses)
       let before = try StoreContent.lines(request.location)
       let failure = #expect(throws: MigrationFailure.self) {
         try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
@@ -158,10 +158,10 @@ private struct BookChain {
 
   /// The last hop leaves the question to the index, which knows no objects: they are named as if it had been asked.
   @Test(arguments: [true, false]) func aConstraintThatTheIndexFindsBrokenIsToldOfItsObjects(_ fuses: Bool) throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     let chain = BookChain(uniqueCode: 3, last: 3)
     let rows = "UPDATE ZBOOK SET ZCODE = 4 WHERE Z_PK IN (6, 8); UPDATE ZBOOK SET ZCODE = NULL WHERE Z_PK > 50"
-    var request = try chain.request(workshop, "broken", rows: rows, fuses: fuses)
+    var request = try chain.request(environment, "broken", rows: rows, fuses: fuses)
     let before = try StoreContent.lines(request.location)
     for inMemoryMax in [0, Int64(2 << 20)] {
       request.engine.inMemoryMax = inMemoryMax
@@ -185,8 +185,8 @@ private struct BookChain {
 
   /// A caller that says the store is behind may be wrong by then: under the lock it is seen.
   @Test func aStoreThatIsNoLongerBehindIsLeftAlone() throws {
-    let workshop = try Workshop()
-    var request = try BookChain().request(workshop, "current", rows: "", fuses: true)
+    let environment = try Workshop()
+    var request = try BookChain().request(environment, "current", rows: "", fuses: true)
     let first = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(first.result == .migrated)
     let before = try Data(contentsOf: URL(filePath: request.location.database.string))
@@ -201,8 +201,8 @@ private struct BookChain {
   @Test(arguments: [true, false]) func anotherSettingStartsOver(_ mapped: Bool) throws {
     var chain = BookChain(title: "uppercase:($source.title)")
     chain.mapped = mapped
-    let workshop = try Workshop()
-    let whole = try chain.request(workshop, "whole", rows: "", fuses: false)
+    let environment = try Workshop()
+    let whole = try chain.request(environment, "whole", rows: "", fuses: false)
     var events = 0
     _ = try MigrationPipeline().run(whole, stop: StopSignal()) { event in
       if case .progress = event { events += 1 }
@@ -211,7 +211,7 @@ private struct BookChain {
     #expect(events > 10)
     for place in stride(from: 1, to: events, by: max(1, events / 3)) {
       for fusesFirst in [false, true] {
-        var request = try chain.request(workshop, "\(place) \(fusesFirst)", rows: "", fuses: fusesFirst)
+        var request = try chain.request(environment, "\(place) \(fusesFirst)", rows: "", fuses: fusesFirst)
         let stop = StopSignal()
         var seen = 0
         do {

@@ -98,8 +98,8 @@ enum StoreContent {
 
   private func tryWorld(_ given: FusionWorld, _ tally: inout Tally) throws {
     var world = given
-    let workshop = try Workshop()
-    let original = StoreLocation(database: workshop.folder.appending("original.sqlite"))
+    let environment = try Workshop()
+    let original = StoreLocation(database: environment.folder.appending("original.sqlite"))
     let schema = StoreSchema(model: world.versions[0], frameworkVersion: world.framework)
     let files = original.externalDataDirectory
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: world.seed)).make(
@@ -118,14 +118,14 @@ enum StoreContent {
     ])
     var texts: [FilePath] = []
     for (index, text) in world.mappings {
-      texts.append(workshop.folder.appending("V\(index + 1) to V\(index + 2).hopmap.toml"))
+      texts.append(environment.folder.appending("V\(index + 1) to V\(index + 2).hopmap.toml"))
       try Data(text.utf8).write(to: URL(filePath: texts[texts.count - 1].string))
     }
     try catalog.loadMappings(texts, beside: [])
     tally.worlds += 1
     var endings: [(way: Way, ending: Ending)] = []
     for way in Way.allCases where !(isSpoilt && way == .instances) {
-      let request = try request(way, world: world, workshop: workshop, original: original, catalog: catalog)
+      let request = try request(way, world: world, environment: environment, original: original, catalog: catalog)
       if way == .fused { count(request, original, &tally) }
       endings.append((way, try ending(of: request, interrupts: way == .interrupted, seed: world.seed)))
     }
@@ -141,9 +141,9 @@ enum StoreContent {
   }
 
   private func request(
-    _ way: Way, world: FusionWorld, workshop: Workshop, original: StoreLocation, catalog: ModelCatalog
+    _ way: Way, world: FusionWorld, environment: Workshop, original: StoreLocation, catalog: ModelCatalog
   ) throws -> MigrationRequest {
-    let copy = StoreLocation(database: workshop.folder.appending("\(way)").appending("store.sqlite"))
+    let copy = StoreLocation(database: environment.folder.appending("\(way)").appending("store.sqlite"))
     try FileManager.default.createDirectory(atPath: copy.directory.string, withIntermediateDirectories: true)
     try FileManager.default.copyItem(atPath: original.database.string, toPath: copy.database.string)
     if FileManager.default.fileExists(atPath: original.supportDirectory.string) {
@@ -152,7 +152,7 @@ enum StoreContent {
     }
     var request = MigrationRequest(
       location: copy, catalog: catalog, naming: world.naming, verification: .full,
-      stateDirectory: workshop.folder.appending("state"), job: "0\(world.seed)")
+      stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
     request.engine.evaluatesOnInstances = way == .instances
     // Altered copies have a layout of their own; what is stopped is continued only where it is on disk.

@@ -66,7 +66,7 @@ import Testing
 
 /// A store with a plan of several hops.
 private final class ViewedWorld {
-  let workshop: Workshop
+  let environment: Workshop
   let location: StoreLocation
   let plan: MigrationPlan
   let title: String
@@ -74,8 +74,8 @@ private final class ViewedWorld {
   private(set) var presentColumns = 0
   private var memories: [ObjectIdentifier: CountMemory] = [:]
 
-  private init(_ workshop: Workshop, _ location: StoreLocation, _ plan: MigrationPlan, _ title: String) {
-    (self.workshop, self.location, self.plan, self.title) = (workshop, location, plan, title)
+  private init(_ environment: Workshop, _ location: StoreLocation, _ plan: MigrationPlan, _ title: String) {
+    (self.environment, self.location, self.plan, self.title) = (environment, location, plan, title)
   }
 
   /// Three versions of a random model, with rows; nil where there is no way between them.
@@ -90,12 +90,12 @@ private final class ViewedWorld {
     var catalog = ModelCatalog(bundles: [
       ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: versions, currentVersionName: "V3")
     ])
-    let workshop = try Workshop()
+    let environment = try Workshop()
     if isMapped {
       var files: [FilePath] = []
       for (before, after) in zip(versions, versions.dropFirst()) {
         guard let text = try? InferredTextMapping.text(from: before, to: after) else { return nil }
-        let file = workshop.folder.appending("\(before.name) to \(after.name).hopmap.toml")
+        let file = environment.folder.appending("\(before.name) to \(after.name).hopmap.toml")
         try Data(text.utf8).write(to: URL(filePath: file.string))
         files.append(file)
       }
@@ -103,11 +103,11 @@ private final class ViewedWorld {
     }
     let schema = StoreSchema(model: versions[0], frameworkVersion: 1344)
     guard schema.unsupported.isEmpty else { return nil }
-    let location = StoreLocation(database: workshop.folder.appending("store.sqlite"))
+    let location = StoreLocation(database: environment.folder.appending("store.sqlite"))
     try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: seed)).make(at: location.database, rows: 40, seed: seed)
     try Self.confuse(location, schema, seed: seed)
     guard let plan = try? Self.plan(location, catalog) else { return nil }
-    self.init(workshop, location, plan, "seed \(seed) \(isMapped ? "mapped" : "inferred")")
+    self.init(environment, location, plan, "seed \(seed) \(isMapped ? "mapped" : "inferred")")
   }
 
   /// The models and mappings of Benchmarks/Workload with some rows.
@@ -117,12 +117,12 @@ private final class ViewedWorld {
     folder.append("Benchmarks/Workload")
     var catalog = try ModelCatalog.load([folder.appending("Workload.xcdatamodeld")])
     try catalog.loadMappings([folder.appending("Mappings")], beside: [])
-    let workshop = try Workshop()
-    let location = StoreLocation(database: workshop.folder.appending("store.sqlite"))
+    let environment = try Workshop()
+    let location = StoreLocation(database: environment.folder.appending("store.sqlite"))
     let version = try #require(catalog.bundles.first?.versions.first)
     try FreshStore(schema: StoreSchema(model: version, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 1))
       .make(at: location.database, rows: 200, seed: 1)
-    return ViewedWorld(workshop, location, try plan(location, catalog), "workload")
+    return ViewedWorld(environment, location, try plan(location, catalog), "workload")
   }
 
   private static func plan(_ location: StoreLocation, _ catalog: ModelCatalog) throws -> MigrationPlan {
@@ -171,7 +171,7 @@ private final class ViewedWorld {
     _ hop: Hop, from space: TableSpace, connection: Connection, into name: String, isFinal: Bool = true,
     _ check: ([String]) throws -> Void = { _ in }
   ) throws -> FilePath {
-    let path = workshop.folder.appending(name)
+    let path = environment.folder.appending(name)
     guard FileManager.default.createFile(atPath: path.string, contents: nil) else {
       throw HopdError(.inputOutput, "no file")
     }
@@ -211,7 +211,7 @@ private final class ViewedWorld {
       return 0
     }
     var compared = 0
-    let staged = TableSpace.schema(MigrationManager.schemaName(ofHop: 0))
+    let staged = TableSpace.schema(StagedStore.schemaName(ofHop: 0))
     for (table, columns) in Self.columns(of: first.destinationSchema) {
       let expected = try rows(apart, staged.qualified(table), columns)
       let found = try rows(fused, space.qualified(table), columns)
@@ -229,7 +229,7 @@ private final class ViewedWorld {
     for (connection, source, name) in [(apart, staged, "apart.sqlite"), (fused, space, "fused.sqlite")] {
       do {
         _ = try make(last, from: source, connection: connection, into: name)
-        let space = TableSpace.schema(MigrationManager.schemaName(ofHop: 1))
+        let space = TableSpace.schema(StagedStore.schemaName(ofHop: 1))
         results.append(
           try Self.columns(of: last.destinationSchema).flatMap { table, columns in
             try rows(connection, space.qualified(table), columns)

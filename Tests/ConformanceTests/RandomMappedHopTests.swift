@@ -44,8 +44,8 @@ import Testing
     let layout = StoreSchema(model: source, frameworkVersion: 1344)
     let target = StoreSchema(model: destination, frameworkVersion: 1344)
     guard !world.mappings.isEmpty, layout.unsupported.isEmpty, target.unsupported.isEmpty else { return }
-    let workshop = try Workshop()
-    let location = StoreLocation(database: workshop.folder.appending("source.sqlite"))
+    let environment = try Workshop()
+    let location = StoreLocation(database: environment.folder.appending("source.sqlite"))
     try FreshStore(schema: layout, uuid: FreshStore.uuid(seed: seed)).make(at: location.database, rows: 70, seed: seed)
     try number(location, layout)
     let oracle = MappedOracle(
@@ -55,7 +55,7 @@ import Testing
       index: 0, source: source, destination: destination, sourceSchema: layout, destinationSchema: target,
       mapping: world.hop.nameTrail(source: source, destination: destination), mapped: world.hop, entities: [])
     for way in Way.allCases {
-      let staged = workshop.folder.appending("staged-\(way).sqlite")
+      let staged = environment.folder.appending("staged-\(way).sqlite")
       let result: StagedStore
       do {
         result = try run(hop, from: location, into: staged, way)

@@ -78,11 +78,11 @@ import Testing
   }
 
   private func tryWorld(_ world: FusionWorld, _ tally: inout Tally) throws {
-    let workshop = try Workshop()
+    let environment = try Workshop()
     let schema = StoreSchema(model: world.versions[0], frameworkVersion: world.framework)
     var originals: [Rows: StoreLocation] = [:]
     for rows in Rows.allCases {
-      let location = StoreLocation(database: workshop.folder.appending("\(rows).sqlite"))
+      let location = StoreLocation(database: environment.folder.appending("\(rows).sqlite"))
       let files = location.externalDataDirectory
       try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: world.seed)).make(
         at: location.database, rows: 25, seed: world.seed,
@@ -99,24 +99,24 @@ import Testing
     // A store is alone with a catalog of its own.
     var alone: [Rows: [String]] = [:]
     for (rows, location) in originals {
-      alone[rows] = try ending(of: location, in: catalog(world, workshop), world, workshop)
+      alone[rows] = try ending(of: location, in: catalog(world, environment), world, environment)
       tally.stores += 1
       if alone[rows]?.first?.hasPrefix("failure") == true { tally.failed += 1 }
     }
     tally.apart += alone.values.filter { $0 != alone[.sound] }.count
-    let shared = try catalog(world, workshop)
+    let shared = try catalog(world, environment)
     let order = world.seed % 2 == 0 ? Rows.allCases : Rows.allCases.reversed()
     // The first one again at the end: it meets what all others have left.
     for rows in order + order.prefix(1) {
       guard let location = originals[rows], let wanted = alone[rows] else { continue }
-      let found = try ending(of: location, in: shared, world, workshop)
+      let found = try ending(of: location, in: shared, world, environment)
       if found != wanted {
         Issue.record("seed \(world.seed), \(rows): \(StoreContent.difference(found, wanted))")
       }
     }
   }
 
-  private func catalog(_ world: FusionWorld, _ workshop: Workshop) throws -> ModelCatalog {
+  private func catalog(_ world: FusionWorld, _ environment: Workshop) throws -> ModelCatalog {
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
         name: "World", path: "/World.xcdatamodeld", versions: world.versions,
@@ -124,7 +124,7 @@ import Testing
     ])
     var texts: [FilePath] = []
     for (index, text) in world.mappings {
-      texts.append(workshop.folder.appending("V\(index + 1) to V\(index + 2).hopmap.toml"))
+      texts.append(environment.folder.appending("V\(index + 1) to V\(index + 2).hopmap.toml"))
       try Data(text.utf8).write(to: URL(filePath: texts[texts.count - 1].string))
     }
     try catalog.loadMappings(texts, beside: [])
@@ -133,9 +133,9 @@ import Testing
 
   /// What a copy of the store becomes, or why it becomes nothing.
   private func ending(
-    of original: StoreLocation, in catalog: ModelCatalog, _ world: FusionWorld, _ workshop: Workshop
+    of original: StoreLocation, in catalog: ModelCatalog, _ world: FusionWorld, _ environment: Workshop
   ) throws -> [String] {
-    let folder = workshop.folder.appending("copy")
+    let folder = environment.folder.appending("copy")
     try? FileManager.default.removeItem(atPath: folder.string)
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)
     let copy = StoreLocation(database: folder.appending("store.sqlite"))
@@ -146,7 +146,7 @@ import Testing
     }
     var request = MigrationRequest(
       location: copy, catalog: catalog, naming: world.naming, verification: .full,
-      stateDirectory: workshop.folder.appending("state"), job: "0\(world.seed)")
+      stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.altersCopies = false
     do {
       _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }

@@ -1,0 +1,128 @@
+// A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves is
+// asked version by version, each side by itself, because a mapping model may fit any pair of many versions.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// One version of a model, as far as choosing mapping models needs it.
+package struct MappableVersion: Sendable {
+  /// Name of the model it belongs to, without extension.
+  package let modelName: String
+  package let model: ManagedObjectModel
+  /// `model.versionHashes`, computed once.
+  package let hashes: [String: VersionHash]
+
+  /// Makes a version; the hashes are computed where they are not given.
+  package init(modelName: String, model: ManagedObjectModel, hashes: [String: VersionHash]? = nil) {
+    self.modelName = modelName
+    self.model = model
+    self.hashes = hashes ?? model.versionHashes
+  }
+}
+
+/// Does a mapping model fit a version, on one of its two sides?
+package enum MappingFit: Sendable {
+  /// It was made for that version.
+  case exact
+  /// It was made for a version of that name in a model of another name; the remark says so.
+  case loose(HopdError)
+  /// It was made for that version in another state, or for one that is gone; each reason names what differs. Of several
+  /// versions the one with the highest closeness (0 to 1) is the one that was meant.
+  case stale([HopdError], closeness: Double)
+  /// It has nothing to do with that version.
+  case unrelated
+}
+
+/// A mapping model that was read.
+package protocol MappingFile: Sendable {
+  /// The file or folder.
+  var path: FilePath { get }
+  /// Its name without extension.
+  var name: String { get }
+  /// Which form it has.
+  var form: MappingForm { get }
+  /// Names of the source entities that it maps.
+  var sourceEntities: Set<String> { get }
+  /// Does it begin at that version?
+  func fit(source version: MappableVersion) -> MappingFit
+  /// Does it end at that version?
+  func fit(destination version: MappableVersion) -> MappingFit
+  /// What relationships of the other mapping models of its hop may look for.
+  func outlines(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> [MappingOutline]
+  /// The mapping as a `.cdm` would say it, in a hop with what the others make; names that lead nowhere are kept,
+  /// `MappingChecker` finds them.
+  ///
+  /// Throws where it uses what is not supported.
+  func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
+  ) throws(HopdError) -> LoadedMapping
+}
+
+extension MappingFile {
+  /// The mapping as the only one of its hop.
+  package func load(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    try load(source: source, destination: destination, beside: [])
+  }
+
+  package func outlines(
+    source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> [MappingOutline] {
+    try load(source: source, destination: destination).mapping.entityMappings.map { mapping in
+      var keyCount: Int?
+      if case .distinctBy(let keys, _) = mapping.grouping { keyCount = keys.count }
+      return MappingOutline(
+        name: mapping.name, source: mapping.source, destination: mapping.destination, keyCount: keyCount)
+    }
+  }
+}
+
+/// What relationships must know of an entity mapping before it is resolved.
+package struct MappingOutline: Sendable, Hashable {
+  package let name: String
+  package let source: String?
+  package let destination: String?
+  /// How many keys a `distinct_by` mapping has.
+  package let keyCount: Int?
+
+  /// Makes an outline.
+  package init(name: String, source: String?, destination: String?, keyCount: Int? = nil) {
+    self.name = name
+    self.source = source
+    self.destination = destination
+    self.keyCount = keyCount
+  }
+
+  /// Of the outlines of several mapping models, those that one with `own` can look for in the others: what it makes
+  /// itself, and what it names itself, it means itself. Two that map one source are no parts of one hop.
+  static func foreign(_ files: [[MappingOutline]], beside own: [MappingOutline]) -> [MappingOutline] {
+    var names = Set(own.map(\.name))
+    var sources = Set(own.compactMap(\.source))
+    var result: [MappingOutline] = []
+    for outlines in files {
+      let fresh = outlines.filter { outline in
+        !names.contains(outline.name) && outline.source.map { !sources.contains($0) } ?? true
+      }
+      result += fresh
+      names.formUnion(fresh.map(\.name))
+      sources.formUnion(outlines.compactMap(\.source))
+    }
+    return result
+  }
+}
+
+/// A mapping with what was left out of it.
+package struct LoadedMapping: Sendable {
+  package let mapping: ExplicitMapping
+  package let warnings: [HopdError]
+
+  /// Makes a loaded mapping.
+  package init(mapping: ExplicitMapping, warnings: [HopdError] = []) {
+    self.mapping = mapping
+    self.warnings = warnings
+  }
+}

@@ -1,0 +1,20 @@
+// The one place that knows all forms of mapping models.
+
+import Diagnostics
+import SystemPackage
+
+/// Reads mapping models.
+package enum MappingReader {
+  /// The mapping model at `path`; throws where it cannot be read at all.
+  package static func read(at path: FilePath) throws(HopdError) -> any MappingFile {
+    switch MappingForm(path) {
+    case .source?: return try XcodeMappingFile(at: path)
+    case .compiled?: return try CompiledMappingFile(at: path)
+    case .text?: return try TextMapping.read(at: path)
+    case nil:
+      throw HopdError(
+        .invalidMapping, "this is no mapping model", at: Place(file: path),
+        hint: "Name an .xcmappingmodel folder, a .cdm or .hopmap.toml file.")
+    }
+  }
+}

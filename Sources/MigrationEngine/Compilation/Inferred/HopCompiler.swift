@@ -1,0 +1,313 @@
+// From a hop's mapping to SQL. One INSERT … SELECT per root table carries every entity of that table at once: lightweight
+// migration keeps Z_PK, so a row stays a row and only its columns are rearranged and its entity renumbered. All names go
+// through `SQLiteIdentifier`; all values of the source stay inside SQLite.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// An added attribute has a default that only the app can turn into a stored value.
+  package static let defaultUnsupported = HopdError.Code("default-unsupported", exit: .dataError)
+  /// A relationship changes in a way for which no statement is known; the planner should have refused it.
+  package static let relationshipUnsupported = HopdError.Code("relationship-unsupported", exit: .dataError)
+  /// A to-one that becomes a to-many without inverse has several owners for one target.
+  package static let relationshipNotUnique = HopdError.Code("relationship-not-unique", exit: .dataError)
+}
+
+/// Compiles one hop.
+package struct HopCompiler {
+  let hop: Hop
+  let source: TableSpace
+  let destinationSchema: String
+  /// Intermediate stores get no indexes: nothing reads them but the next hop (docs/PERFORMANCE.md).
+  let withIndexes: Bool
+
+  var preconditions: [HopProgram.Precondition] = []
+  /// Updates that need all rows of the tables to be there.
+  var updates: [HopProgram.StatementStep] = []
+
+  /// Prepares to compile `hop` from what is in `source` into a schema of the connection.
+  package init(hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool) {
+    self.hop = hop
+    self.source = source
+    self.destinationSchema = destinationSchema
+    self.withIndexes = withIndexes
+  }
+
+  /// The hop's statements.
+  package static func compile(
+    hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool
+  ) throws(HopdError) -> HopProgram {
+    var compiler = HopCompiler(
+      hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: withIndexes)
+    return try compiler.compile()
+  }
+
+  private mutating func compile() throws(HopdError) -> HopProgram {
+    var steps: [HopProgram.Step] = []
+    for table in hop.destinationSchema.tables {
+      steps += try copySteps(into: table).map(HopProgram.Step.copy)
+    }
+    for join in hop.destinationSchema.joinTables {
+      steps += try joinSteps(into: join).map(HopProgram.Step.copy)
+    }
+    steps += Self.closingSteps(
+      hop: hop, destinationSchema: destinationSchema, updates: updates, withIndexes: withIndexes)
+    return HopProgram(
+      source: source, destination: destinationSchema, preconditions: preconditions, steps: steps)
+  }
+
+  /// What stands at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
+  /// its indexes and triggers.
+  static func closingSteps(
+    hop: Hop, destinationSchema: String, updates: [HopProgram.StatementStep], withIndexes: Bool
+  ) -> [HopProgram.Step] {
+    var steps: [HopProgram.Step] = []
+    var updates = updates
+    // Counts last: they need the references that updates bring.
+    updates += hop.computed.compactMap { derivation in
+      derivation.fillStatement(in: destinationSchema).map {
+        HopProgram.StatementStep(subject: "\(derivation.entity).\(derivation.attribute)", sql: $0)
+      }
+    }
+    steps += updates.map(HopProgram.Step.update)
+    if withIndexes {
+      steps += hop.destinationSchema.indexes.map {
+        .index(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+      }
+      for rTree in hop.destinationSchema.rTrees {
+        steps += [rTree.createStatement(in: destinationSchema), rTree.fillStatement(in: destinationSchema)].map {
+          .index(HopProgram.StatementStep(subject: rTree.name, sql: $0))
+        }
+      }
+      // Triggers call functions of Core Data's process and would count what is counted already: after everything.
+      steps += hop.destinationSchema.triggers.map {
+        .trigger(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+      }
+    }
+    return steps
+  }
+
+  // MARK: Entity tables
+
+  /// One destination entity that has rows, with its source.
+  struct Lane {
+    let destination: Entity
+    let destinationNumber: Int64
+    let source: Entity
+    let sourceNumber: Int64
+    let mapping: EntityMapping
+  }
+
+  /// The lanes that end in a destination table.
+  func lanes(into table: EntityTable) -> [Lane] {
+    table.entities.compactMap { name in
+      guard let mapping = hop.mapping.mapping(toDestination: name), let sourceName = mapping.sourceEntity,
+        let destination = hop.destination.entity(named: name), let source = hop.source.entity(named: sourceName),
+        let destinationNumber = hop.destinationSchema.number(of: name),
+        let sourceNumber = hop.sourceSchema.number(of: sourceName)
+      else { return nil }
+      return Lane(
+        destination: destination, destinationNumber: destinationNumber, source: source, sourceNumber: sourceNumber,
+        mapping: mapping)
+    }
+  }
+
+  private mutating func copySteps(into table: EntityTable) throws(HopdError) -> [HopProgram.CopyStep] {
+    let all = lanes(into: table)
+    // Inference lets the entities of one destination tree come from one source tree only, so there is one group; a
+    // later, wider mapping may bring several, and each is copied from its own table.
+    var groups: [(source: EntityTable, lanes: [Lane])] = []
+    for lane in all {
+      guard let source = hop.sourceSchema.table(of: lane.source.name) else { continue }
+      if let index = groups.firstIndex(where: { $0.source.name == source.name }) {
+        groups[index].lanes.append(lane)
+      } else {
+        groups.append((source, [lane]))
+      }
+    }
+    var steps: [HopProgram.CopyStep] = []
+    for group in groups {
+      steps.append(try copyStep(into: table, from: group.source, lanes: group.lanes))
+    }
+    return steps
+  }
+
+  private mutating func copyStep(
+    into table: EntityTable, from source: EntityTable, lanes: [Lane]
+  ) throws(HopdError) -> HopProgram.CopyStep {
+    var columns: [Insertion.Column] = []
+    for column in table.columns {
+      guard let expression = try expression(for: column, in: table, lanes: lanes) else { continue }
+      // Everything but attributes is made of keys and numbers.
+      let isAttribute = if case .attribute = column.role { true } else { false }
+      columns.append(Insertion.Column(column.name, expression, isExact: !isAttribute))
+    }
+    // Every entity of the source table is carried: no filter is needed, and none is paid for.
+    let carried = Set(lanes.map(\.sourceNumber))
+    let present = Set(source.entities.compactMap { hop.sourceSchema.number(of: $0) })
+    // Which of them are an entity's alone, for those who ask where its objects went.
+    let whole = Dictionary(lanes.map { ($0.destinationNumber, $0.sourceNumber) }) { first, _ in first }
+    return HopProgram.CopyStep(
+      subject: table.rootEntity,
+      rows: Insertion(
+        into: table.name, columns: Insertion.inOrder(columns, of: table),
+        from: ["\(self.source.qualified(source.name)) AS s"],
+        sourceTable: source.name,
+        where: carried == present ? [] : ["s.\"Z_ENT\" IN (\(list(carried)))"], numbers: carried,
+        whole: Set(lanes.map(\.destinationNumber)).count == lanes.count ? whole : [:], rangeKey: "s.\"Z_PK\"",
+        driver: self.source.driver(of: source.name)), schema: destinationSchema)
+  }
+
+  /// The expression that fills a column, or nil where it stays NULL (or is filled later).
+  private mutating func expression(
+    for column: SchemaColumn, in table: EntityTable, lanes: [Lane]
+  ) throws(HopdError) -> String? {
+    switch column.role {
+    case .primaryKey: return "s.\"Z_PK\""
+    case .saveCount: return "s.\"Z_OPT\""
+    case .entityNumber:
+      return renumbering(
+        of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
+    case .attribute(let entity, let name):
+      return try attributeExpression(entity: entity, attribute: name, lanes: lanes)
+    case .toOne(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .key)
+    case .discriminator(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .number)
+    case .orderKey(let entity, let relationship):
+      return try toOneExpression(entity, relationship, column: column, table: table, lanes: lanes, part: .order)
+    case .owner(let entity, let relationship):
+      return try ownerExpression(entity, relationship, column: column, table: table)
+    }
+  }
+
+  private func attributeExpression(
+    entity: String, attribute: String, lanes: [Lane]
+  ) throws(HopdError) -> String? {
+    guard let declaring = hop.destination.entity(named: entity),
+      let value = declaring.attributes.first(where: { $0.name == attribute })
+    else { return nil }
+    if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
+      return zeroExpression(below: declaring, lanes: lanes)
+    }
+    let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, for: value) }
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    let concerned = lanes.filter { subtree.contains($0.destination.name) }
+    var cases: [(number: Int64, expression: String)] = []
+    var isAddedSomewhere = concerned.isEmpty
+    var isRewritten = false
+    for lane in concerned {
+      let source = lane.mapping.attributes.first { $0.destination == attribute }?.source
+      let needsDefault = source == nil || !value.isOptional
+      if needsDefault, case .archived(let className)? = value.defaultValue {
+        let wasRequired = source.flatMap { hop.source.allAttributes(of: lane.source)[$0] }?.isOptional == false
+        guard wasRequired else { throw unwritableDefault(className, entity: entity, attribute: attribute) }
+      }
+      guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
+        isAddedSomewhere = true
+        cases.append((lane.sourceNumber, standard ?? "NULL"))
+        continue
+      }
+      var expression = "s." + SQLiteIdentifier.quoted(column)
+      let before = hop.source.allAttributes(of: lane.source)[source]
+      if let before {
+        let column = expression
+        expression = Self.carried(column, from: before, to: value)
+        isRewritten = isRewritten || expression != column
+      }
+      // Optional → required with a default: existing nils take the default (docs/formats/migration-semantics.md, "What
+      // can be inferred").
+      if let standard, !value.isOptional, before?.isOptional == true {
+        expression = "coalesce(\(expression), \(standard))"
+      }
+      cases.append((lane.sourceNumber, expression))
+    }
+    // Core Data writes an added attribute's default into every row of the table, also into rows of sibling entities
+    // (docs/formats/store-layout.md, "Apple's migration in place"); a carried column is carried whole for the same
+    // reason.
+    let others = lanes.filter { !subtree.contains($0.destination.name) }
+    if isRewritten, !others.isEmpty {
+      // What stands in sibling rows has no form that could be rewritten.
+      return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+    }
+    guard !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
+      return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
+    }
+    // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
+    return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+  }
+
+  /// A column's value in the form that it has under its new definition: the content with or without the byte of external
+  /// storage.
+  static func carried(_ column: String, from before: Attribute, to value: Attribute) -> String {
+    if before.hasExternalForm, value.type == .binary, !value.hasExternalForm {
+      return ExternalDataForm.plainExpression(ofExternal: column)
+    }
+    if before.type == .binary, !before.hasExternalForm, value.hasExternalForm {
+      return ExternalDataForm.inlineExpression(ofPlain: column)
+    }
+    return column
+  }
+
+  /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
+  /// for new objects leaves them (docs/formats/store-layout.md, "Derived attributes").
+  private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> String? {
+    let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
+    return choose(
+      lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? "0" : "NULL") }, otherwise: nil)
+  }
+
+  /// Does a uniqueness constraint of the destination cover the attribute's column?
+  private func isUnique(entity: String, attribute: String) -> Bool {
+    guard let column = hop.destinationSchema.column(ofAttribute: attribute, in: entity),
+      let table = hop.destinationSchema.table(of: entity)
+    else { return false }
+    return table.uniqueConstraints.contains { $0.contains(column) }
+      || hop.destinationSchema.indexes.contains { index in
+        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
+      }
+  }
+
+  /// One expression where all entities agree, else a CASE over the source's entity number.
+  func choose(_ cases: [(number: Int64, expression: String)], otherwise: String?) -> String? {
+    let distinct = Set(cases.map(\.expression))
+    if distinct.isEmpty { return otherwise }
+    if distinct.count == 1, let only = distinct.first { return only == "NULL" ? nil : only }
+    let arms = cases.map { "WHEN \($0.number) THEN \($0.expression)" }.joined(separator: " ")
+    return "CASE s.\"Z_ENT\" \(arms) ELSE \(otherwise ?? "NULL") END"
+  }
+
+  // MARK: Small pieces
+
+  func qualified(_ table: String, in schema: String) -> String {
+    SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(table)
+  }
+
+  func list(_ numbers: some Sequence<Int64>) -> String { numbers.sorted().map(String.init).joined(separator: ", ") }
+
+  /// The expression itself where no number changes, else a CASE. A number that is not in the map becomes NULL.
+  func renumbering(of expression: String, _ map: [Int64: Int64]) -> String {
+    if map.allSatisfy({ $0.key == $0.value }) { return expression }
+    let arms = map.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
+    return "CASE \(expression) \(arms) END"
+  }
+
+  private func unwritableDefault(_ className: String, entity: String, attribute: String) -> HopdError {
+    HopdError(
+      .defaultUnsupported,
+      "its default is an object of class \(className), which only the app can turn into a stored value",
+      at: Place(hop: hop.title, entity: entity, property: attribute),
+      hint: "make the attribute optional without a default in this version and fill it in the app")
+  }
+
+  func refuse(_ message: String, _ entity: String, _ property: String) -> HopdError {
+    HopdError(
+      .relationshipUnsupported, message, at: Place(hop: hop.title, entity: entity, property: property),
+      hint: "split the change into two versions, or use a mapping model")
+  }
+}

@@ -1,0 +1,236 @@
+// Associations as SQL, both ways: which destination object a source row has under a mapping, which source rows a mapping
+// takes, and whether a destination key is one of a mapping's. The three passes and the policies share these fragments.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// Fragments over a hop's associations.
+package struct AssociationSQL {
+  let layout: AssociationLayout
+  let expressions: MappedExpressions
+  let destinationSchema: String
+
+  /// Works in the staged store that is attached as `destinationSchema`.
+  package init(layout: AssociationLayout, expressions: MappedExpressions, destinationSchema: String) {
+    self.layout = layout
+    self.expressions = expressions
+    self.destinationSchema = destinationSchema
+  }
+
+  /// The destination objects of a source row under one mapping.
+  package struct Targets {
+    /// "table AS alias" to join with the source row.
+    package var tables: [String] = []
+    /// What ties them to the source row.
+    package var conditions: [String]
+    /// Z_PK of the destination object.
+    package let key: String
+    /// Z_ENT of the destination object.
+    package let number: String
+  }
+
+  /// The source rows of a mapping with the destination object of each.
+  struct Rows {
+    /// "table AS alias" in the order of joining; the first has the key of the range.
+    var tables: [String]
+    var conditions: [String]
+    /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one after ?1.
+    let rangeKey: String
+    let driver: TableSpace.Driver
+    var nextKey: String { driver.nextKey }
+    let row: MappedRow
+    let key: String
+    let number: String
+  }
+
+  private func own(_ table: String) -> String {
+    SQLiteIdentifier.quoted(destinationSchema) + "." + SQLiteIdentifier.quoted(table)
+  }
+
+  func sum(_ key: String, _ offset: Int64) -> String { offset == 0 ? key : "\(key) + \(offset)" }
+
+  /// Conditions under which a source row belongs to a mapping.
+  private func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [String] {
+    var conditions = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
+    if let filter = lane.mapping.filter {
+      conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
+    }
+    return conditions
+  }
+
+  private func keys(of lane: AssociationLayout.Lane) -> [ExpressionNode] {
+    switch lane.mapping.grouping {
+    case .distinctBy(let keys, _), .deduplicate(let keys, _): keys
+    case .each, .expand: []
+    }
+  }
+
+  // MARK: From source to destination
+
+  /// The objects that `lane` made for the source row under `alias`.
+  package func targets(_ lane: AssociationLayout.Lane, of alias: String, prefix: String) throws(HopdError) -> Targets {
+    let row = MappedRow(alias: alias, entity: lane.sourceEntity)
+    let key = "\(alias).\"Z_PK\""
+    let number = String(lane.destinationNumber)
+    switch lane.kind {
+    case .each:
+      return Targets(
+        conditions: try membership(lane, row: row), key: sum(key, lane.offset), number: number)
+    case .grouped:
+      let group = SQLiteIdentifier.quoted("\(prefix)g")
+      var conditions = try membership(lane, row: row)
+      for (index, node) in keys(of: lane).enumerated() {
+        conditions.append("\(group).\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
+      }
+      return Targets(
+        tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"], conditions: conditions,
+        key: sum("\(group).\"id\"", lane.offset), number: number)
+    case .deduplicated:
+      var conditions: [String] = []
+      for (index, node) in keys(of: lane).enumerated() {
+        conditions.append("g.\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
+      }
+      // A source object whose keys hold a nil is in no group and speaks for itself.
+      let representative =
+        "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(lane.index))) AS g"
+        + " WHERE \(conditions.joined(separator: " AND "))), \(key))"
+      return Targets(
+        conditions: try membership(lane, row: row), key: sum(representative, lane.offset), number: number)
+    case .expanded:
+      let pair = SQLiteIdentifier.quoted("\(prefix)x")
+      return Targets(
+        tables: ["\(own(AssociationLayout.expandedTable(lane.index))) AS \(pair)"],
+        conditions: ["\(alias).\"Z_ENT\" = \(lane.sourceNumber)", "\(pair).\"source\" = \(key)"],
+        key: "\(pair).\"destination\"", number: number)
+    case .policy:
+      let pair = SQLiteIdentifier.quoted("\(prefix)a")
+      return Targets(
+        tables: ["\(own(AssociationLayout.associationTable)) AS \(pair)"],
+        conditions: [
+          "\(pair).\"mapping\" = \(lane.index)", "\(pair).\"source_entity\" = \(alias).\"Z_ENT\"",
+          "\(pair).\"source\" = \(key)",
+        ],
+        key: "\(pair).\"destination\"", number: "\(pair).\"destination_entity\"")
+    }
+  }
+
+  /// The object that a grouping mapping made for values of its keys.
+  func group(_ lane: AssociationLayout.Lane, keys: [String], prefix: String) -> Targets {
+    let group = SQLiteIdentifier.quoted("\(prefix)g")
+    return Targets(
+      tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
+      conditions: keys.enumerated().map { "\(group).\"k\($0.offset)\" = \($0.element)" },
+      key: sum("\(group).\"id\"", lane.offset), number: String(lane.destinationNumber))
+  }
+
+  // MARK: From destination to source
+
+  /// The rows from which a mapping made its objects, one row per object: of groups the source object that speaks for them.
+  func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
+    var row = MappedRow(alias: "s", entity: lane.sourceEntity)
+    let source = "\(expressions.qualified(lane.sourceTable)) AS s"
+    switch lane.kind {
+    case .each, .deduplicated:
+      var conditions = try membership(lane, row: row)
+      if lane.kind == .deduplicated {
+        var matches: [String] = []
+        var isNil: [String] = []
+        for (index, node) in keys(of: lane).enumerated() {
+          let key = try expressions.key(node, row: row, lane: lane)
+          matches.append("g.\"k\(index)\" = \(key)")
+          isNil.append("\(key) IS NULL")
+        }
+        conditions.append(
+          "(\(isNil.joined(separator: " OR ")) OR (SELECT g.\"representative\" FROM"
+            + " \(own(AssociationLayout.groupTable(lane.index))) AS g WHERE \(matches.joined(separator: " AND ")))"
+            + " = s.\"Z_PK\")")
+      }
+      return Rows(
+        tables: [source], conditions: conditions, rangeKey: "s.\"Z_PK\"",
+        driver: expressions.source.driver(of: lane.sourceTable), row: row,
+        key: sum("s.\"Z_PK\"", lane.offset), number: String(lane.destinationNumber))
+    case .grouped:
+      let table = own(AssociationLayout.groupTable(lane.index))
+      return Rows(
+        tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
+        driver: TableSpace.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
+        number: String(lane.destinationNumber))
+    case .expanded(let member):
+      guard let members = expressions.hop.sourceSchema.table(of: member) else {
+        throw HopdError(
+          .mappingUnsupported, "the entity of its members, \(member), is unknown",
+          at: Place(hop: expressions.hop.title, entity: lane.mapping.name))
+      }
+      row.variables = ["each": MappedRow(alias: "m", entity: member)]
+      let table = own(AssociationLayout.expandedTable(lane.index))
+      return Rows(
+        tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],
+        conditions: ["s.\"Z_PK\" = x.\"source\"", "m.\"Z_PK\" = x.\"member\""], rangeKey: "x.\"destination\"",
+        driver: TableSpace.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
+        number: String(lane.destinationNumber))
+    case .policy:
+      let table = own(AssociationLayout.associationTable)
+      return Rows(
+        tables: ["\(table) AS a", source],
+        conditions: [
+          "a.\"mapping\" = \(lane.index)", "a.\"source_entity\" = \(lane.sourceNumber)", "s.\"Z_PK\" = a.\"source\"",
+          "s.\"Z_ENT\" = a.\"source_entity\"",
+        ], rangeKey: "a.rowid", driver: TableSpace.Driver(table: table, key: "rowid"), row: row,
+        key: "a.\"destination\"",
+        number: "a.\"destination_entity\"")
+    }
+  }
+
+  /// A condition: is the destination object with that key one that `lane` made?
+  func isOwned(_ key: String, by lane: AssociationLayout.Lane) -> String {
+    switch lane.kind {
+    case .grouped:
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - \(lane.offset))"
+    case .each, .deduplicated:
+      "EXISTS (SELECT 1 FROM \(expressions.qualified(lane.sourceTable)) AS w WHERE w.\"Z_PK\" = \(key) - \(lane.offset)"
+        + " AND w.\"Z_ENT\" = \(lane.sourceNumber))"
+    case .expanded:
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.expandedTable(lane.index))) AS w WHERE w.\"destination\" = \(key))"
+    case .policy:
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.associationTable)) AS w WHERE w.\"mapping\" = \(lane.index)"
+        + " AND w.\"destination_entity\" = \(lane.destinationNumber) AND w.\"destination\" = \(key))"
+    }
+  }
+
+  // MARK: Tables
+
+  /// The tables that grouping, expanding and policy mappings need.
+  var scratchTables: [String] {
+    var statements: [String] = []
+    for lane in layout.lanes {
+      switch lane.kind {
+      case .each, .policy: break
+      case .grouped, .deduplicated:
+        let columns = keys(of: lane).indices.map { "\"k\($0)\"" }
+        statements.append(
+          "CREATE TABLE \(own(AssociationLayout.groupTable(lane.index))) (\"id\" INTEGER PRIMARY KEY,"
+            + " \(columns.joined(separator: ", ")), \"representative\" INTEGER, \"members\" INTEGER, \"latest\")")
+      case .expanded:
+        statements.append(
+          "CREATE TABLE \(own(AssociationLayout.expandedTable(lane.index))) (\"destination\" INTEGER PRIMARY KEY,"
+            + " \"source\" INTEGER, \"member\" INTEGER, UNIQUE (\"source\", \"member\"))")
+      }
+    }
+    guard expressions.hop.mapped?.policies.isEmpty == false else { return statements }
+    let index = SQLiteIdentifier.quoted(destinationSchema) + "."
+    return statements + [
+      "CREATE TABLE \(own(AssociationLayout.associationTable)) (\"mapping\" INTEGER, \"source_entity\" INTEGER,"
+        + " \"source\" INTEGER, \"destination_entity\" INTEGER, \"destination\" INTEGER)",
+      // Unique: the same pair told twice is one association.
+      "CREATE UNIQUE INDEX \(index)HOPD_ASSOCIATION_SOURCE ON HOPD_ASSOCIATION"
+        + " (\"source\", \"mapping\", \"source_entity\", \"destination\", \"destination_entity\")",
+      "CREATE INDEX \(index)HOPD_ASSOCIATION_DESTINATION ON HOPD_ASSOCIATION"
+        + " (\"destination\", \"mapping\", \"destination_entity\")",
+    ]
+  }
+}

@@ -1,0 +1,252 @@
+// What the engine asks of an expression: a scalar for a column, a condition for a filter, and the objects that it reaches, as
+// tables to join. The plain forms that nearly every mapping uses are made here, because the engine knows more of them (an
+// order on both sides, the form of external values); everything else is compiled by `SQLExpressionCompiler`.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+/// A row of a table of the source: `$source`, or `$each`.
+package typealias MappedRow = SQLRow
+
+/// Objects of the source that an expression reaches from a row.
+struct ReachedObjects {
+  /// "table AS alias" in the order of joining, and what joins them.
+  var tables: [String] = []
+  var conditions: [String] = []
+  /// The alias whose rows are the objects.
+  var alias: String
+  /// Their entity; objects may be of entities below it.
+  var entity: String
+  var isToOne: Bool
+  /// What puts the objects of one row in order, and the rows of one object; nil where the source has no order.
+  var order: String?
+  var inverseOrder: String?
+}
+
+/// Compiles expressions of one hop.
+package struct MappedExpressions {
+  let hop: Hop
+  let source: TableSpace
+  let moment: Double
+  /// What is evaluated on objects; filled while statements are made.
+  let fallbacks: ExpressionFallbacks
+  let evaluatesOnInstances: Bool
+
+  /// Compiles for the tables of `source`; `moment` is the value of `now()`.
+  package init(
+    hop: Hop, source: TableSpace, moment: Double, fallbacks: ExpressionFallbacks, evaluatesOnInstances: Bool
+  ) {
+    self.hop = hop
+    self.source = source
+    self.moment = moment
+    self.fallbacks = fallbacks
+    self.evaluatesOnInstances = evaluatesOnInstances
+  }
+
+  func qualified(_ table: String) -> String { source.qualified(table) }
+
+  // MARK: Objects
+
+  /// The objects of a key path from `$source` or `$each`, over relationships only; nil for any other expression.
+  /// `prefix` keeps aliases of several paths of one statement apart.
+  func plainObjects(_ node: ExpressionNode, row: MappedRow, prefix: String) -> ReachedObjects? {
+    switch node {
+    case .variable(let name):
+      guard let start = self.row(named: name, from: row) else { return nil }
+      return ReachedObjects(alias: start.alias, entity: start.entity, isToOne: true)
+    case .keyPath(let base, let steps):
+      guard var reached = plainObjects(base, row: row, prefix: prefix + "b") else { return nil }
+      for (index, step) in steps.enumerated() {
+        switch step {
+        case .collection(.unionOfObjects), .collection(.distinctUnionOfObjects), .collection(.distinctUnionOfSets):
+          // Objects are told apart by their keys wherever they are set, so that repeats do not count. What several
+          // collections give together has no order.
+          reached.order = nil
+          reached.inverseOrder = nil
+          reached.isToOne = false
+          continue
+        case .key(let name):
+          guard follow(name, alias: "\(prefix)\(index)", reached: &reached, isOnly: reached.tables.isEmpty) else {
+            return nil
+          }
+        default: return nil
+        }
+      }
+      return reached
+    default: return nil
+    }
+  }
+
+  func row(named name: String, from row: MappedRow) -> MappedRow? {
+    name == "source" ? row : row.variables[name]
+  }
+
+  private func follow(_ name: String, alias: String, reached: inout ReachedObjects, isOnly: Bool) -> Bool {
+    guard let entity = hop.source.entity(named: reached.entity),
+      let relationship = hop.source.allRelationships(of: entity)[name],
+      let storage = hop.sourceSchema.storage(ofRelationship: name, in: reached.entity),
+      let target = hop.sourceSchema.table(of: relationship.destinationEntityName)
+    else { return false }
+    let (from, to) = (reached.alias, SQLiteIdentifier.quoted(alias))
+    func column(_ alias: String, _ name: String) -> String { "\(alias).\(SQLiteIdentifier.quoted(name))" }
+    var order: String?
+    var inverseOrder: String?
+    switch storage {
+    case .toOne(_, let key, _, let orderKey):
+      reached.tables.append("\(qualified(target.name)) AS \(to)")
+      reached.conditions.append("\(to).\"Z_PK\" = \(column(from, key))")
+      inverseOrder = orderKey.map { column(from, $0) }
+    case .inverseOfToOne(let table, let key, let orderKey):
+      reached.tables.append("\(qualified(table)) AS \(to)")
+      reached.conditions.append("\(column(to, key)) = \(from).\"Z_PK\"")
+      order = orderKey.map { column(to, $0) }
+    case .ownerColumn(let table, let key):
+      reached.tables.append("\(qualified(table)) AS \(to)")
+      reached.conditions.append("\(column(to, key)) = \(from).\"Z_PK\"")
+    case .join(let join, let isOwner):
+      let pair = SQLiteIdentifier.quoted("\(alias)j")
+      let (owner, other) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+      reached.tables += ["\(qualified(join.name)) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
+      reached.conditions += [
+        "\(column(pair, owner)) = \(from).\"Z_PK\"", "\(to).\"Z_PK\" = \(column(pair, other))",
+      ]
+      order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { column(pair, $0) }
+      inverseOrder = (isOwner ? join.inverseOrderColumn : join.orderColumn).map { column(pair, $0) }
+    }
+    let wasToOne = reached.isToOne
+    reached.alias = to
+    reached.entity = relationship.destinationEntityName
+    reached.isToOne = wasToOne && !relationship.isToMany
+    // An order means something for the objects of one collection only.
+    reached.order = wasToOne && relationship.isToMany ? order : (relationship.isToMany ? nil : reached.order)
+    reached.inverseOrder = isOnly ? inverseOrder : nil
+    return true
+  }
+
+  /// The relationship of a path of a single step from `$source`.
+  func singleRelationship(_ node: ExpressionNode, of entity: String) -> (declaring: Entity, relationship: Relationship)?
+  {
+    guard case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
+      let value = hop.source.entity(named: entity), let relationship = hop.source.allRelationships(of: value)[name],
+      let declaring = hop.source.declaringEntity(of: name, in: value)
+    else { return nil }
+    return (declaring, relationship)
+  }
+
+  // MARK: Values
+
+  /// The attribute that a key path of to-ones ends in, with the objects on the way.
+  func plainAttribute(_ node: ExpressionNode, row: MappedRow, prefix: String) -> (ReachedObjects, Attribute, String)? {
+    guard case .keyPath(let base, let steps) = node, case .key(let name)? = steps.last else { return nil }
+    let path: ExpressionNode = steps.count == 1 ? base : .keyPath(base, Array(steps.dropLast()))
+    guard let reached = plainObjects(path, row: row, prefix: prefix), reached.isToOne,
+      let entity = hop.source.entity(named: reached.entity), let attribute = hop.source.allAttributes(of: entity)[name],
+      let column = hop.sourceSchema.column(ofAttribute: name, in: reached.entity)
+    else { return nil }
+    return (reached, attribute, "\(reached.alias).\(SQLiteIdentifier.quoted(column))")
+  }
+
+  /// The scalar itself, or a subquery over the objects on the way to it.
+  func scalar(_ expression: String, over reached: ReachedObjects) -> String {
+    if reached.tables.isEmpty { return expression }
+    return "(SELECT \(expression) FROM \(reached.tables.joined(separator: " CROSS JOIN "))"
+      + " WHERE \(reached.conditions.joined(separator: " AND ")))"
+  }
+}
+
+extension MappedExpressions {
+  // MARK: What is compiled
+
+  private func compiler(
+    _ place: ExpressionScope.Place, row: MappedRow, lane: AssociationLayout.Lane
+  ) -> SQLExpressionCompiler {
+    SQLExpressionCompiler(
+      scope: ExpressionScope(
+        model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
+        hasPolicy: lane.mapping.policy != nil),
+      schema: hop.sourceSchema, space: source, moment: moment, fallbacks: fallbacks,
+      evaluatesOnInstances: evaluatesOnInstances)
+  }
+
+  private func compiled<Result>(
+    lane: AssociationLayout.Lane, property: String?, _ body: () throws(NotCompilable) -> Result
+  ) throws(HopdError) -> Result {
+    do {
+      return try body()
+    } catch {
+      throw unsupported(error.reason, lane: lane, property: property)
+    }
+  }
+
+  /// A value in the form in which `attribute` is stored.
+  package func value(
+    _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, lane: AssociationLayout.Lane
+  ) throws(HopdError) -> String {
+    if case .constant(.null) = node { return "NULL" }
+    // Content is never evaluated, it is carried.
+    let isContent = attribute.type == .binary || attribute.type == .transformable
+    if isContent || !evaluatesOnInstances, let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
+      before.type == attribute.type, reached.tables.isEmpty || isContent
+    {
+      return scalar(HopCompiler.carried(column, from: before, to: attribute), over: reached)
+    }
+    return try compiled(lane: lane, property: attribute.name) { () throws(NotCompilable) in
+      try compiler(.attribute, row: row, lane: lane).value(node, row: row, storedAs: attribute)
+    }
+  }
+
+  /// May a value of the expression come from an attribute with external storage?
+  func reachesExternalStorage(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) -> Bool {
+    compiler(.attribute, row: row, lane: lane).reachesExternalStorage(node)
+  }
+
+  /// A value by which rows are told apart or found.
+  func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> String {
+    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
+      try compiler(.key, row: row, lane: lane).value(node, row: row)
+    }
+  }
+
+  /// A condition of WHERE on a row.
+  package func condition(
+    _ predicate: PredicateNode, row: MappedRow, lane: AssociationLayout.Lane
+  ) throws(HopdError) -> String {
+    try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
+      try compiler(.sourceFilter, row: row, lane: lane).filter(predicate, row: row)
+    }
+  }
+
+  /// The objects that an expression reaches.
+  func objects(
+    _ node: ExpressionNode, row: MappedRow, prefix: String, lane: AssociationLayout.Lane, property: String?
+  ) throws(HopdError) -> ReachedObjects {
+    if !evaluatesOnInstances, let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
+    let found = try compiled(lane: lane, property: property) { () throws(NotCompilable) in
+      try compiler(.relationship, row: row, lane: lane).objects(node, row: row)
+    }
+    guard let table = hop.sourceSchema.table(of: found.entity) else {
+      throw unsupported("objects of \(found.entity)", lane: lane, property: property)
+    }
+    // Under an alias of ours: those of the compiler come again inside other expressions of the statement.
+    let alias = SQLiteIdentifier.quoted("\(prefix)c")
+    return ReachedObjects(
+      tables: [found.from, "\(qualified(table.name)) AS \(alias)"],
+      conditions: [found.condition, "\(alias).\"Z_PK\" = \(found.alias).\"Z_PK\""], alias: alias,
+      entity: found.entity, isToOne: found.isToOne,
+      order: found.isToOne
+        ? nil : "row_number() OVER (PARTITION BY \(row.alias).\"Z_PK\" ORDER BY \(found.order))",
+      inverseOrder: nil)
+  }
+
+  func unsupported(_ what: String, lane: AssociationLayout.Lane, property: String?) -> HopdError {
+    HopdError(
+      .mappingUnsupported, "the expression cannot be followed: \(what)",
+      at: Place(hop: hop.title, entity: lane.mapping.name, property: property),
+      hint: "write it in another way, or use a policy")
+  }
+}

@@ -1,0 +1,173 @@
+// The third pass of a hop with mapping models: every destination object against the rules of its model. Core Data stops at the
+// save with what it found; here all violations are counted first, and the operator's rule per entity says what becomes of
+// the objects. It runs in one transaction, before indexes are built, so that a constraint fails here and not there.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Destination objects break the rules of their model (Core Data 1550–1699).
+  package static let invalidRows = HopdError.Code("invalid-rows", exit: .dataError)
+}
+
+/// Validates the staged store of a hop.
+struct MappedHopValidation {
+  let connection: Connection
+  let layout: StoreSchema
+  /// Where the rows are; objects are only taken out of a staged store.
+  let space: TableSpace
+  let rules: InvalidRowsRules
+  /// "Model 2 → Model 3".
+  let hop: String
+  /// What the model demands, where that is known.
+  var demands: [ValidationRule]?
+
+  /// Keys that an error or a report names, per rule; more are counted.
+  static let namedKeys = 20
+
+  private struct Violation {
+    let rule: ValidationRule
+    let count: Int64
+    let keys: [Int64]
+  }
+
+  /// Looks at every object, and does with the invalid ones what the rules say.
+  ///
+  /// Throws `invalid-rows` with every violation that no rule settles. Leaving objects out may break others, which are
+  /// then looked at too, until nothing is left to do.
+  func run() throws -> [InvalidRows] {
+    try ValidationFunctions.register(on: connection)
+    let all = demands ?? ValidationRule.all(in: layout, space: space)
+    var settled: [InvalidRows] = []
+    var mended: Set<ValidationRule> = []
+    while true {
+      let found = try violations(of: all)
+      guard !found.isEmpty else { return settled }
+      let unsettled = found.filter { violation in
+        switch rules.rule(for: violation.rule.entity) {
+        case .fail: true
+        case .skip, .quarantine: false
+        case .default: mended.contains(violation.rule) || defaultValue(for: violation.rule) == nil
+        }
+      }
+      if !unsettled.isEmpty { throw error(unsettled) }
+      for violation in found where rules.rule(for: violation.rule.entity) == .default {
+        guard let value = defaultValue(for: violation.rule), let column = violation.rule.column else { continue }
+        mended.insert(violation.rule)
+        try connection.run(
+          "UPDATE \(qualified(violation.rule.table)) AS d SET \(SQLiteIdentifier.quoted(column)) = \(value)"
+            + " WHERE d.\"Z_ENT\" = \(violation.rule.number) AND (\(violation.rule.condition))")
+        settled.append(invalid(violation))
+      }
+      let leaving = found.filter { [.skip, .quarantine].contains(rules.rule(for: $0.rule.entity)) }
+      if !leaving.isEmpty {
+        try remove(leaving.map(\.rule))
+        settled += leaving.map(invalid)
+      }
+    }
+  }
+
+  private var schema: String { space.schemaName }
+
+  private func qualified(_ name: String) -> String { space.qualified(name) }
+
+  private func invalid(_ violation: Violation) -> InvalidRows {
+    InvalidRows(
+      entity: violation.rule.entity, property: violation.rule.property, code: violation.rule.code,
+      rule: rules.rule(for: violation.rule.entity), count: violation.count, keys: violation.keys)
+  }
+
+  // MARK: Finding
+
+  private func violations(of rules: [ValidationRule]) throws -> [Violation] {
+    // One look at a table tells which of its entities' rules are broken at all; mostly none is.
+    var broken: [ValidationRule] = []
+    for (table, all) in Dictionary(grouping: rules, by: \.table).sorted(by: { $0.key < $1.key }) {
+      var ofTable: [ValidationRule] = []
+      for rule in all {
+        if let existence = rule.existence, try connection.integer("SELECT \(existence)") == 0 { continue }
+        ofTable.append(rule)
+      }
+      for part in stride(from: 0, to: ofTable.count, by: 500).map({ ofTable[$0..<min($0 + 500, ofTable.count)] }) {
+        // A row that breaks nothing is done with when no condition holds: a third of the work of counting each apart.
+        let any = Dictionary(grouping: part, by: \.number).sorted { $0.key < $1.key }.map { number, rules in
+          "(d.\"Z_ENT\" = \(number) AND (\(rules.map { "(\($0.condition))" }.joined(separator: " OR "))))"
+        }
+        let isBroken = try connection.integer(
+          "SELECT EXISTS (SELECT 1 FROM \(qualified(table)) AS d WHERE \(any.joined(separator: " OR ")))")
+        guard isBroken != 0 else { continue }
+        let columns = part.map { "total(d.\"Z_ENT\" = \($0.number) AND (\($0.condition)))" }
+        let counts = try connection.rows("SELECT \(columns.joined(separator: ", ")) FROM \(qualified(table)) AS d") {
+          row in part.indices.map { row.integer(at: Int32(clamping: $0 - part.startIndex)) }
+        }
+        broken += zip(part, counts.first ?? []).filter { $0.1 > 0 }.map(\.0)
+      }
+    }
+    var found: [Violation] = []
+    for rule in broken.sorted(by: {
+      ($0.number, $0.property, $0.code.rawValue) < ($1.number, $1.property, $1.code.rawValue)
+    }) {
+      let rows = "FROM \(qualified(rule.table)) AS d WHERE d.\"Z_ENT\" = \(rule.number) AND (\(rule.condition))"
+      let count = try connection.integer("SELECT count(*) \(rows)") ?? 0
+      let keys = try connection.rows("SELECT d.\"Z_PK\" \(rows) ORDER BY d.\"Z_PK\" LIMIT \(Self.namedKeys)") {
+        $0.integer(at: 0)
+      }
+      if count > 0 { found.append(Violation(rule: rule, count: count, keys: keys)) }
+    }
+    return found
+  }
+
+  private func error(_ violations: [Violation]) -> HopdError {
+    let reasons = violations.map { violation in
+      let rule = violation.rule
+      let keys = violation.keys.map(String.init).joined(separator: ", ")
+      return HopdError(
+        .invalidRows,
+        "\(violation.count) object\(violation.count == 1 ? "" : "s") \(rule.code.words(count: violation.count)) (Core Data \(rule.code.rawValue)):"
+          + " Z_PK \(keys)\(violation.count > violation.keys.count ? ", …" : "")",
+        at: Place(hop: hop, entity: rule.entity, property: rule.property, row: violation.keys.first))
+    }
+    return HopdError(
+      .invalidRows, "objects break the rules of the version they are migrated to (Core Data 1560)",
+      at: Place(hop: hop),
+      hint:
+        "mend them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, \"default\" or \"quarantine\","
+        + " for all or by entity (hopctl: --invalid-rows)", reasons: reasons)
+  }
+
+  // MARK: Settling
+
+  /// The model's default of the rule's attribute as SQL; nil where there is none that could mend anything.
+  private func defaultValue(for rule: ValidationRule) -> String? {
+    guard rule.column != nil, let entity = layout.model.entity(named: rule.entity),
+      let attribute = layout.model.allAttributes(of: entity)[rule.property], let value = attribute.defaultValue
+    else { return nil }
+    return StoredDefault.literal(of: value, for: attribute)
+  }
+
+  private func remove(_ broken: [ValidationRule]) throws {
+    let quarantine = QuarantineTables(connection: connection, schema: schema)
+    // The keys first: taking one object out changes what the conditions say of the next.
+    let keys = qualified(QuarantineTables.keysTable)
+    try connection.run(
+      "CREATE TABLE \(keys) (\"table\" TEXT, \"key\" INTEGER, PRIMARY KEY (\"table\", \"key\")) WITHOUT ROWID")
+    for rule in broken {
+      let table = SQLiteValue.text(rule.table).literal
+      let rows = "FROM \(qualified(rule.table)) AS d WHERE d.\"Z_ENT\" = \(rule.number) AND (\(rule.condition))"
+      if rules.rule(for: rule.entity) == .quarantine { try quarantine.note(rule, rows: rows) }
+      try connection.run("INSERT OR IGNORE INTO \(keys) SELECT \(table), d.\"Z_PK\" \(rows)")
+    }
+    for table in layout.tables where broken.contains(where: { $0.table == table.name }) {
+      let query = "SELECT \"key\" FROM \(keys) WHERE \"table\" = \(SQLiteValue.text(table.name).literal)"
+      try quarantine.keep(table, layout: layout, keys: query)
+      for statement in RowRemoval(table: table, layout: layout, schema: schema, keys: query).statements {
+        try connection.run(statement)
+      }
+    }
+    try connection.run("DROP TABLE \(keys)")
+  }
+}

@@ -1,0 +1,442 @@
+// Runs a hop's program step by step, chunk by chunk, from a checkpoint to the end.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopProgram.Action.Refusal {
+  /// The error that a row of keys means.
+  func error(keys: [Int64], hop: String) -> HopdError {
+    var text = message
+    for (index, key) in keys.enumerated() {
+      while let range = text.firstRange(of: "%\(index + 1)") { text.replaceSubrange(range, with: String(key)) }
+    }
+    return HopdError(
+      .relationshipNotUnique, text, at: Place(hop: hop, entity: entity, property: property), hint: hint)
+  }
+}
+
+/// What the runner is told of a hop with mapping models.
+struct MappedRun {
+  let layout: AssociationLayout
+  let scratch: MappedScratch
+  let moment: Double
+  let fallbacks: ExpressionFallbacks
+  let policies: (any PolicyStepRunner)?
+
+  /// Are objects of the source followed by statements that are no part of the program?
+  var readsObjects: Bool { !fallbacks.isEmpty || policies != nil }
+}
+
+struct HopRunner {
+  let connection: Connection
+  let hop: Hop
+  let program: HopProgram
+  let isFinal: Bool
+  let identity: Checkpoint.Identity
+  let options: EngineOptions
+  /// Takes notes for a debug journal; nil where nobody reads them.
+  let note: HopNote.Taker?
+  let observer: HopProgress.Observer
+  /// What a hop with mapping models needs beside its program.
+  let mapped: MappedRun?
+  let medium: StagedMedium
+  /// What was made for other stores that go the same way.
+  let memo: Memo?
+  /// What is known of references in what the hop reads.
+  let references: ReferenceMemory
+  /// Did the staged store begin as a template? Then its indexes and bookkeeping are there.
+  private(set) var hasTemplate = false
+  private var pageSize: Int64 = 4096
+
+  private(set) var subject = "preparing"
+  private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
+  private var lastChunkRows: Int64 = 0
+
+  init(
+    connection: Connection, hop: Hop, program: HopProgram, isFinal: Bool, identity: Checkpoint.Identity,
+    options: EngineOptions, note: HopNote.Taker? = nil, mapped: MappedRun? = nil, medium: StagedMedium = .file,
+    memo: Memo? = nil, references: ReferenceMemory, observer: @escaping HopProgress.Observer
+  ) {
+    self.references = references
+    self.medium = medium
+    self.memo = memo
+    self.mapped = mapped
+    self.connection = connection
+    self.hop = hop
+    self.program = program
+    self.isFinal = isFinal
+    self.identity = identity
+    self.options = options
+    self.note = note
+    self.observer = observer
+  }
+
+  private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
+  private var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
+  private var source: StoreReader {
+    StoreReader(connection: connection, space: program.source, memory: references.counts)
+  }
+
+  mutating func run(into staged: FilePath) throws -> StagedStore {
+    var found = try table.read(identity, hop: hop.index)
+    if program.hasPolicies, let begun = found, !begun.isComplete {
+      try mapped?.scratch.clear(connection, schema: program.destination)
+      found = nil
+    }
+    if let found {
+      checkpoint = found
+      // A journal left by a kill was rolled back when the file was attached; from here on it is kept.
+      try keepJournal()
+    } else {
+      try checkPreconditions()
+      try prepare()
+    }
+    if !checkpoint.isComplete {
+      guard !program.source.isGone else {
+        throw HopdError(
+          .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+      }
+      if mapped != nil { try MappedScratch.prepareRun(connection) }
+      let update = try table.prepareUpdate()
+      pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
+      while checkpoint.step < program.steps.count {
+        let step = program.steps[checkpoint.step]
+        subject = step.subject
+        switch step {
+        case .copy(let copy): try run(copy, update: update)
+        case .chunks(let chunks): try run(chunks, update: update)
+        case .policy(let policy): try run(policy, update: update)
+        case .validate: try validate(update: update)
+        case .index where hasTemplate: checkpoint.step += 1
+        case .index(let statement): try build(statement, update: update)
+        case .update(let statement), .trigger(let statement): try run(statement, update: update)
+        }
+      }
+      subject = "bookkeeping"
+      try finish(update: update)
+    }
+    var result = StagedStore(
+      path: staged, hop: hop.index, rows: checkpoint.rows, chunks: checkpoint.chunks, seconds: checkpoint.seconds,
+      wasResumed: found != nil)
+    if let mapped {
+      result.tallies = try mapped.scratch.tallies(connection, schema: program.destination)
+    }
+    return result
+  }
+
+  private func keepJournal() throws(SQLiteError) {
+    // A store in memory has its journal there, too.
+    if try connection.isInMemory(program.destination) { return }
+    try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).journal_mode = PERSIST")
+  }
+
+  private func checkPreconditions() throws {
+    for condition in program.preconditions { try condition.check(connection, hop: hop) }
+  }
+
+  /// Tables and the checkpoint, in one transaction.
+  private mutating func prepare() throws {
+    let main = SQLiteIdentifier.quoted(program.source.fileSchema)
+    // The page size of the source is kept, so that the store could also be replaced in place
+    // (docs/formats/replacement.md, "P6: Build").
+    let pageSize = try connection.integer("PRAGMA \(main).page_size") ?? 4096
+    let autoVacuum = try connection.integer("PRAGMA \(main).auto_vacuum") ?? 2
+    if let template = try template(pageSize: pageSize, autoVacuum: autoVacuum) {
+      try connection.load(template.image, into: program.destination)
+      hasTemplate = true
+    } else {
+      try writer.prepareFile(
+        pageSize: pageSize, autoVacuum: autoVacuum,
+        hasOldestFormat: FrameworkVersion.hasOldestFileFormat(hop.destinationSchema.frameworkVersion))
+    }
+    if case .memory(let most) = medium { try connection.limitSize(of: program.destination, toBytes: most) }
+    try keepJournal()
+    try connection.transaction {
+      if !hasTemplate { try writer.createTables(hop.destinationSchema) }
+      try table.create(identity, hop: hop.index, moment: mapped?.moment ?? 0)
+      for statement in program.scratch { try connection.run(statement) }
+    }
+  }
+
+  /// The empty store to begin with, where the hop is built in memory; made for the first store of a journey.
+  private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
+    guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
+      // What is attached has the encoding of the connection's main database.
+      try connection.text("PRAGMA encoding") == "UTF-8"
+    else { return nil }
+    let key = StoreTemplate.Key(hop: hop.index, pageSize: pageSize, autoVacuum: autoVacuum)
+    return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
+  }
+
+  /// One transaction with its checkpoint. In memory neither is needed: what stops there is built anew.
+  private static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
+    if case .memory = medium { return try body() }
+    try connection.transaction { () throws -> Void in try body() }
+  }
+
+  private func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
+    if case .memory = medium, !done.isComplete { return }
+    try update.run(CheckpointTable.values(done))
+  }
+
+  // MARK: Copying
+
+  private mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
+    let insert = try connection.prepare(copy.insert)
+    try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
+      try insert.run([.integer(low), .integer(end)])
+      return (connection.changes, connection.changes)
+    }
+  }
+
+  private mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
+    let title = hop.title
+    var statements: [(statement: Statement, action: HopProgram.Action)] = []
+    for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
+    try runRanges(
+      nextKey: chunks.nextKey, statements: chunks.actions.map(\.sql), update: update
+    ) { connection, low, end in
+      var rows: Int64 = 0
+      var touched: Int64 = 0
+      for (statement, action) in statements {
+        try statement.bind(action.isRanged ? [.integer(low), .integer(end)] : [])
+        if let refusal = action.refusal {
+          if try statement.step() {
+            let keys = (0..<statement.columnCount).map { statement.integer(at: $0) }
+            statement.reset()
+            throw refusal.error(keys: keys, hop: title)
+          }
+          statement.reset()
+        } else {
+          try statement.run(action.isRanged ? [.integer(low), .integer(end)] : [])
+          touched = max(touched, connection.changes)
+          if action.isCounted { rows &+= connection.changes }
+        }
+      }
+      return (rows, touched)
+    }
+  }
+
+  /// Runs `body` for one range of keys after the other, each in a transaction with its checkpoint. It answers
+  /// the rows written, and the rows touched by which chunks are measured.
+  private mutating func runRanges(
+    nextKey: String, statements: [String], update: Statement,
+    _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
+  ) throws {
+    let next = try connection.prepare(nextKey)
+    var sizer = ChunkSizer(
+      target: options.chunkTime, maximumRows: options.chunkRowsMax, maximumBytes: options.chunkBytesMax)
+    _ = connection.takePagesWritten()
+    watchLongStatements()
+    note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
+    // All statements are there: whoever watches may give back what compiling them took, before the page cache fills. A stop waits
+    // for the first chunk, else somebody who stops often would never come further.
+    _ = observer(progress(rows: 0))
+    while true {
+      let start = ContinuousClock.now
+      // Both bounds are inclusive: the least key of all, Int64.min, has none before it.
+      let (low, isPastLast) = checkpoint.key?.addingReportingOverflow(1) ?? (Int64.min, false)
+      if isPastLast { break }
+      try next.bind(.integer(low), at: 1)
+      let first: Int64? = try next.step() && !next.isNull(at: 0) ? next.integer(at: 0) : nil
+      next.reset()
+      guard let first else { break }
+      // `first` itself belongs to the chunk; the span never runs over the largest key.
+      let (high, overflow) = first.addingReportingOverflow(sizer.span - 1)
+      let end = overflow ? Int64.max : high
+      var done = checkpoint
+      var touched: Int64 = 0
+      try Self.commit(medium, connection) {
+        (lastChunkRows, touched) = try body(connection, low, end)
+        done.key = end
+        done.rows &+= lastChunkRows
+        done.chunks += 1
+        done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+        try save(done, update)
+      }
+      checkpoint = done
+      let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
+      if let note {
+        for sql in statements {
+          note(.statement(sql: sql, seconds: seconds, rows: statements.count == 1 ? lastChunkRows : nil))
+        }
+      }
+      note?(.decision("keys \(low)…\(end) of \(subject) are done; the next chunk begins after them"))
+      sizer.record(
+        rows: touched, bytes: connection.takePagesWritten().multipliedReportingOverflow(by: pageSize).partialValue,
+        duration: ContinuousClock.now - start)
+      try report(rows: lastChunkRows)
+    }
+    try advance(update: update, seconds: 0)
+  }
+
+  // MARK: Single statements
+
+  private mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
+    let start = ContinuousClock.now
+    watchLongStatements()
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try Self.commit(medium, connection) {
+      // One statement only, whatever the text: a trigger's may come from the store.
+      try connection.run(statement.sql)
+      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      try save(done, update)
+    }
+    checkpoint = done
+    note?(.statement(sql: statement.sql, seconds: ChunkSizer.seconds(ContinuousClock.now - start), rows: nil))
+    try report(rows: 0)
+  }
+
+  // MARK: Validation and policies
+
+  private struct DemandsKey: Hashable {
+    let hop: Int
+  }
+
+  private var demands: [ValidationRule] {
+    let space = TableSpace.schema(program.destination)
+    return memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) }
+      ?? ValidationRule.all(in: hop.destinationSchema, space: space)
+  }
+
+  private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
+    MappedHopValidation(
+      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
+      rules: options.invalidRows, hop: hop.title, demands: demands)
+  }
+
+  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which names them.
+  private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
+    do {
+      if case .file = medium {
+        try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
+      }
+      try run(index, update: update)
+    } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
+      _ = try validation(demands).run()
+      throw error
+    }
+  }
+
+  /// Pass 3 over the whole destination, in one transaction.
+  private mutating func validate(update: Statement) throws {
+    let start = ContinuousClock.now
+    watchLongStatements()
+    let implied = ImpliedDemands(
+      written: program.written(hop), counts: references.counts,
+      indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
+    let validation = validation(demands.filter { !implied.contains($0) })
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try Self.commit(medium, connection) {
+      let invalid = try validation.run()
+      try mapped?.scratch.keep(invalid, connection, schema: program.destination)
+      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+      try save(done, update)
+    }
+    checkpoint = done
+    try report(rows: 0)
+  }
+
+  private mutating func run(_ step: HopProgram.PolicyStep, update: Statement) throws {
+    guard let mapped, let policies = mapped.policies else {
+      throw HopdError(
+        .internalError, "no policies were given for a hop that needs one", at: Place(hop: hop.title, entity: subject))
+    }
+    let start = ContinuousClock.now
+    watchLongStatements()
+    var written: Int64 = 0
+    let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
+    let context = PolicyStepContext(
+      connection: connection, hop: hop, source: program.source, destinationSchema: program.destination,
+      layout: mapped.layout, moment: mapped.moment, fallbacks: mapped.fallbacks, options: options
+    ) { rows in
+      written &+= rows
+      let progress = HopProgress(
+        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks)
+      guard observer(progress) else {
+        throw HopdError(
+          .interrupted, "stopped on request", at: Place(hop: title, entity: subject),
+          hint: "the next start begins the hop again: a policy may keep what it saw")
+      }
+    }
+    var done = checkpoint
+    try policies.run(step, context: context)
+    done.step += 1
+    done.key = nil
+    done.rows &+= written
+    done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
+    try save(done, update)
+    checkpoint = done
+    try report(rows: 0)
+  }
+
+  /// Goes to the next step; the change is committed by itself.
+  private mutating func advance(update: Statement, seconds: Double) throws {
+    var done = checkpoint
+    done.step += 1
+    done.key = nil
+    try save(done, update)
+    checkpoint = done
+  }
+
+  /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
+  private mutating func finish(update: Statement) throws {
+    let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
+    let books = HopBookkeeping(
+      hop: hop, source: source,
+      destination: StoreReader(connection: connection, schema: program.destination), layout: mapped?.layout)
+    let metadata = try books.metadata(autoVacuum: autoVacuum)
+    let marks = try books.highWaterMarks()
+    // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
+    let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
+    var done = checkpoint
+    done.isComplete = true
+    try Self.commit(medium, connection) {
+      try mapped?.scratch.keepResults(connection, schema: program.destination)
+      if !isFinal, options.invalidRows.isFail {
+        try SoundReferences(connection: connection, schema: program.destination)
+          .note(program, hop: hop, memory: references)
+      }
+      try writer.createBookkeeping(
+        hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
+        hasTables: hasTemplate)
+      try save(done, update)
+    }
+    checkpoint = done
+    // Rows that a rule leaves out take what refers to them along.
+    if !isFinal, options.invalidRows.isFail, let counts = references.counts { program.notePresent(hop, in: counts) }
+    try report(rows: 0)
+  }
+
+  // MARK: Progress and stopping
+
+  private func progress(rows: Int64) -> HopProgress {
+    HopProgress(hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
+  }
+
+  private func report(rows: Int64) throws(HopdError) {
+    guard observer(progress(rows: rows)) else {
+      throw HopdError(
+        .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
+        hint: "the next start goes on from the last checkpoint")
+    }
+  }
+
+  /// Lets the observer see life, and stop, inside statements that take long.
+  private func watchLongStatements() {
+    let observer = self.observer
+    let beat = progress(rows: 0)
+    // About every 10 ms: seldom enough to cost nothing, often enough for a watchdog and a stop.
+    connection.setProgressHandler(every: 200_000) { observer(beat) }
+  }
+}

@@ -1,0 +1,76 @@
+// A whole chain on a copy of the store (`AlterProgram`): the file is copied page by page, then the copy is altered step by
+// step like the program of any hop. Separate from the rows' way because it reads the source only once, as pages.
+
+import Diagnostics
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension MigrationManager {
+  /// Makes the staged store of the chain whose last hop is the manager's, from the store that the chain begins with.
+  ///
+  /// `staged` is a file that is empty or was left by an interrupted run of the same plan; a copy that was not complete is
+  /// made again. Throws as `run(into:_:)` does, and leaves the staged store attached.
+  package func alter(
+    into staged: FilePath, by program: AlterProgram, _ observer: HopProgress.Observer
+  ) throws -> StagedStore {
+    try withoutActuallyEscaping(observer) { observer in
+      defer { connection.setProgressHandler(nil) }
+      var subject = "copy"
+      do {
+        try attach(staged)
+        let table = CheckpointTable(connection: connection, schema: destinationSchema)
+        let wasBegun = try table.read(identity, hop: hop.index) != nil
+        if !wasBegun {
+          try connection.detach(destinationSchema)
+          let seconds = try copy(to: staged, rows: program.rows, observer)
+          try attach(staged)
+          try begin(table, program: program, seconds: seconds)
+        }
+        var runner = HopRunner(
+          connection: connection, hop: hop,
+          program: program.program(source: source, destination: destinationSchema), isFinal: isFinal,
+          identity: identity, options: options, note: note, references: references, observer: observer)
+        defer { subject = runner.subject }
+        let done = try runner.run(into: staged)
+        return StagedStore(
+          path: done.path, hop: done.hop, rows: done.rows, chunks: done.chunks, seconds: done.seconds,
+          wasResumed: wasBegun)
+      } catch let error as SQLiteError {
+        throw explained(error, subject: subject)
+      }
+    }
+  }
+
+  /// Copies the store and answers the seconds it took.
+  private func copy(to staged: FilePath, rows: Int64, _ observer: HopProgress.Observer) throws -> Double {
+    let start = ContinuousClock.now
+    note?(.decision("the store is copied page by page, then altered"))
+    var told: Int64 = 0
+    do {
+      try connection.copy(source.fileSchema, to: staged) { done, all in
+        // Rows are what progress speaks of: as many as there are pages.
+        let carried = all > 0 ? Int64(Double(rows) * Double(done) / Double(all)) : 0
+        defer { told = carried }
+        return observer(
+          HopProgress(hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - told, chunks: 0))
+      }
+    } catch {
+      guard error.isInterrupt else { throw error }
+      throw HopdError(
+        .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start copies the store again")
+    }
+    return ChunkSizer.seconds(ContinuousClock.now - start)
+  }
+
+  /// From here on the copy is a staged store like any other.
+  private func begin(_ table: CheckpointTable, program: AlterProgram, seconds: Double) throws {
+    try connection.transaction {
+      try table.create(identity, hop: hop.index, moment: 0)
+      try table.prepareUpdate().run(
+        CheckpointTable.values(
+          Checkpoint(step: 0, key: nil, rows: program.rows, chunks: 1, seconds: seconds, isComplete: false)))
+    }
+  }
+}

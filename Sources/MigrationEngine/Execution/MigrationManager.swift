@@ -1,0 +1,264 @@
+// One hop: a staged store of the destination version, written by SQL chunk by chunk through the connection that holds
+// the source. Named after Core Data's NSMigrationManager, whose job it does; unlike that one it never holds the rows.
+
+import Diagnostics
+import Expressions
+import Glibc
+import ManagedObjectModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// Rows break a uniqueness constraint of the destination (Core Data 134111).
+  package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
+}
+
+/// Migrates one hop.
+package struct MigrationManager {
+  let connection: Connection
+  let hop: Hop
+  let source: TableSpace
+  let destinationSchema: String
+  let isFinal: Bool
+  let options: EngineOptions
+  let identity: Checkpoint.Identity
+  private let external: ExternalDataDirectory?
+  private let policySteps: MakePolicyStepRunner?
+  let note: HopNote.Taker?
+  private let medium: StagedMedium
+  let references: ReferenceMemory
+  private let programs: RememberedPrograms
+  private let counts: CountMemory?
+
+  /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file is attached by `run`. Values that
+  /// leave external storage are read from `external`, `policySteps` makes the runner of policy steps, and what is worth a line of a
+  /// debug journal goes to `note`. `memo` is that of the plan: programs are compiled once for all stores of a journey.
+  package init(
+    connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
+    options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
+    note: HopNote.Taker? = nil, medium: StagedMedium = .file,
+    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
+  ) {
+    self.counts = counts ?? references.counts
+    programs = RememberedPrograms(memo: memo)
+    self.medium = medium
+    self.references = references
+    self.connection = connection
+    self.external = external
+    self.policySteps = policySteps
+    self.note = note
+    self.hop = hop
+    self.source = source
+    destinationSchema = StagedStore.schemaName(ofHop: hop.index)
+    self.isFinal = isFinal
+    self.identity = identity
+    self.options = options
+  }
+
+  /// Runs the hop into `staged`, a file that is empty or was left by an interrupted run of the same plan.
+  ///
+  /// The staged store stays attached, as the source of the next hop. Throws `interrupted` when the observer asked to
+  /// stop, and `staging-stale` when the file cannot be resumed.
+  package func run(into staged: FilePath, _ observer: HopProgress.Observer) throws -> StagedStore {
+    try withoutActuallyEscaping(observer) { observer in
+      try attach(staged)
+      try registerContentFunction()
+      defer { connection.setProgressHandler(nil) }
+      let (program, mapped) = try compile()
+      if hop.mapped != nil || source.isViews {
+        try IntermediateIndexes(connection: connection, source: source)
+          .make(
+            for: program, destination: hop.destinationSchema,
+            readsObjects: mapped?.readsObjects == true ? hop.sourceSchema : nil)
+      }
+      if let mapped, !source.isGone {
+        try ExpressionFunctions.register(on: connection)
+        try mapped.fallbacks.register(on: connection, schema: hop.sourceSchema, space: source)
+      }
+      defer { mapped?.fallbacks.unregister() }
+      defer { mapped?.policies?.close() }
+      func runner(_ memo: Memo?) -> HopRunner {
+        HopRunner(
+          connection: connection, hop: hop, program: program, isFinal: isFinal, identity: identity,
+          options: options, note: note, mapped: mapped, medium: medium, memo: memo, references: references,
+          observer: observer)
+      }
+      var first = runner(programs.memo)
+      do {
+        return try first.run(into: staged)
+      } catch let error as SQLiteError {
+        guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
+      }
+      // An index of the template spoke up where a row was inserted: without it the violation is told as of a store in a file, and
+      // rows that a rule leaves out are gone before the index is there.
+      try connection.detach(destinationSchema)
+      try attach(staged)
+      var second = runner(nil)
+      do {
+        return try second.run(into: staged)
+      } catch let error as SQLiteError {
+        throw explained(error, subject: second.subject)
+      }
+    }
+  }
+
+  private func compile() throws -> (HopProgram, MappedRun?) {
+    guard hop.mapped != nil else {
+      let program = try programs.program(key(nil)) { _ in
+        try HopCompiler.compile(
+          hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: isFinal)
+      }
+      return (program, nil)
+    }
+    let begun = try CheckpointTable(connection: connection, schema: destinationSchema).moment()
+    let moment = begun ?? Self.now()
+    let layout =
+      source.isGone
+      ? try AssociationLayout(hop: hop, spans: [:])
+      : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
+    let isSound = SourceReference.asking(source, of: connection, memory: references)
+    func compiler(_ isSound: @escaping RememberedPrograms.Asking) -> MappedHopCompiler {
+      MappedHopCompiler(
+        hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
+        withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+    }
+    var own: (compiler: MappedHopCompiler, program: HopProgram)?
+    let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
+      let made = compiler(isSound)
+      let program = try made.compile()
+      // What evaluates objects, speaks to policies or holds this run's moment is this run's own.
+      if made.fallbacks.isEmpty, !made.fallbacks.asksForMoment, !program.hasPolicies { return program }
+      own = (made, program)
+      return nil
+    }
+    let used = own?.compiler ?? compiler(isSound)
+    let program = try known ?? own?.program ?? used.compile()
+    let policies = program.hasPolicies ? policySteps?(external, note) : nil
+    return (
+      program,
+      MappedRun(
+        layout: layout, scratch: used.scratch, moment: moment, fallbacks: used.fallbacks, policies: policies)
+    )
+  }
+
+  private func key(_ layout: AssociationLayout?) -> RememberedPrograms.Key? {
+    RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
+  }
+
+  /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
+  private static func now() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
+  }
+
+  /// The function by which values with external storage become their content, one at a time: references that of their files.
+  private func registerContentFunction() throws(SQLiteError) {
+    guard let external else { return }
+    let limit = options.externalValueMax
+    try connection.registerFailingFunction(ExternalDataForm.contentFunction, argumentCount: 1) { values in
+      switch values.first {
+      case .null?: return .null
+      case .blob(let bytes)?:
+        switch ExternalDataForm(bytes) {
+        case .inline: return .blob(Array(bytes.dropFirst()))
+        case .reference(let name): return .blob(try external.content(of: name, limit: limit))
+        case .malformed: break
+        }
+      default: break
+      }
+      throw HopdError(
+        .externalDataMalformed, "a value with external storage has no known form",
+        hint: "restore a backup of the store, or clear the value with the app")
+    }
+  }
+
+  func attach(_ staged: FilePath) throws {
+    do {
+      // From here on stores of the hops before are only read.
+      let earlier = Set((0..<hop.index).map { StagedStore.schemaName(ofHop: $0) })
+      let attached = try connection.rows("SELECT name FROM pragma_database_list") { $0.text(at: 0) ?? "" }
+      for schema in attached where earlier.contains(schema) {
+        try connection.limitCache(of: schema, kibibytes: Connection.readingCacheKibibytes)
+      }
+      switch medium {
+      case .file: try connection.attach(staged, as: destinationSchema)
+      case .memory: try connection.attachMemory(as: destinationSchema, for: isFinal ? .image : .scratch)
+      }
+      let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
+      // Scratch until it is verified and synced: no syncs, and a journal that is kept between chunks
+      // (docs/PERFORMANCE.md).
+      try connection.execute(
+        "\(prefix)synchronous = OFF; \(prefix)cache_size = -\(options.cacheKibibytes);"
+          + " \(prefix)secure_delete = OFF; PRAGMA temp_store = FILE")
+    } catch {
+      throw HopdError(
+        .stagingStale, "the staged store cannot be opened", at: Place(file: staged), cause: error,
+        hint: "the hop starts over by itself")
+    }
+  }
+
+  /// Throws `staging-stale` unless the staged store of a hop that is attached as a source is a complete one of this run.
+  package static func requireComplete(
+    hop index: Int, identity: Checkpoint.Identity, connection: Connection
+  ) throws {
+    let table = CheckpointTable(connection: connection, schema: StagedStore.schemaName(ofHop: index))
+    guard try table.read(identity, hop: index)?.isComplete == true else {
+      throw HopdError(
+        .stagingStale, "the staged store of the hop before is not complete", hint: "the chain starts over by itself")
+    }
+  }
+
+  /// Gives the staged store its last form: without checkpoint, in rollback mode, detached and without side files.
+  package func seal() throws {
+    do {
+      try removeScratch()
+      try detach()
+    } catch let error as SQLiteError {
+      throw explained(error, subject: "sealing")
+    }
+  }
+
+  /// Gives the staged store in memory its last form and answers the bytes of its file, detached.
+  package func sealedImage() throws -> [UInt8] {
+    do {
+      try removeScratch()
+      let image = try connection.image(of: destinationSchema)
+      try connection.detach(destinationSchema)
+      return image
+    } catch let error as SQLiteError {
+      throw explained(error, subject: "sealing")
+    }
+  }
+
+  private func removeScratch() throws {
+    try connection.transaction {
+      try MappedScratch.drop(connection, schema: destinationSchema)
+    }
+    try giveBackFreePages()
+  }
+
+  /// Gives the pages of our tables back, where they are many and the store can shrink, as those of Core Data can.
+  private func giveBackFreePages() throws(SQLiteError) {
+    let prefix = "PRAGMA \(SQLiteIdentifier.quoted(destinationSchema))."
+    let free = try connection.integer("\(prefix)freelist_count") ?? 0
+    let pages = try connection.integer("\(prefix)page_count") ?? 0
+    guard free > 16, free > pages / 64, try connection.integer("\(prefix)auto_vacuum") == 2 else { return }
+    // It does a step per page, and is done when it has run to its end.
+    try connection.execute("\(prefix)incremental_vacuum")
+  }
+
+  /// Detaches the staged store and removes its journal.
+  package func detach() throws(SQLiteError) {
+    // Leaving PERSIST for DELETE removes the journal file.
+    try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(destinationSchema)).journal_mode = DELETE")
+    try connection.detach(destinationSchema)
+  }
+
+  /// What a SQLite error in the middle of the hop means.
+  func explained(_ error: SQLiteError, subject: String) -> HopdError {
+    hop.explained(error, subject: subject, connection: connection)
+  }
+}

@@ -1,0 +1,72 @@
+// What a hop makes, what it reports while it runs, and where it builds.
+
+import SystemPackage
+
+/// What a running hop tells between chunks.
+package struct HopProgress: Sendable, Hashable {
+  /// Position of the hop in the chain.
+  package let hop: Int
+  /// Entity, join table or index at work.
+  package let subject: String
+  /// Rows written in this hop so far.
+  package let rows: Int64
+  /// Rows of the last chunk.
+  package let chunkRows: Int64
+  /// Chunks committed in this hop so far.
+  package let chunks: Int64
+
+  /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
+  /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
+  package typealias Observer = (HopProgress) -> Bool
+}
+
+/// A staged store of one hop: complete, not yet verified.
+package struct StagedStore: Sendable, Hashable {
+  /// The database file; it has no side files.
+  package let path: FilePath
+  /// The hop that made it.
+  package let hop: Int
+  /// Rows written, and chunks committed.
+  package let rows: Int64
+  package let chunks: Int64
+  /// Time spent, over all runs.
+  package let seconds: Double
+  /// Did this run continue an earlier one?
+  package let wasResumed: Bool
+  /// What became of rows that make no object of their own, over all runs.
+  package var tallies = HopTallies()
+  /// Source objects that a mapping took together; hops with mapping models only.
+  package var merged: [MergedRows] = []
+
+  /// Schema name under which a hop's staged store is attached.
+  package static func schemaName(ofHop index: Int) -> String { "\(schemaPrefix)\(index)" }
+
+  /// What the names of staged stores begin with.
+  static let schemaPrefix = "hop"
+}
+
+/// What a mapping that drops duplicates did.
+package struct MergedRows: Sendable, Hashable {
+  /// Name of the entity mapping.
+  package let mapping: String
+  /// Values of the keys that several source objects share.
+  package let groups: Int64
+  /// Source objects that were taken into another one.
+  package let dropped: Int64
+
+  /// Makes a note.
+  package init(mapping: String, groups: Int64, dropped: Int64) {
+    self.mapping = mapping
+    self.groups = groups
+    self.dropped = dropped
+  }
+}
+
+/// Where the staged store of a hop is built.
+package enum StagedMedium: Sendable, Hashable {
+  /// In its file, with checkpoints that an interrupted run goes on from.
+  case file
+  /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is answered
+  /// like a full disk.
+  case memory(maximumBytes: Int64)
+}

@@ -1,0 +1,367 @@
+// The passes of a plan, one after the other over one connection: each reads the staged store of the one before, which is
+// deleted as soon as the next is complete. In a pass of several hops only the last one writes; those before it are views.
+// Continues where an interrupted run of the same plan stopped. In a chain with mapping models the hops behind them are
+// inspected here, where their rows are.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import MigrationPolicy
+import PersistentStore
+import PolicyMigration
+import SQLite
+import StoreReplacement
+import SystemPackage
+
+struct HopChain {
+  let plan: MigrationPlan
+  let passes: Passes
+  let area: StagingArea
+  let connection: Connection
+  /// Schema name of the source store in the connection.
+  let sourceSchema: String
+  let identity: Checkpoint.Identity
+  let options: EngineOptions
+  let rules: PlanningRules
+  let policies: (any PolicyProvider)?
+  let policyLines: PolicyLines
+  /// Does somebody read statements and decisions?
+  let takesNotes: Bool
+  let files: any DurableFileSystem
+  let stop: StopSignal
+  let observer: (MigrationEvent) -> Void
+  /// Run no hop from this one on; nil runs all.
+  var end: Int? = nil
+
+  /// Where staged stores are built.
+  var medium = StagedMedium.file
+
+  /// The views that this run has made, by hop, and what is known of the store's rows.
+  let views: ChainViews
+
+  /// What came of the chain.
+  struct Outcome {
+    let staged: FilePath
+    /// The bytes of the staged store where it was built in memory; they are not on disk yet.
+    var image: [UInt8]?
+    var hops: [HopReport] = []
+    var wasResumed = false
+    /// What the inspection of the hops behind mapping models found.
+    var drops: [DroppedColumn] = []
+    var warnings: [HopdError] = []
+  }
+
+  /// Runs every pass that is not done yet; what cannot be continued is thrown away and starts over.
+  func run() throws -> Outcome {
+    do {
+      return try givingSpaceBack { try run(from: try startingPoint()) }
+    } catch let error as HopdError where error.code == .stagingStale {
+      return try startOver()
+    }
+  }
+
+  /// A run that stops for now takes no more of the disk than what it has written.
+  private func givingSpaceBack(_ body: () throws -> Outcome) throws -> Outcome {
+    do {
+      return try body()
+    } catch let error as HopdError where error.code == .interrupted {
+      try? area.releaseSpace(for: .nextStore)
+      for index in plan.hops.indices { try? area.giveBackReserve(hop: index) }
+      throw error
+    }
+  }
+
+  /// Throws away what is staged and runs every pass.
+  func startOver() throws -> Outcome {
+    try detachAll()
+    try area.removeAll()
+    return try givingSpaceBack { try run(from: 0) }
+  }
+
+  /// Where the last hop's store is built.
+  var staged: FilePath { area.path(hop: plan.hops.count - 1) }
+
+  /// Is anything there that an earlier run has left?
+  func hasStagedStores() throws -> Bool {
+    try plan.hops.indices.contains { try files.status(area.path(hop: $0)) != nil }
+  }
+
+  /// The pass to begin with: the last one whose staged store is there, if it has what it reads from.
+  private func startingPoint() throws -> Int {
+    let existing = try plan.hops.indices.filter { try files.status(area.path(hop: $0)) != nil }
+    guard let last = existing.last else { return 0 }
+    let ends = passes.groups.indices.map(passes.last)
+    guard existing.allSatisfy(ends.contains), let position = ends.firstIndex(of: last) else {
+      throw HopdError(
+        .stagingStale, "the hops were taken together in another way before", hint: "the chain starts over by itself")
+    }
+    return position
+  }
+
+  func run(from first: Int) throws -> Outcome {
+    if let program = passes.alterProgram { return try alter(by: program) }
+    var outcome = Outcome(staged: staged)
+    var source = TableSpace.schema(sourceSchema)
+    var done = passes.groups.prefix(first).reduce(Int64(0)) { $0 &+ Passes.rows(of: $1, in: plan) }
+    if first > 0 {
+      let before = passes.last(of: first - 1)
+      if try files.status(area.path(hop: before)) != nil {
+        // The pass before is complete: its store is only deleted after the one at work is.
+        source = try attachComplete(before)
+      } else {
+        // The store at `first` must be complete then; if it is not, its source is gone and the chain starts over.
+        source = .gone
+      }
+    }
+    let reserved = medium == .file ? passes.stagedBytes : 0
+    if medium == .file {
+      // The store of the second pass is there beside that of the first; every later one comes when an earlier one is gone.
+      if first + 1 < passes.groups.count {
+        try area.holdSpace(reserved, for: .nextStore)
+      } else {
+        try area.releaseSpace(for: .nextStore)
+      }
+    }
+    for position in passes.groups.indices.dropFirst(first) {
+      let hops = passes.groups[position].hops.clamped(to: 0..<(end ?? plan.hops.count))
+      guard let last = hops.last else { break }
+      let isLast = last == plan.hops.count - 1
+      let hasStore = try medium == .file && files.status(area.path(hop: last)) != nil
+      if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the hop before is gone") }
+      let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
+      try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
+      let manager = try manager(of: last, reading: input)
+      done &+= try materialise(
+        last, manager: manager, hasStore: hasStore, reserving: reserved, rowsBefore: done, into: &outcome)
+      if !isLast, !input.isGone { _ = try checkRows(of: plan.hops[last], from: input, in: space(of: last)) }
+      // The last pass of a chain with mapping models is verified against what it has read.
+      if !(isLast && plan.isMixed) { try dropViews(hops) }
+      if position > 0 {
+        let before = passes.last(of: position - 1)
+        if plan.isMixed, isLast {
+          // In memory it stays where it is until the expectation was counted.
+          if !source.isGone, medium == .file { try closeStore(ofHop: before) }
+        } else {
+          try removeStore(ofHop: before)
+        }
+      }
+      source = space(of: last)
+      if isLast {
+        if medium == .file { try seal(manager) } else { outcome.image = try manager.sealedImage() }
+      }
+    }
+    return outcome
+  }
+
+  /// The last staged store gets its last form and takes no more of the disk than it needs.
+  func seal(_ manager: MigrationEngine.MigrationManager) throws {
+    try manager.seal()
+    try area.giveBackReserve(hop: plan.hops.count - 1)
+    area.startWriteBack(hop: plan.hops.count - 1)
+  }
+
+  // MARK: One pass
+
+  /// Inspects a hop where a segment begins, and tells that it begins.
+  private func begin(
+    _ index: Int, reading source: TableSpace, isResuming: Bool, into outcome: inout Outcome
+  ) throws {
+    let hop = plan.hops[index]
+    if !source.isGone, MigrationPlanner.beginsSegment(index, of: plan) {
+      let found = try SegmentInspection(
+        plan: plan, from: index, rules: rules, input: reader(of: source))
+      outcome.drops += found.drops
+      outcome.warnings += found.warnings
+    }
+    observer(.hopStarted(index: index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
+    if isResuming { observer(.resumed(hop: index, hops: plan.hops.count)) }
+  }
+
+  /// Makes the views of the hops that a pass only looks through, and answers where its last hop reads.
+  private func makeViews(
+    of hops: Range<Int>, over source: TableSpace, isResuming: Bool, into outcome: inout Outcome
+  ) throws -> TableSpace {
+    var source = source
+    for index in hops {
+      let hop = plan.hops[index]
+      let start = ContinuousClock.now
+      try begin(index, reading: source, isResuming: isResuming && index == hops.lowerBound, into: &outcome)
+      var rows = hop.rowsToRead
+      if !source.isGone {
+        let space = try view(of: index, over: source)
+        if plan.isMixed { rows = try checkRows(of: hop, from: source, in: space) }
+        source = space
+      }
+      let report = HopReport(
+        hop, rowsWritten: rows, chunks: 0, seconds: Pace.seconds(ContinuousClock.now - start), isFused: true)
+      outcome.hops.append(report)
+      observer(.hopFinished(report))
+    }
+    return source
+  }
+
+  /// Writes the store of a pass's last hop; answers its rows.
+  private func materialise(
+    _ index: Int, manager: MigrationEngine.MigrationManager, hasStore: Bool, reserving bytes: Int64, rowsBefore: Int64,
+    into outcome: inout Outcome
+  ) throws -> Int64 {
+    defer { tellPolicyLines() }
+    let path: FilePath
+    if medium == .file {
+      if index != passes.last(of: 0) { try area.releaseSpace(for: .nextStore) }
+      path = try area.create(hop: index, reserving: bytes, resuming: hasStore)
+    } else {
+      path = area.path(hop: index)
+    }
+    let watch = ProgressWatch(
+      plan: plan, totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
+    let staged = try manager.run(into: path) { progress in
+      tellPolicyLines()
+      watch.note(progress)
+      return !stop.isStopping
+    }
+    outcome.wasResumed = outcome.wasResumed || staged.wasResumed
+    let report = HopReport(
+      plan.hops[index], rowsWritten: staged.rows, chunks: staged.chunks, seconds: staged.seconds,
+      tallies: staged.tallies)
+    outcome.hops.append(report)
+    observer(.hopFinished(report))
+    try keepQuarantined(staged, hop: index)
+    return staged.rows
+  }
+
+  private func manager(of index: Int, reading source: TableSpace) throws(HopdError) -> MigrationEngine.MigrationManager
+  {
+    try MigrationManager(
+      connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
+      identity: identity, options: options, external: external, policySteps: PolicyHopRunner.maker(policies),
+      note: note, medium: medium,
+      references: views.references, counts: views.counts, memo: plan.memo)
+  }
+
+  /// References are those of the store wherever a hop meets them: files are never moved (docs/formats/replacement.md,
+  /// "External data").
+  private var external: ExternalDataDirectory {
+    get throws(HopdError) { try ExternalDataDirectory(of: plan.store.location) }
+  }
+
+  /// Where a hop that writes has its tables.
+  func space(of index: Int) -> TableSpace { .schema(StagedStore.schemaName(ofHop: index)) }
+
+  private func tellPolicyLines() {
+    for line in policyLines.take() { observer(.note(line)) }
+  }
+
+  /// Where the hops' notes go; statements and decisions only where somebody reads them.
+  var note: HopNote.Taker {
+    let (observer, takesNotes) = (observer, takesNotes)
+    return { note in
+      if case .policyOutput = note { observer(.note(note)) } else if takesNotes { observer(.note(note)) }
+    }
+  }
+
+  /// Objects that a rule set aside leave with the hop's store, so they are copied to the side file at once.
+  private func keepQuarantined(_ staged: StagedStore, hop: Int) throws {
+    guard staged.tallies.invalidRows.contains(where: { $0.rule == .quarantine }) else { return }
+    let file = QuarantineFile(area: area, files: files)
+    try file.prepare()
+    do {
+      _ = try QuarantineTables(connection: connection, schema: StagedStore.schemaName(ofHop: hop))
+        .export(hop: hop, to: file.staged)
+    } catch let error as SQLiteError {
+      throw HopdError(
+        error.isFull ? .noSpace : .inputOutput, "the objects that were set aside cannot be kept",
+        at: Place(file: file.staged), cause: error, hint: "the store is untouched; free space and try again")
+    }
+  }
+
+  // MARK: Views and stores
+
+  /// The views of an inner hop, made once in a run: they are temporary, and a later run makes them again.
+  func view(of index: Int, over source: TableSpace) throws -> TableSpace {
+    if let made = views.spaces[index] { return made }
+    let space = try HopViews.create(
+      plan.hops[index], over: source, connection: connection, options: options, references: views.references,
+      counts: views.counts, memo: plan.memo)
+    views.spaces[index] = space
+    return space
+  }
+
+  /// Removes the views of hops, the last one first.
+  func dropViews(_ hops: Range<Int>) throws {
+    for index in hops.reversed() where views.spaces[index] != nil {
+      try HopViews.drop(hop: index, connection: connection)
+      views.spaces[index] = nil
+    }
+  }
+
+  /// Attaches the store of a finished pass; throws `staging-stale` unless it is complete and of this run.
+  func attachComplete(_ index: Int) throws -> TableSpace {
+    try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
+    try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
+    return space(of: index)
+  }
+
+  private func removeStore(ofHop index: Int) throws {
+    guard medium == .file else { return try closeStore(ofHop: index) }
+    let path = area.path(hop: index)
+    guard try files.status(path) != nil else { return }
+    try closeStore(ofHop: index)
+    try area.remove(path)
+  }
+
+  func closeStore(ofHop index: Int) throws(HopdError) {
+    let schema = StagedStore.schemaName(ofHop: index)
+    do {
+      if medium == .file {
+        try connection.execute("PRAGMA \(SQLiteIdentifier.quoted(schema)).journal_mode = DELETE")
+      }
+      try connection.detach(schema)
+    } catch {
+      throw HopdError(.internalError, "the store of a finished hop cannot be closed", cause: error)
+    }
+  }
+
+  /// Lets go of all staged stores. Views over the source alone may stay, and go with the connection: nobody asks them again.
+  func detachAll(keepsViews: Bool = false) throws {
+    if !keepsViews || passes.groups.count > 1 { try dropViews(plan.hops.indices) }
+    // A schema of the same name may be another store from here on.
+    views.counts.forget()
+    views.references.forget()
+    for index in plan.hops.indices {
+      let schema = StagedStore.schemaName(ofHop: index)
+      let isAttached = try connection.integer(
+        "SELECT count(*) FROM pragma_database_list WHERE name = ?", [.text(schema)])
+      if isAttached == 1 { try connection.detach(schema) }
+    }
+  }
+}
+
+/// The views of a run by hop, and what is known of their rows; one value for all copies of a chain.
+final class ChainViews {
+  fileprivate(set) var spaces: [Int: TableSpace] = [:]
+  let counts: CountMemory
+  let references: ReferenceMemory
+
+  /// No views yet; `counts` has what the plan has counted in the store, whose tables are the same until the run ends.
+  init(counts: CountMemory) {
+    self.counts = counts
+    references = ReferenceMemory(counts: counts)
+  }
+}
+
+extension HopReport {
+  /// The report of a hop as the plan has it.
+  init(
+    _ hop: Hop, rowsWritten: Int64, chunks: Int64, seconds: Double, tallies: HopTallies = HopTallies(),
+    isFused: Bool = false
+  ) {
+    self.init(
+      source: hop.source.name, destination: hop.destination.name, kind: hop.isMapped ? "mapping" : "inferred",
+      rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: rowsWritten, chunks: chunks, seconds: seconds,
+      mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: tallies, isFused: isFused)
+  }
+}

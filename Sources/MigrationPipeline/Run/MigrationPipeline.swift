@@ -1,0 +1,120 @@
+// The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is cleaned
+// up when a stage fails, and what is told to the caller. It blocks its thread from start to end: callers give it one of
+// their own.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+extension HopdError.Code {
+  /// The output of `--output` is there already.
+  package static let outputExists = HopdError.Code("output-exists", exit: .cannotCreate)
+  /// A mapping model names a policy that no program stands in for.
+  package static let policyNotBound = HopdError.Code("policy-not-bound", exit: .configuration)
+}
+
+/// Migrates one store at a time.
+package struct MigrationPipeline: Sendable {
+  let files: any DurableFileSystem
+  private let leftovers = LeftoverIndex()
+
+  /// Makes a pipeline on a file system.
+  package init(files: any DurableFileSystem = LinuxFileSystem()) { self.files = files }
+
+  /// Takes one store to its target, and returns when that is durable.
+  ///
+  /// On a failure the store is the complete old one; where its code is `interrupted` the next call goes on from the
+  /// last checkpoint. `observer` is called on the calling thread.
+  package func run(
+    _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
+  ) throws(MigrationFailure) -> MigrationReport {
+    let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
+    run.leftovers = leftovers
+    do {
+      return try SignsOfLife.shown(to: run.heartbeat()) {
+        request.output == nil ? try run.replaceStore() : try run.writeCopy()
+      }
+    } catch {
+      throw run.failure(error)
+    }
+  }
+
+  /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
+  ///
+  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do. `keepAlive` is called now
+  /// and then while a large store is checked.
+  package func recover(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
+  ) throws(MigrationFailure) -> RecoveryOutcome? {
+    do {
+      let outcome = try SignsOfLife.shown(to: keepAlive) {
+        try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
+          .recovery.recover(location, rule: backup)
+      }
+      if case .nothingToDo = outcome.decision { return nil }
+      return outcome
+    } catch {
+      throw MigrationFailure(
+        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
+        storeUUID: nil)
+    }
+  }
+
+  /// What `recover` would find at a store and do; changes nothing.
+  package func examine(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+  ) throws(MigrationFailure) -> RecoveryOutcome {
+    do {
+      return try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
+        .recovery.examine(location, rule: backup)
+    } catch {
+      throw MigrationFailure(
+        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
+        storeUUID: nil)
+    }
+  }
+
+  /// Lets SQLite roll back what a writer that died had begun, so that the store can be looked at: a look that changes nothing cannot read
+  /// around a hot journal. Throws `.storeBusy` where the writer lives.
+  package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
+    guard try StoreReader.hasHotJournal(location) else { return }
+    let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
+    try HeldStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
+  }
+
+  /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven; answers what was
+  /// done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
+  package func setLateLogAside(
+    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
+    keepAlive: @escaping () -> Bool
+  ) throws -> HopdError? {
+    // Most stores have no log, and no more than this is asked of them.
+    guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
+    guard let name = location.database.lastComponent else { return nil }
+    let location = StoreLocation(database: try files.canonical(location.directory).appending(name))
+    let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
+    let backups = try BackupSet(location: location, rule: backup, files: files)
+    guard let lock = try? HeldStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
+      return nil
+    }
+    defer { lock.release() }
+    return try LateFiles(
+      location: location, files: files, identify: ReplacementEnvironment.identify, keepAlive: keepAlive
+    ).setAsideIfProven(backups: backups, job: job)
+  }
+
+  /// Stores that an intent record in the state directory speaks of.
+  package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
+    let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
+    return try environment.intents.all().compactMap { entry in
+      if case .intent(let intent) = entry.finding { StoreLocation(database: intent.store.path) } else { nil }
+    }
+  }
+}

@@ -1,0 +1,265 @@
+// The run that replaces a store: lock, plan, build, verify, swap.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+extension MigrationRun {
+  /// Takes the store to its target in place.
+  func replaceStore() throws -> MigrationReport {
+    stage = .recover
+    let environment = try ReplacementEnvironment(
+      files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
+    let outcome = try environment.recovery.recover(request.location, rule: request.backup)
+    switch outcome.decision {
+    case .quarantine:
+      throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+    case .completed:
+      observer(.recovered(sentence: "the migration was completed before the crash"))
+      if let intent = outcome.intent { return try completed(intent, outcome, environment) }
+    case .resume:
+      if let intent = outcome.intent {
+        job = intent.job
+        interrupted = intent
+      }
+    case .startAgain:
+      observer(.recovered(sentence: "what an interrupted run had left was removed; the store is the old one"))
+    case .nothingToDo: break
+    }
+
+    stage = .identify
+    try checkStop()
+    try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+    if let late = try MigrationPipeline(files: files).setLateLogAside(
+      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
+      keepAlive: heartbeat())
+    {
+      lateFiles.append(late)
+    }
+    // Most stores are current: they are told by a look that changes and locks nothing, here or by the caller.
+    if !request.isKnownBehind,
+      try identified(
+        StoreIdentifier.identify(
+          request.location, catalog: request.catalog, target: request.target, countsRows: false)) == nil
+    {
+      return report(.current)
+    }
+
+    stage = .lock
+    guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
+      throw HopdError(.notFound, "the store is gone")
+    }
+    let held = try HeldStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
+    defer { held.release() }
+    let area = StagingArea(location: held.location, job: job, files: files)
+    do {
+      return try migrate(held, fingerprint: fingerprint, area: area, environment: environment)
+    } catch {
+      // The connection has the staged stores attached; it goes first, so that the files can.
+      held.release()
+      cleanUp(after: error, area: area, environment: environment)
+      throw error
+    }
+  }
+
+  /// A crash came between the swap and the report: the new store is in place.
+  private func completed(
+    _ intent: ReplacementIntent, _ outcome: RecoveryOutcome, _ environment: ReplacementEnvironment
+  ) throws -> MigrationReport {
+    let assessment = try StoreIdentifier.identify(
+      request.location, catalog: request.catalog, target: request.target, countsRows: false)
+    // The target may have moved on since: then this is an ordinary store that is behind.
+    if try identified(assessment) != nil {
+      try environment.intents.remove(request.location)
+      return try replaceStore()
+    }
+    var report = report(.completedBeforeCrash, backup: outcome.backups.first)
+    report.job = intent.job
+    report.from = intent.from.name
+    report.to = intent.to.name
+    finishPruning(outcome, &report)
+    try environment.intents.remove(request.location)
+    return report
+  }
+
+  /// What the interrupted run had not come to: older backups go as the rule says.
+  private func finishPruning(_ outcome: RecoveryOutcome, _ report: inout MigrationReport) {
+    do {
+      let backups = try BackupSet(location: outcome.location, rule: request.backup, files: files)
+      report.prunedBackups = try backups.remove {
+        BackupSet.removals($0, request.backup, now: Int64(time(nil)))
+      }
+    } catch {
+      report.warnings.append(HopdError.of(error, at: Place(store: request.location.database)))
+    }
+  }
+
+  private func migrate(
+    _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
+  ) throws -> MigrationReport {
+    replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
+    if replacement != request.replacement, request.takesNotes {
+      observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
+    }
+    try held.requireReplaceable(by: replacement)
+    let reader = StoreReader(connection: try held.connection)
+    reader.connection.setProgressHandler(every: 200_000, heartbeat())
+    if let most = request.engine.valueMax { reader.connection.limitValues(toBytes: most) }
+    // What was seen without the lock may have changed: only this counts.
+    guard
+      let store = try identified(
+        StoreIdentifier.identify(
+          reader: reader, location: held.location, catalog: request.catalog, target: request.target,
+          countsRows: false))
+    else { return report(.current) }
+    let (plan, passes) = try plan(store, reader: reader)
+    let pin = try requireNotHeldBack(held, store, target: plan.target)
+    // A store in memory has its one file at once, and fails at it as early.
+    let isSmall = SmallStore.memory(for: plan, passes: passes, options: request.engine) != nil
+    if replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
+    try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
+
+    var intent = ReplacementIntent(
+      location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
+      to: mark(plan.target), storeUUID: store.metadata.uuid,
+      startedAt: Int64(time(nil)))
+    let chain = HopChain(
+      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
+      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
+      takesNotes: request.takesNotes,
+      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+    let (outcome, verified) = try blamingSource(reader) {
+      if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
+      if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
+      return try build(chain, intent: &intent, environment: environment)
+    }
+
+    stage = .replace
+    observer(.replacing)
+    try area.releaseSpace(for: .commit)
+    quarantine = try QuarantineFile(area: area, files: files).publish(
+      attributesOf: held.location.database, mayDiffer: replacement == .inPlace)
+    hasSwapBegun = true
+    let replaced = try swap(environment).replace(
+      held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
+      now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
+
+    stage = .report
+    // What cannot be removed now keeps the record, so that the next start removes it.
+    var isClean = true
+    do {
+      try chain.removeInput()
+      isClean = try !chain.hasStagedStores()
+    } catch { isClean = false }
+    var report = report(
+      .migrated, plan: plan, outcome: outcome, verified: verified, backup: replaced.backup, warnings: replaced.warnings)
+    note(replaced, held, pin, &report)
+    if isClean { try? environment.intents.remove(held.location, afterSuccess: true) }
+    return report
+  }
+
+  /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in any
+  /// way of its own, everything is built again: a retry must finish.
+  private func build(
+    _ chain: HopChain, intent: inout ReplacementIntent, environment: ReplacementEnvironment
+  ) throws -> (HopChain.Outcome, VerifiedStore) {
+    let hasLeftovers = try chain.hasStagedStores()
+    do {
+      if let sealed = try finished(chain) {
+        // The interrupted run had come as far as the verification.
+        intent.sealed = sealed
+        try environment.intents.write(intent)
+        let outcome = HopChain.Outcome(staged: chain.staged, wasResumed: true)
+        return (outcome, try verify(outcome.staged, chain: chain))
+      }
+      return try finish(chain.run, chain, &intent, environment)
+    } catch {
+      let told = HopdError.of(error, at: Place(store: request.location.database))
+      guard hasLeftovers, ![.interrupted, .noSpace].contains(told.code) else { throw error }
+      observer(.recovered(sentence: "what was left of the migration cannot be used (\(told.code)); it begins again"))
+      return try finish(chain.startOver, chain, &intent, environment)
+    }
+  }
+
+  private func finish(
+    _ run: () throws -> HopChain.Outcome, _ chain: HopChain, _ intent: inout ReplacementIntent,
+    _ environment: ReplacementEnvironment
+  ) throws -> (HopChain.Outcome, VerifiedStore) {
+    intent.sealed = nil
+    try environment.intents.write(intent)
+    stage = .migrate
+    let outcome = try run()
+    intent.sealed = try files.status(outcome.staged).map(SourceFingerprint.Stamp.init)
+    try environment.intents.write(intent)
+    return (outcome, try verify(outcome.staged, chain: chain))
+  }
+
+  /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.
+  private func finished(_ chain: HopChain) throws -> SourceFingerprint.Stamp? {
+    guard let interrupted, interrupted.planFingerprint == chain.passes.fingerprint, let sealed = interrupted.sealed,
+      let status = try files.status(chain.staged), SourceFingerprint.Stamp(status) == sealed
+    else { return nil }
+    return sealed
+  }
+
+  /// What is on disk already is not needed again when a run is continued.
+  private func requireSpace(_ estimate: MigrationEstimate, area: StagingArea, hops: Range<Int>) throws {
+    let there = try area.allocatedBytes(hops: hops)
+    let needed = estimate.diskNeeded(
+      replacing: replacement, keepsBackupElsewhere: request.backup.directory != nil, there: 0)
+    try area.requireSpace(max(0, needed &- there))
+    // What the commit in place takes beside the staged store waits for it in a file of its own.
+    if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
+  }
+
+  private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
+
+  var journalModeRule: JournalModeRule {
+    switch request.journalMode {
+    case .keep: .keep
+    case .wal: .wal
+    case .delete: .delete
+    }
+  }
+
+  /// After a failure nothing of ours stays, with two exceptions: an interrupted run is continued from its checkpoint,
+  /// and where the store's own file is in doubt everything is kept as evidence for recovery.
+  private func cleanUp(after error: any Error, area: StagingArea, environment: ReplacementEnvironment) {
+    let code = (error as? HopdError)?.code
+    let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
+    try? area.releaseSpace(for: .commit)
+    if let code, keeps.contains(code) { return }
+    // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next start.
+    do {
+      try area.removeAll()
+      try QuarantineFile(area: area, files: files).withdraw()
+      // A swap that was begun has removed its record, or keeps it because it could not take everything back.
+      if !hasSwapBegun { try environment.intents.remove(area.location) }
+    } catch {}
+  }
+
+  func swap(_ environment: ReplacementEnvironment) -> StoreSwap {
+    let showLife = heartbeat()
+    return StoreSwap(
+      files: files, intents: environment.intents, identify: ReplacementEnvironment.identify, mode: replacement,
+      keepAlive: { _ = showLife() })
+  }
+}
+
+extension SourceFingerprint {
+  /// The fingerprint as a checkpoint keeps it.
+  fileprivate var text: String {
+    let stamps = [database, log].compactMap { $0 }
+    return stamps.map { "\($0.file.device):\($0.file.inode):\($0.size):\($0.modified)" }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,71 @@
+// Small stores are built in memory and written in one go: most of what a small migration costs is files that are created, written
+// page by page and removed again. What comes behind (verification of the file, the guarded swap) is the same. Nothing is on disk
+// before the result is complete, so there is nothing to resume and one intent record does (docs/decisions/0024).
+
+import Diagnostics
+import DurableFiles
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// Which stores are built in memory.
+enum SmallStore {
+  /// Most bytes of a staged store in memory; nil where the store is to be built in files.
+  ///
+  /// Policies may keep what they saw, objects that are set aside go to a file of their own, and files of external storage may
+  /// become values or be written: such plans go through files, which can be resumed.
+  static func memory(for plan: MigrationPlan, passes: Passes, options: EngineOptions) -> Int64? {
+    // Two staged stores at most are there at once, beside page caches and the image.
+    let most = options.memoryLimit / 8
+    let source = plan.estimate.bytes
+    guard source > 0, source <= min(options.inMemoryMax, most / 2), !plan.hops.isEmpty,
+      passes.alterProgram == nil, passes.groups.allSatisfy({ $0.execution == .chunks }),
+      plan.hops.allSatisfy({ isPlain($0, options.invalidRows) })
+    else { return nil }
+    return most
+  }
+
+  private static func isPlain(_ hop: Hop, _ rules: InvalidRowsRules) -> Bool {
+    hop.mapped?.policies.isEmpty != false
+      && !([rules.standard] + rules.byEntity.values).contains(.quarantine)
+      && [hop.sourceSchema, hop.destinationSchema].allSatisfy { ExternalDataColumn.all(in: $0).isEmpty }
+  }
+}
+
+extension MigrationRun {
+  /// Builds a small store in memory, writes it and verifies the file; nil where it must be built in files.
+  func buildInMemory(
+    _ files: HopChain, _ held: HeldStore, intent: inout ReplacementIntent, environment: ReplacementEnvironment
+  ) throws -> (HopChain.Outcome, VerifiedStore)? {
+    // What an interrupted run had left is gone on with, and cleaned up, where it was begun.
+    guard interrupted == nil,
+      let most = SmallStore.memory(for: files.plan, passes: files.passes, options: request.engine),
+      try !files.hasStagedStores()
+    else { return nil }
+    var chain = files
+    chain.medium = .memory(maximumBytes: most)
+    stage = .migrate
+    let outcome: HopChain.Outcome
+    let expectation: StoreExpectation
+    do {
+      outcome = try chain.run(from: 0)
+      expectation = try chain.expectation()
+      try chain.detachAll(keepsViews: true)
+    } catch let error as HopdError where error.code == .noSpace {
+      // It grows beyond the bound: a file has more room.
+      try chain.detachAll()
+      return nil
+    }
+    guard let image = outcome.image else {
+      throw HopdError(.internalError, "a store that was built in memory has no content")
+    }
+    intent = try swap(environment).announce(
+      intent, held, staged: outcome.staged, backup: request.backup, journalMode: journalModeRule, now: intent.startedAt)
+    _ = try chain.area.write(image, hop: chain.plan.hops.count - 1)
+    return (outcome, try verify(outcome.staged, chain: chain, expectation: expectation))
+  }
+}

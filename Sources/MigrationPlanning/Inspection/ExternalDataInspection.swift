@@ -1,0 +1,325 @@
+// Values with external storage before a journey: is each of them in a known form, is each file there, what moves from
+// files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
+// reference that leads nowhere or elsewhere is reported before the first byte is written (docs/formats/faults.md,
+// "External files").
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+struct ExternalDataInspection {
+  private let journey: Journey
+  private let reader: StoreReader
+  private let location: StoreLocation
+  private let rows: [String: Int64]
+  private let valueMax: Int64
+  /// By table and column of the store, then Z_ENT.
+  private var counts: [Column: [Int64: ExternalDataCount]] = [:]
+  private(set) var findings = Findings()
+  private(set) var warnings: [HopdError] = []
+  /// By table and column of the result.
+  private(set) var expectations: [String: [String: ExternalDataExpectation]] = [:]
+  /// Bytes of files that become values of columns.
+  private(set) var movedBytes: Int64 = 0
+
+  private struct Column: Hashable {
+    let table: String
+    let name: String
+  }
+
+  /// Values of one entity of the store in one column.
+  private struct Lane: Hashable {
+    let column: Column
+    let number: Int64
+  }
+
+  /// Looks at a store whose tables are what they should be. Models without external storage cost nothing.
+  init(
+    journey: Journey, reader: StoreReader, location: StoreLocation, rows: [String: Int64], finalSchema: StoreSchema,
+    memoryLimit: Int64
+  ) throws {
+    self.journey = journey
+    self.reader = reader
+    self.location = location
+    self.rows = rows
+    valueMax = ExternalDataForm.largestValue(memoryLimit: memoryLimit)
+    let isConcerned = journey.models.contains { model in
+      model.entities.contains { $0.attributes.contains(where: \.hasExternalForm) }
+    }
+    guard isConcerned, journey.end > 0 else { return }
+    try countSource()
+    let left = followSwitches()
+    try expect(finalSchema, left: left)
+    noteUnreferenced(finalSchema, left: left)
+  }
+
+  // MARK: The store as it is
+
+  private mutating func countSource() throws {
+    let columns = ExternalDataColumn.all(in: journey.sourceSchema)
+    guard !columns.isEmpty else { return }
+    let directory = try ExternalDataDirectory(of: location)
+    for column in columns {
+      let found = try ExternalDataCensus.count(column, reader: reader, directory: directory)
+      counts[Column(table: column.table, name: column.column)] = found
+      var total = ExternalDataCount()
+      for (_, count) in found.sorted(by: { $0.key < $1.key }) { total.add(count) }
+      judge(total, of: column, directory: directory)
+    }
+  }
+
+  private mutating func judge(
+    _ count: ExternalDataCount, of column: ExternalDataColumn, directory: ExternalDataDirectory
+  ) {
+    func place(_ row: Int64?) -> Place { Place(entity: column.entity, property: column.property, row: row) }
+    if count.malformed > 0 {
+      let isOne = count.malformed == 1
+      findings.add(
+        HopdError(
+          .externalDataMalformed,
+          "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the content, or "
+            + "02 and the name of a file, which is a UUID",
+          at: place(count.malformedRow),
+          hint:
+            "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows") right"))
+    }
+    if count.unsuitable > 0 {
+      findings.add(
+        HopdError(
+          .externalDataUnsuitable,
+          "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is no plain file; the first is "
+            + (count.unsuitableWhat ?? "no plain file"),
+          at: place(count.unsuitableRow),
+          hint: "put plain files into \(directory.path.printable), or restore a backup"))
+    }
+    if count.missing > 0 {
+      let list = count.missingRows.map(String.init).joined(separator: ", ")
+      let more = count.missing > Int64(count.missingRows.count) ? " …" : ""
+      warnings.append(
+        HopdError(
+          .externalDataMissing,
+          "\(count.missing) value\(count.missing == 1 ? "" : "s") in files that are missing (Z_PK \(list)\(more)); the "
+            + "references are carried as they are",
+          at: place(count.missingRows.first),
+          hint: directory.isThere
+            ? "bring the files along, or restore a backup with its files"
+            : "there is no directory \(directory.path.printable): a store keeps it under its own name"))
+    }
+  }
+
+  // MARK: Hops that switch external storage
+
+  /// Lanes that some hop takes out of files, with the first such hop's place; refuses what cannot be read.
+  private mutating func followSwitches() -> [Lane: Place] {
+    var left: [Lane: Place] = [:]
+    for version in journey.models.indices.dropFirst() {
+      let hop = "\(journey.models[version - 1].name) → \(journey.models[version].name)"
+      for entity in journey.models[version].entities {
+        guard let stored = journey.sourceEntity(of: entity.name, at: version), (rows[stored] ?? 0) > 0,
+          let number = journey.sourceSchema.number(of: stored)
+        else { continue }
+        for attribute in journey.models[version].allAttributes(of: entity).values {
+          guard attribute.type == .binary, !attribute.isTransient,
+            let before = definition(before: attribute.name, in: entity.name, at: version),
+            before.hasExternalForm, !attribute.hasExternalForm,
+            case .column(let table, let name, _) = journey.origin(
+              ofAttribute: attribute.name, in: entity.name, at: version)
+          else { continue }
+          let lane = Lane(column: Column(table: table, name: name), number: number)
+          guard left[lane] == nil else { continue }
+          let declarer = journey.models[version].declaringEntity(of: attribute.name, in: entity)?.name ?? entity.name
+          left[lane] = Place(hop: hop, entity: declarer, property: attribute.name)
+        }
+      }
+    }
+    var byPlace: [(place: Place, count: ExternalDataCount)] = []
+    let order = left.sorted {
+      ($0.key.column.table, $0.key.column.name, $0.key.number)
+        < ($1.key.column.table, $1.key.column.name, $1.key.number)
+    }
+    for (lane, place) in order {
+      guard let count = counts[lane.column]?[lane.number] else { continue }
+      movedBytes = movedBytes.addingReportingOverflow(count.foundBytes).partialValue
+      if let index = byPlace.firstIndex(where: { $0.place == place }) {
+        byPlace[index].count.add(count)
+      } else {
+        byPlace.append((place, count))
+      }
+    }
+    for (place, count) in byPlace { judgeMove(count, at: place) }
+    return left
+  }
+
+  private mutating func judgeMove(_ count: ExternalDataCount, at place: Place) {
+    if count.missing > 0 {
+      var place = place
+      place.row = count.missingRows.first
+      findings.add(
+        HopdError(
+          .externalDataMissing,
+          "external storage is switched off, and \(count.missing) of the files to be read "
+            + "\(count.missing == 1 ? "is" : "are") missing",
+          at: place, hint: "bring the files along, restore a backup with its files, or stop at the version before"))
+    }
+    if count.largest > valueMax {
+      var place = place
+      place.row = count.largestRow
+      findings.add(
+        HopdError(
+          .externalDataTooLarge,
+          "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have \(valueMax)",
+          at: place,
+          hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
+            + "External Storage\""))
+    }
+    if count.found > 0 {
+      warnings.append(
+        HopdError(
+          .externalDataUnreferenced,
+          "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay where "
+            + "they are, and nothing refers to them any more",
+          at: place,
+          hint:
+            "they belong to the backup and perhaps to another store of the same name with another extension; take them "
+            + "away only when neither needs them any more"))
+    }
+  }
+
+  private func definition(before attribute: String, in entity: String, at version: Int) -> Attribute? {
+    let mapping = journey.mappings[version - 1].mapping(toDestination: entity)
+    guard let old = mapping?.sourceEntity,
+      let name = mapping?.attributes.first(where: { $0.destination == attribute })?.source
+    else { return nil }
+    return journey.definition(of: name, in: old, at: version - 1)
+  }
+
+  // MARK: The result
+
+  private mutating func expect(_ schema: StoreSchema, left: [Lane: Place]) throws {
+    for table in schema.tables {
+      for column in table.columns {
+        guard case .attribute(let entity, let name) = column.role, let value = schema.model.entity(named: entity),
+          let attribute = value.attributes.first(where: { $0.name == name }), attribute.type == .binary
+        else { continue }
+        let parts = parts(of: name, in: value, schema)
+        // Plain at both ends: the count of values is enough.
+        guard attribute.hasExternalForm || parts.contains(where: \.hasForm) else { continue }
+        var expected = ExternalDataExpectation()
+        for part in parts { try add(part, to: &expected, left: left, entity: entity, property: name) }
+        expectations[table.name, default: [:]][column.name] = expected
+      }
+    }
+  }
+
+  /// Where the values of one entity of the store come from, for an attribute of the result.
+  private struct Part {
+    /// nil where a hop adds the attribute.
+    let lane: Lane?
+    /// Has the column external storage in the store?
+    let hasForm: Bool
+    /// What rows without a value get on the way.
+    let filler: [UInt8]?
+    let rows: Int64
+  }
+
+  private func parts(of attribute: String, in entity: Entity, _ schema: StoreSchema) -> [Part] {
+    schema.model.subtree(of: entity).compactMap { member in
+      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), let count = rows[stored], count > 0,
+        let number = journey.sourceSchema.number(of: stored)
+      else { return nil }
+      func bytes(_ value: AttributeDefault?) -> [UInt8]? { if case .binary(let bytes)? = value { bytes } else { nil } }
+      switch journey.origin(ofAttribute: attribute, in: member.name, at: journey.end) {
+      case .null: return nil
+      case .constant(let value): return Part(lane: nil, hasForm: false, filler: bytes(value), rows: count)
+      case .column(let table, let name, let fallback):
+        let column = Column(table: table, name: name)
+        return Part(
+          lane: Lane(column: column, number: number), hasForm: counts[column] != nil, filler: bytes(fallback),
+          rows: count)
+      }
+    }
+  }
+
+  private mutating func add(
+    _ part: Part, to expected: inout ExternalDataExpectation, left: [Lane: Place], entity: String, property: String
+  ) throws(SQLiteError) {
+    func add(_ count: Int64, bytes: Int64) {
+      expected.inline &+= count
+      expected.inlineBytes = expected.inlineBytes.addingReportingOverflow(bytes).partialValue
+    }
+    var values: Int64 = 0
+    if let lane = part.lane, part.hasForm {
+      let count = counts[lane.column]?[lane.number] ?? ExternalDataCount()
+      values = count.inline &+ count.references
+      add(count.inline, bytes: count.inlineBytes)
+      if left[lane] != nil {
+        add(count.found, bytes: count.foundBytes)
+      } else {
+        expected.found &+= count.found
+        expected.foundBytes = expected.foundBytes.addingReportingOverflow(count.foundBytes).partialValue
+        expected.missing &+= count.missing
+      }
+    } else if let lane = part.lane {
+      let plain = try plainValues(lane, entity: entity, property: property)
+      values = plain.count
+      add(plain.count, bytes: plain.bytes)
+    }
+    guard let filler = part.filler else { return }
+    let filled = max(0, part.rows &- values)
+    add(filled, bytes: filled.multipliedReportingOverflow(by: Int64(filler.count)).partialValue)
+  }
+
+  /// Values of a plain column that get their prefix on the way, or share a column of the result with values that had
+  /// one. Anything but bytes has no form it could take.
+  private mutating func plainValues(
+    _ lane: Lane, entity: String, property: String
+  ) throws(SQLiteError) -> (count: Int64, bytes: Int64) {
+    let name = SQLiteIdentifier.quoted(lane.column.name)
+    let answers = try reader.connection.rows(
+      "SELECT count(\(name)), sum(length(\(name))), sum(\(name) IS NOT NULL AND typeof(\(name)) <> 'blob'),"
+        + " min(CASE WHEN \(name) IS NOT NULL AND typeof(\(name)) <> 'blob' THEN Z_PK END)"
+        + " FROM \(reader.qualified(lane.column.table)) WHERE Z_ENT = \(lane.number)"
+    ) { ($0.integer(at: 0), $0.integer(at: 1), $0.integer(at: 2), $0.integer(at: 3)) }
+    guard let (count, bytes, strange, row) = answers.first else { return (0, 0) }
+    if strange > 0 {
+      findings.add(
+        HopdError(
+          .externalDataMalformed,
+          "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
+          at: Place(entity: entity, property: property, row: row),
+          hint: "restore a backup, or set \(lane.column.table).\(lane.column.name) of these rows right"))
+    }
+    return (count, bytes)
+  }
+
+  /// Files of values that the journey drops.
+  private mutating func noteUnreferenced(_ schema: StoreSchema, left: [Lane: Place]) {
+    var carried = Set(left.keys)
+    for table in schema.tables {
+      for column in table.columns {
+        guard case .attribute(let name, let property) = column.role, let entity = schema.model.entity(named: name)
+        else {
+          continue
+        }
+        carried.formUnion(parts(of: property, in: entity, schema).compactMap(\.lane))
+      }
+    }
+    var dropped: Int64 = 0
+    for (column, byEntity) in counts {
+      for (number, count) in byEntity where !carried.contains(Lane(column: column, number: number)) {
+        dropped &+= count.found
+      }
+    }
+    guard dropped > 0 else { return }
+    warnings.append(
+      HopdError(
+        .externalDataUnreferenced,
+        "\(dropped) file\(dropped == 1 ? "" : "s") of dropped values stay\(dropped == 1 ? "s" : "") in "
+          + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any more",
+        hint:
+          "they belong to the backup and perhaps to another store of the same name with another extension; take them "
+          + "away only when neither needs them any more"))
+  }
+}

@@ -1,0 +1,29 @@
+// What a migration does with persistent history.
+
+/// What becomes of a store that keeps persistent history.
+package enum HistoryRule: String, Sendable, Hashable, CaseIterable {
+  /// Its tables stay, its rows go.
+  case clear
+  /// The store is not migrated.
+  case refuse
+}
+
+/// Rows of a history table that the migration leaves behind.
+package struct ClearedTable: Sendable, Hashable {
+  /// Index of the hop that leaves them: the last one, as the stores between have no history.
+  package let hop: Int
+  /// The table, as ACHANGE.
+  package let table: String
+  /// Its entity in Z_PRIMARYKEY, as CHANGE.
+  package let entity: String
+  /// Rows in it today.
+  package let rows: Int64
+
+  /// Notes a table.
+  package init(hop: Int, table: String, entity: String, rows: Int64) {
+    self.hop = hop
+    self.table = table
+    self.entity = entity
+    self.rows = rows
+  }
+}

@@ -1,0 +1,326 @@
+// Reading a store without changing anything in its folder, and telling apart what is no store at all. SQLite opened
+// read-only on a WAL store makes side files beside it and leaves them, so the way of opening is chosen here.
+
+import CSQLite
+import Diagnostics
+import ManagedObjectModel
+import PropertyLists
+import SQLite
+import SystemPackage
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// A row of Z_PRIMARYKEY.
+package struct PrimaryKeyEntry: Sendable, Hashable {
+  /// Z_ENT.
+  package let number: Int64
+  /// Z_NAME.
+  package let name: String
+  /// Z_SUPER: the parent's number or 0.
+  package let parent: Int64
+  /// Z_MAX: the highest Z_PK ever given out; 0 for subentities.
+  package let highWaterMark: Int64
+
+  /// Numbers that no entity of a model ever has: history from 16001, CloudKit mirroring from 17001
+  /// (docs/formats/store-layout.md, "Reserved entity numbers").
+  package static let reservedNumbers: PartialRangeFrom<Int64> = 16000...
+
+  /// Does it belong to history, mirroring or something unknown, not to the model?
+  package var isReserved: Bool { PrimaryKeyEntry.reservedNumbers.contains(number) }
+
+  /// Makes an entry.
+  package init(number: Int64, name: String, parent: Int64, highWaterMark: Int64) {
+    self.number = number
+    self.name = name
+    self.parent = parent
+    self.highWaterMark = highWaterMark
+  }
+}
+
+/// An object of sqlite_master.
+package struct SchemaObject: Sendable, Hashable {
+  /// "table", "index", "trigger" or "view".
+  package let type: String
+  package let name: String
+  /// The table it belongs to.
+  package let table: String
+  /// The text that made it; nil for automatic indexes.
+  package let sql: String?
+}
+
+/// Reads what a store says of itself over an open connection.
+package struct StoreReader {
+  /// The connection; it stays with the task that opened it.
+  package let connection: Connection
+  /// Where its tables are in that connection.
+  package let space: TableSpace
+  /// What was counted in it already.
+  package let memory: CountMemory?
+  /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
+  package var schema: String { space.schemaName }
+
+  /// Reads the store in `schema` of `connection`.
+  package init(connection: Connection, schema: String = "main") {
+    self.init(connection: connection, space: .schema(schema))
+  }
+
+  /// Reads the store whose tables, or their views, are in `space` of `connection`.
+  ///
+  /// With a `memory` nothing is counted that somebody has counted before; the tables must not change meanwhile.
+  package init(connection: Connection, space: TableSpace, memory: CountMemory? = nil) {
+    self.connection = connection
+    self.space = space
+    self.memory = memory
+  }
+
+  /// The name of a table with the schema before it.
+  package func qualified(_ name: String) -> String { space.qualified(name) }
+
+  /// Everything in sqlite_master, in its order; SQLite's own tables left out.
+  package func schemaObjects() throws(SQLiteError) -> [SchemaObject] {
+    try connection.rows(
+      "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+    ) { row in
+      SchemaObject(
+        type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3))
+    }
+  }
+
+  /// Column names and declared types of a table, in order.
+  package func columns(of table: String) throws(SQLiteError) -> [(name: String, type: String)] {
+    try connection.rows(
+      "SELECT name, type FROM pragma_table_info(?, ?)", [.text(space.name(of: table)), .text(schema)]
+    ) { row in
+      (row.text(at: 0) ?? "", row.text(at: 1) ?? "")
+    }
+  }
+
+  /// Z_METADATA. Exactly one row with a readable property list is a store; anything else says why not.
+  package func metadata() throws -> StoreMetadata {
+    if let known = memory?.books(of: space) { return known.metadata }
+    let table = qualified("Z_METADATA")
+    // Asked before it is read: a hostile store may claim a gigabyte. Of a blob the length costs nothing, and of text the whole.
+    let claims = try connection.rows(
+      "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
+    ) { $0.integer(at: 0) }
+    if let claim = claims.first(where: { $0 > StoreMetadata.maximumBytes }) {
+      throw HopdError(
+        .storeDamaged,
+        "the metadata of the store has \(claim) bytes; more than \(StoreMetadata.maximumBytes) are not read",
+        hint: "restore the store from a backup, or ask the app's makers")
+    }
+    let columns = claims.contains(-1) ? "NULL, NULL" : "Z_UUID, Z_PLIST"
+    let rows = try connection.rows("SELECT \(columns) FROM \(table) LIMIT 3") { row in
+      (row.text(at: 0), row.blob(at: 1))
+    }
+    guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
+      throw HopdError(
+        .storeDamaged, "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list",
+        hint: "restore the store from a backup, or ask the app's makers")
+    }
+    let value: PropertyListValue
+    do {
+      value = try PropertyList.decode(bytes)
+    } catch {
+      throw HopdError(
+        .storeDamaged, "the metadata of the store (Z_METADATA.Z_PLIST) cannot be read", cause: error,
+        hint: "restore the store from a backup, or ask the app's makers")
+    }
+    guard let entries = value.dictionary else {
+      throw HopdError(
+        .storeDamaged, "the metadata of the store is not a dictionary", hint: "restore the store from a backup")
+    }
+    return StoreMetadata(uuid: uuid, entries: entries)
+  }
+
+  /// Z_PRIMARYKEY by number; reserved numbers (16000 and above: history, CloudKit) included.
+  ///
+  /// No model has as many entities as the bound; a table with more rows disagrees with every model all the same.
+  package func primaryKeys() throws(SQLiteError) -> [PrimaryKeyEntry] {
+    if let known = memory?.books(of: space) { return known.primaryKeys }
+    return try connection.rows(
+      "SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM \(qualified("Z_PRIMARYKEY")) ORDER BY Z_ENT LIMIT 20000"
+    ) { row in
+      PrimaryKeyEntry(
+        number: row.integer(at: 0), name: row.text(at: 1) ?? "", parent: row.integer(at: 2),
+        highWaterMark: row.integer(at: 3))
+    }
+  }
+
+  /// Rows of a table per entity number; what is no integer is 0, the number of no entity: statements do not take 2.5 for 2.
+  package func rowCounts(of table: String) throws(SQLiteError) -> [Int64: Int64] {
+    let pairs = try connection.rows("SELECT Z_ENT, count(*) FROM \(qualified(table)) GROUP BY Z_ENT") { row in
+      (row.isInteger(at: 0) ? row.integer(at: 0) : 0, row.integer(at: 1))
+    }
+    return Dictionary(pairs, uniquingKeysWith: { first, second in first &+ second })
+  }
+}
+
+extension StoreReader {
+  /// Opens a store so that nothing in its folder changes, runs `body`, and closes it.
+  ///
+  /// Without a `-wal` that holds something the file is opened `immutable`. Otherwise it is read without locks with the
+  /// log in memory, and the files are compared before and after: a writer at work gives `store-busy`. A hot rollback
+  /// journal cannot be read around; it gives `store-busy` too, since only a writer may roll it back.
+  ///
+  /// With `attachedAs` the store is attached under that name to a connection that may also write other files: SQLite
+  /// lets a connection that was opened read-only attach nothing writable.
+  package static func withUnchangedStore<Result>(
+    at location: StoreLocation, attachedAs schema: String? = nil, _ body: (StoreReader) throws -> Result
+  ) throws -> Result {
+    let place = Place(store: location.database)
+    let before = try stamps(of: location)
+    let file = StoreFileUse.File(device: UInt64(before.device), inode: UInt64(before.inode))
+    guard StoreFileUse.beginReading(file) else {
+      throw HopdError(
+        .storeBusy, "the store is being migrated by this process", at: place, hint: "try again when that is done")
+    }
+    defer { StoreFileUse.endReading(file) }
+    try checkHeader(of: location)
+    if before.journalBytes > 0 {
+      throw HopdError(
+        .storeBusy, "a rollback journal lies beside the store: a writer is at work or died in the middle", at: place,
+        hint: "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
+    }
+    do {
+      let access: Connection.Access = before.logBytes > 0 ? .unlocked : .immutable
+      let connection: Connection
+      if let schema {
+        connection = try Connection(path: location.database, access: .memory)
+        try connection.attachUnchanged(location.database, as: schema, access: access)
+      } else {
+        connection = try Connection(path: location.database, access: access)
+      }
+      let result = try body(StoreReader(connection: connection, schema: schema ?? "main"))
+      guard try stamps(of: location) == before else {
+        throw HopdError(
+          .storeBusy, "the store was written while it was read", at: place, hint: "try again when the app is done")
+      }
+      return result
+    } catch let error as SQLiteError {
+      // A torn read looks like damage; tell it from real damage by looking at the files again.
+      if let after = try? stamps(of: location), after != before {
+        throw HopdError(
+          .storeBusy, "the store was written while it was read", at: place, cause: error,
+          hint: "try again when the app is done")
+      }
+      throw explained(error, location: location)
+    } catch let error as HopdError {
+      throw error.located(place)
+    }
+  }
+
+  /// Does the header of a store's database say that it keeps a write-ahead log? A connection that opened it `immutable`
+  /// does not tell: without a log it answers `delete` (docs/formats/faults.md, "SQLite and files").
+  package static func keepsWriteAheadLog(_ location: StoreLocation) throws(HopdError) -> Bool {
+    try firstBytes(of: location.database, count: 20).suffix(1) == [2]
+  }
+
+  private struct FileStamps: Equatable {
+    var device: UInt = 0
+    var inode: UInt = 0
+    var bytes: Int64 = 0
+    var modified: [Int64] = []
+    var logBytes: Int64 = 0
+    var journalBytes: Int64 = 0
+  }
+
+  private static func stamps(of location: StoreLocation) throws(HopdError) -> FileStamps {
+    var stamps = FileStamps()
+    var status = stat()
+    guard location.database.withPlatformString({ lstat($0, &status) }) == 0 else {
+      let code = errno
+      let place = Place(store: location.database)
+      if code == EACCES {
+        throw HopdError(.noPermission, "the store may not be read", at: place, hint: "give hopd the right to read it")
+      }
+      throw HopdError(.notFound, "there is no file of that name", at: place, hint: "check the path")
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw HopdError(
+        .notAStore, "not a plain file", at: Place(store: location.database),
+        hint: "symbolic links, directories, pipes and devices are never treated as stores")
+    }
+    let main = status
+    for file in location.sideFiles where file.withPlatformString({ lstat($0, &status) }) == 0 {
+      guard status.st_mode & S_IFMT == S_IFREG else {
+        throw HopdError(
+          .notAStore, "the name of its side file \(file.printable) stands for no plain file",
+          at: Place(store: location.database),
+          hint: "move it away: beside a store there are only files that SQLite made")
+      }
+    }
+    status = main
+    stamps.device = UInt(status.st_dev)
+    stamps.inode = UInt(status.st_ino)
+    stamps.bytes = Int64(status.st_size)
+    stamps.modified = [Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec)]
+    if location.writeAheadLog.withPlatformString({ lstat($0, &status) }) == 0 {
+      stamps.logBytes = Int64(status.st_size)
+      stamps.modified += [Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec)]
+    }
+    if location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0 {
+      // A journal whose header is zeroed is not hot: PERSIST mode leaves such files.
+      stamps.journalBytes = try isHotJournal(location.rollbackJournal) ? Int64(status.st_size) : 0
+    }
+    return stamps
+  }
+
+  /// Does a rollback journal lie beside a store that a writer at work, or one that died, has filled?
+  package static func hasHotJournal(_ location: StoreLocation) throws(HopdError) -> Bool {
+    var status = stat()
+    guard location.rollbackJournal.withPlatformString({ lstat($0, &status) }) == 0, status.st_mode & S_IFMT == S_IFREG
+    else { return false }
+    return try isHotJournal(location.rollbackJournal)
+  }
+
+  private static func isHotJournal(_ path: FilePath) throws(HopdError) -> Bool {
+    let bytes = try firstBytes(of: path, count: 8)
+    return bytes.count == 8 && bytes.contains { $0 != 0 }
+  }
+
+  private static func firstBytes(of path: FilePath, count: Int) throws(HopdError) -> [UInt8] {
+    let descriptor = path.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    guard descriptor >= 0 else {
+      throw HopdError(
+        .noPermission, "cannot be read: \(String(cString: strerror(errno)))", at: Place(store: path),
+        hint: "give hopd the right to read it")
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let got = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    return Array(bytes.prefix(max(0, got)))
+  }
+
+  /// Tells an empty file, a foreign file, a cut-off database and an encrypted one from a SQLite database.
+  private static func checkHeader(of location: StoreLocation) throws(HopdError) {
+    let place = Place(store: location.database)
+    let header = try firstBytes(of: location.database, count: 100)
+    if header.isEmpty {
+      throw HopdError(
+        .notAStore, "the file is empty", at: place, hint: "is this the right file? A store is never empty")
+    }
+    guard header.starts(with: Array("SQLite format 3\0".utf8)) else {
+      // An encrypted database has no header at all: whole pages of noise (SQLCipher and alike).
+      var status = stat()
+      let isPaged =
+        location.database.withPlatformString { lstat($0, &status) } == 0 && status.st_size >= 1024
+        && status.st_size % 512 == 0
+      let distinct = Set(header).count
+      if isPaged, header.count == 100, distinct > 60 {
+        throw HopdError(
+          .storeEncrypted, "the file looks like an encrypted database", at: place,
+          hint: "decrypt it first; hopd has no keys")
+      }
+      throw HopdError(
+        .notAStore, "the file is not a SQLite database", at: place,
+        hint: "is this the right file? Keep it out with exclude")
+    }
+    guard header.count == 100 else {
+      throw HopdError(
+        .storeDamaged, "the database is cut off within its header", at: place, hint: "restore the store from a backup")
+    }
+  }
+}

@@ -1,0 +1,73 @@
+// What a policy is told before its first hook: the mapping it stands in, and both models as far as they are stored.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import MigrationPolicy
+import PropertyLists
+
+extension PolicyIntroduction {
+  /// The introduction for an entity mapping of a hop.
+  init(_ mapping: ExplicitEntityMapping, policy: String, hop: Hop, source: PolicySide, destination: PolicySide) {
+    var expressions: [String: String?] = [:]
+    for property in mapping.attributes + mapping.relationships {
+      expressions.updateValue(property.value.map(Self.text), forKey: property.name)
+    }
+    self.init(
+      policy: policy, mapping: mapping.name, mappingType: mapping.type.word, source: mapping.source,
+      destination: mapping.destination, userInfo: mapping.userInfo.mapValues { PolicyValue(userInfo: $0) },
+      expressions: expressions, sourceVersion: hop.source.name, destinationVersion: hop.destination.name,
+      sourceEntities: Self.entities(of: source), destinationEntities: Self.entities(of: destination))
+  }
+
+  private static func text(_ value: PropertyValue) -> String {
+    switch value {
+    case .expression(let node): node.description
+    case .grouped(let mapping, let keys):
+      "the object of \(mapping) for \(keys.map(\.description).joined(separator: ", "))"
+    case .matching(let entity, let attribute, let key): "\(entity) whose \(attribute) is \(key.description)"
+    }
+  }
+
+  private static func entities(of side: PolicySide) -> [PolicyEntity] {
+    side.model.entities.compactMap { entity in
+      guard let shape = side.shape(of: entity.name) else { return nil }
+      var properties: [String: PolicyProperty] = [:]
+      // Counts that hopd computes are nothing to copy into.
+      for slot in shape.attributes where !slot.isComputed {
+        properties[slot.name] = PolicyProperty(kind: slot.form.attribute.type.xmlName ?? "Undefined")
+      }
+      for slot in shape.toOnes {
+        properties[slot.name] = PolicyProperty(kind: "to-one", destination: slot.link.target)
+      }
+      for slot in shape.toManys {
+        properties[slot.name] = PolicyProperty(
+          kind: slot.link.isOrdered ? "ordered to-many" : "to-many", destination: slot.link.target)
+      }
+      return PolicyEntity(
+        name: entity.name, root: shape.root, isAbstract: entity.isAbstract, properties: properties)
+    }
+  }
+}
+
+extension PolicyValue {
+  /// A value of an entity mapping's user info. Dictionaries become lists of pairs: policies read texts and numbers.
+  init(userInfo value: PropertyListValue) {
+    switch value {
+    case .string(let text): self = .string(text)
+    case .integer(let number): self = .integer(number)
+    case .real(let number): self = .double(number)
+    case .boolean(let flag): self = .boolean(flag)
+    case .date(let seconds): self = .date(seconds)
+    case .data(let bytes): self = .data(bytes)
+    case .array(let values): self = .list(values.map { PolicyValue(userInfo: $0) })
+    case .dictionary(let entries):
+      self = .list(
+        entries.sorted { $0.key < $1.key }.map { .list([.string($0.key), PolicyValue(userInfo: $0.value)]) })
+    case .uid: self = .null
+    }
+  }
+}

@@ -1,0 +1,95 @@
+// Which primary keys a policy may give to what it inserts: the key of the standard object, or the next free one of the root
+// entity. Keys are real from the start, so nothing is renamed later, and no two objects can ever meet under one.
+
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// Free keys of one hop, by root entity of the destination.
+final class PolicyKeyCounters {
+  private let side: PolicySide
+  private let connection: Connection
+  private(set) var next: [String: Int64] = [:]
+  /// Keys of the chunk at work that are set aside for standard objects, and the root entity in whose table they are.
+  /// Ascending; which of them are taken.
+  private var standard: [Int64] = []
+  private var isTaken: [Bool] = []
+  private var standardRoot = ""
+
+  /// Keys below `first` belong to the ranges of the hop's entity mappings.
+  init(side: PolicySide, connection: Connection, first: (String) -> Int64) {
+    self.side = side
+    self.connection = connection
+    for table in side.schema.tables { next[table.rootEntity] = max(1, first(table.rootEntity)) }
+  }
+
+  /// What a policy is told with each call.
+  var keys: PolicyKeys { PolicyKeys(next: next) }
+
+  /// What it will be told when these changes are made, which are not yet.
+  func keys(after operations: [PolicyWireOperation]) -> PolicyKeys {
+    var keys = next
+    for case .plain(.insert(let object)) in operations {
+      guard let root = side.shape(of: object.id.entity)?.root, let free = keys[root], free == object.id.key else {
+        continue
+      }
+      keys[root] = free == .max ? free : free + 1
+    }
+    return PolicyKeys(next: keys)
+  }
+
+  /// Looks for keys that other steps gave out since; called before each step.
+  func refresh() throws {
+    for table in side.schema.tables {
+      let highest = try connection.integer("SELECT max(\"Z_PK\") FROM \(side.qualified(table.name))") ?? 0
+      let (after, overflow) = highest.addingReportingOverflow(1)
+      next[table.rootEntity] = max(next[table.rootEntity] ?? 1, overflow ? Int64.max : after)
+    }
+  }
+
+  /// Sets keys aside for the standard objects of the next call.
+  func offer(_ keys: some Sequence<Int64>, root: String) {
+    standard = keys.sorted()
+    isTaken = [Bool](repeating: false, count: standard.count)
+    standardRoot = root
+  }
+
+  /// Ends the chunk: standard keys that were not taken stay free for good.
+  func withdraw() {
+    standard = []
+    isTaken = []
+  }
+
+  /// A standard key that was taken and not used.
+  func giveBack(_ key: Int64) {
+    if let place = place(of: key) { isTaken[place] = false }
+  }
+
+  /// Where a key stands among those that are set aside.
+  private func place(of key: Int64) -> Int? {
+    var low = 0
+    var high = standard.count
+    while low < high {
+      let middle = low + (high - low) / 2
+      if standard[middle] < key { low = middle + 1 } else { high = middle }
+    }
+    return low < standard.count && standard[low] == key ? low : nil
+  }
+
+  /// Takes a key; answers why it is not to be had, or nil.
+  func take(_ key: Int64, root: String) -> String? {
+    if root == standardRoot, let place = place(of: key), !isTaken[place] {
+      isTaken[place] = true
+      return nil
+    }
+    guard let free = next[root] else { return "its root entity \(root) has no table" }
+    guard key == free else {
+      return "its key is neither the standard object's nor the next free one, which is \(free)"
+    }
+    let (after, overflow) = free.addingReportingOverflow(1)
+    guard !overflow else { return "there are no more keys for \(root)" }
+    next[root] = after
+    return nil
+  }
+}

@@ -1,0 +1,278 @@
+// Relationships that policies set. Each is a set of pairs kept in one place (a column, a join table, or for one-to-ones the
+// columns of both ends), so writing there is writing both ends. Objects have been checked before they come here.
+
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// Writes pairs of relationships in the staged store with statements that are prepared once.
+final class PolicyLinkWriter {
+  /// An object by its row.
+  struct Row: Hashable {
+    let key: Int64
+    let number: Int64
+  }
+
+  /// Owners whose last order key is remembered; beyond that it is asked for again.
+  private static let rememberedOwners = 10_000
+
+  private struct Place: Hashable {
+    let table: String
+    let column: String
+    let owner: Int64
+  }
+
+  private let side: PolicySide
+  private let connection: Connection
+  private let indexes: PolicyIndexes
+  private var statements: [String: Statement] = [:]
+  private var lastOrder: [Place: Int64] = [:]
+
+  init(side: PolicySide, connection: Connection, indexes: PolicyIndexes) {
+    self.side = side
+    self.connection = connection
+    self.indexes = indexes
+  }
+
+  /// Forgets order keys: between two steps the hop's own statements may have written others.
+  func forgetOrders() { lastOrder = [:] }
+
+  // MARK: Setting
+
+  /// Sets a to-one, or clears it. The other end follows.
+  func set(_ link: PolicyLink, of owner: Row, to target: Row?) throws(SQLiteError) {
+    switch link.storage {
+    case .toOne(let own):
+      if own.orderKey != nil, let target {
+        // What stays where it was keeps its place in the order.
+        if try value(own, of: owner.key) == target.key { return }
+      }
+      try point(own, of: owner.key, to: target)
+    case .oneToOne(let own, let other):
+      if let before = try value(own, of: owner.key), before != target?.key {
+        try clear(other, of: before, where: owner.key)
+      }
+      if let target, let holder = try value(other, of: target.key), holder != owner.key {
+        try clear(own, of: holder, where: target.key)
+      }
+      try point(own, of: owner.key, to: target)
+      if let target { try point(other, of: target.key, to: owner) }
+    case .members, .owned, .pairs:
+      try replace(link, of: owner, with: target.map { [$0] } ?? [])
+    }
+  }
+
+  /// Sets a to-many to these objects, in this order where it has one.
+  func replace(_ link: PolicyLink, of owner: Row, with targets: [Row]) throws(SQLiteError) {
+    switch link.storage {
+    case .toOne, .oneToOne:
+      try set(link, of: owner, to: targets.first)
+    case .members(let columns):
+      try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.column])
+      try run(
+        "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
+          + " WHERE \(quoted(columns.column)) = ?1", [.integer(owner.key)])
+      if columns.orderKey != nil { remember(table: columns.table, column: columns.column, owner: owner.key) }
+    case .owned(let table, let column):
+      try indexes.ensure(side.schemaName, table: table, columns: [column])
+      try run(
+        "UPDATE \(side.qualified(table)) SET \(quoted(column)) = NULL WHERE \(quoted(column)) = ?1",
+        [.integer(owner.key)])
+    case .pairs(let join):
+      try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
+      try run(
+        "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1", [.integer(owner.key)])
+      if join.targetOrder != nil { remember(table: join.table, column: join.owner, owner: owner.key) }
+    }
+    if link.isToMany { try add(targets, to: link, of: owner) }
+  }
+
+  /// Adds objects to a to-many, behind those that are there; one that is there already stays where it is.
+  func add(_ targets: [Row], to link: PolicyLink, of owner: Row) throws(SQLiteError) {
+    for target in targets {
+      switch link.storage {
+      case .toOne, .oneToOne: try set(link, of: owner, to: target)
+      case .members(let columns):
+        if columns.orderKey != nil, try value(columns, of: target.key) == owner.key { continue }
+        try point(columns, of: target.key, to: owner)
+      case .owned(let table, let column):
+        try run(
+          "UPDATE \(side.qualified(table)) SET \(quoted(column)) = ?1 WHERE \"Z_PK\" = ?2",
+          [.integer(owner.key), .integer(target.key)])
+      case .pairs(let join): try insert(join, owner: owner.key, target: target.key)
+      }
+    }
+  }
+
+  /// Takes objects out of a to-many; those that are not in it are no error.
+  func remove(_ targets: [Row], from link: PolicyLink, of owner: Row) throws(SQLiteError) {
+    for target in targets {
+      switch link.storage {
+      case .toOne(let own), .oneToOne(let own, _):
+        if try value(own, of: owner.key) == target.key { try set(link, of: owner, to: nil) }
+      case .members(let columns): try clear(columns, of: target.key, where: owner.key)
+      case .owned(let table, let column):
+        try run(
+          "UPDATE \(side.qualified(table)) SET \(quoted(column)) = NULL WHERE \"Z_PK\" = ?1 AND \(quoted(column)) = ?2",
+          [.integer(target.key), .integer(owner.key)])
+      case .pairs(let join):
+        try run(
+          "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1 AND \(quoted(join.target)) = ?2",
+          [.integer(owner.key), .integer(target.key)])
+      }
+    }
+  }
+
+  /// The order key of a new member whose to-one stands in `columns`; NULL where the to-many at the other end has no order.
+  func nextOrder(_ columns: ToOneColumns, owner: Int64) throws(SQLiteError) -> SQLiteValue {
+    guard let orderKey = columns.orderKey else { return .null }
+    return .integer(
+      try nextOrder(table: columns.table, column: columns.column, order: orderKey, owner: owner))
+  }
+
+  // MARK: Deleting
+
+  /// Clears every reference to a row of a table.
+  func clearReferences(to key: Int64, in target: EntityTable) throws(SQLiteError) {
+    for table in side.schema.tables {
+      for column in table.columns {
+        switch column.role {
+        case .toOne(let entity, let relationship):
+          guard
+            case .toOne(_, let name, let discriminator, let orderKey)? = side.schema.storage(
+              ofRelationship: relationship, in: entity), leads(entity, relationship, to: target)
+          else { continue }
+          let columns = ToOneColumns(
+            table: table.name, column: name, discriminator: discriminator, orderKey: orderKey)
+          try indexes.ensure(side.schemaName, table: table.name, columns: [name])
+          try run(
+            "UPDATE \(side.qualified(table.name)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
+              + " WHERE \(quoted(name)) = ?1", [.integer(key)])
+        case .owner(let entity, _):
+          guard side.schema.table(of: entity)?.name == target.name else { continue }
+          try indexes.ensure(side.schemaName, table: table.name, columns: [column.name])
+          try run(
+            "UPDATE \(side.qualified(table.name)) SET \(quoted(column.name)) = NULL WHERE \(quoted(column.name)) = ?1",
+            [.integer(key)])
+        case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey: continue
+        }
+      }
+    }
+    for join in side.schema.joinTables {
+      let ends = [(join.entity, join.ownerColumn), (join.inverseEntity, join.targetColumn)]
+      for (entity, column) in ends where side.schema.table(of: entity)?.name == target.name {
+        try indexes.ensure(side.schemaName, table: join.name, columns: [column])
+        try run("DELETE FROM \(side.qualified(join.name)) WHERE \(quoted(column)) = ?1", [.integer(key)])
+      }
+    }
+  }
+
+  private func leads(_ entity: String, _ relationship: String, to target: EntityTable) -> Bool {
+    side.model.entity(named: entity)?.relationships.first { $0.name == relationship }
+      .flatMap { side.schema.table(of: $0.destinationEntityName) }?.name == target.name
+  }
+
+  // MARK: Columns and pairs
+
+  /// The key that a to-one holds.
+  private func value(_ columns: ToOneColumns, of key: Int64) throws(SQLiteError) -> Int64? {
+    let statement = try statement(
+      "SELECT \(quoted(columns.column)) FROM \(side.qualified(columns.table)) WHERE \"Z_PK\" = ?1")
+    try statement.bind(.integer(key), at: 1)
+    defer { statement.reset() }
+    return try statement.step() && !statement.isNull(at: 0) ? statement.integer(at: 0) : nil
+  }
+
+  /// Points a to-one's columns to an object, or to none; at the end of the order of that object's to-many.
+  private func point(_ columns: ToOneColumns, of key: Int64, to target: Row?) throws(SQLiteError) {
+    let order = try target.map { (row) throws(SQLiteError) in try nextOrder(columns, owner: row.key) } ?? .null
+    try run(
+      "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "?2", number: "?3", order: "?4"))"
+        + " WHERE \"Z_PK\" = ?1",
+      [.integer(key), target.map { .integer($0.key) } ?? .null]
+        + (columns.discriminator != nil || columns.orderKey != nil
+          ? [target.map { .integer($0.number) } ?? .null] : [])
+        + (columns.orderKey != nil ? [order] : []))
+  }
+
+  /// Clears a to-one of a row if it still points to `target`.
+  private func clear(_ columns: ToOneColumns, of key: Int64, where target: Int64) throws(SQLiteError) {
+    try run(
+      "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
+        + " WHERE \"Z_PK\" = ?1 AND \(quoted(columns.column)) = ?2", [.integer(key), .integer(target)])
+  }
+
+  private func assignments(_ columns: ToOneColumns, key: String, number: String, order: String) -> String {
+    var parts = ["\(quoted(columns.column)) = \(key)"]
+    if let discriminator = columns.discriminator { parts.append("\(quoted(discriminator)) = \(number)") }
+    if let orderKey = columns.orderKey { parts.append("\(quoted(orderKey)) = \(order)") }
+    return parts.joined(separator: ", ")
+  }
+
+  private func insert(_ join: JoinColumns, owner: Int64, target: Int64) throws(SQLiteError) {
+    var names = [join.owner, join.target]
+    var values: [SQLiteValue] = [.integer(owner), .integer(target)]
+    if join.ownerOrder != nil || join.targetOrder != nil {
+      let known = try statement(
+        "SELECT 1 FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1 AND \(quoted(join.target)) = ?2")
+      try known.bind(values)
+      defer { known.reset() }
+      if try known.step() { return }
+    }
+    if let order = join.targetOrder {
+      names.append(order)
+      values.append(.integer(try nextOrder(table: join.table, column: join.owner, order: order, owner: owner)))
+    }
+    if let order = join.ownerOrder {
+      names.append(order)
+      values.append(.integer(try nextOrder(table: join.table, column: join.target, order: order, owner: target)))
+    }
+    let list = names.map(quoted).joined(separator: ", ")
+    let marks = names.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+    try run("INSERT OR IGNORE INTO \(side.qualified(join.table)) (\(list)) VALUES (\(marks))", values)
+  }
+
+  // MARK: Order
+
+  /// Core Data's order keys begin at 2048 and go by 1024 (docs/formats/store-layout.md, "Order keys").
+  private func nextOrder(table: String, column: String, order: String, owner: Int64) throws(SQLiteError) -> Int64 {
+    let place = Place(table: table, column: column, owner: owner)
+    let last: Int64
+    if let known = lastOrder[place] {
+      last = known
+    } else {
+      try indexes.ensure(side.schemaName, table: table, columns: [column, order])
+      let statement = try statement(
+        "SELECT max(\(quoted(order))) FROM \(side.qualified(table)) WHERE \(quoted(column)) = ?1")
+      try statement.bind(.integer(owner), at: 1)
+      defer { statement.reset() }
+      last = try statement.step() && !statement.isNull(at: 0) ? max(1024, statement.integer(at: 0)) : 1024
+    }
+    let (next, overflow) = last.addingReportingOverflow(1024)
+    if lastOrder.count >= Self.rememberedOwners { lastOrder = [:] }
+    lastOrder[place] = overflow ? last : next
+    return overflow ? last : next
+  }
+
+  /// The owner's list is empty now.
+  private func remember(table: String, column: String, owner: Int64) {
+    lastOrder[Place(table: table, column: column, owner: owner)] = 1024
+  }
+
+  // MARK: Statements
+
+  private func quoted(_ name: String) -> String { SQLiteIdentifier.quoted(name) }
+
+  private func statement(_ sql: String) throws(SQLiteError) -> Statement {
+    if let known = statements[sql] { return known }
+    let made = try connection.prepare(sql)
+    statements[sql] = made
+    return made
+  }
+
+  private func run(_ sql: String, _ values: [SQLiteValue]) throws(SQLiteError) {
+    try statement(sql).run(values)
+  }
+}

@@ -1,0 +1,430 @@
+// Carries out what policies want changed in the staged store. Everything a policy names is checked first: entity, property,
+// type of value, key, and that the objects it refers to are there. All of it runs inside the transaction of a chunk.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// Writes objects of the staged store for one hop.
+final class PolicyObjectWriter {
+  /// A to-one or to-many of an inserted object that waits for objects which the same batch inserts later.
+  private struct Waiting {
+    let speaker: PolicySpeaker
+    let owner: PolicyObjectID
+    let link: PolicyLink
+    let value: PolicyValue
+  }
+
+  private let side: PolicySide
+  private let connection: Connection
+  private let keys: PolicyKeyCounters
+  private let targets: PolicyTargetEntity
+  private let links: PolicyLinkWriter
+  private let associations: PolicyAssociations
+  private var inserts: [String: Insert] = [:]
+  private var updates: [String: [[Int]: Statement]] = [:]
+  private var deletes: [String: Statement] = [:]
+  private var waiting: [Waiting] = []
+  /// How the standard objects of the mapping at work are inserted; nil where that is one by one.
+  private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
+  /// Column values of standard objects whose content came from external files: a policy that hands the content back gets
+  /// the reference itself, so that the file goes on being used.
+  private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
+
+  init(
+    side: PolicySide, connection: Connection, keys: PolicyKeyCounters, targets: PolicyTargetEntity,
+    links: PolicyLinkWriter, associations: PolicyAssociations
+  ) {
+    self.side = side
+    self.connection = connection
+    self.keys = keys
+    self.targets = targets
+    self.links = links
+    self.associations = associations
+  }
+
+  /// External references of the standard objects of the chunk at work, by key.
+  func keepReferences(_ references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]]) {
+    self.references = references
+  }
+
+  /// Carries out what a policy made of a batch, in order; answers how many objects it inserted.
+  func apply(
+    _ operations: [PolicyWireOperation], of batch: PolicyBatch, mapping: Int, for speaker: PolicySpeaker
+  ) throws -> Int64 {
+    var inserted: Int64 = 0
+    var plain: [PolicyOperation] = []
+    for operation in operations {
+      switch operation {
+      case .plain(let operation): plain.append(operation)
+      case .standard(let index, let values):
+        if !plain.isEmpty {
+          inserted += try apply(plain, mapping: mapping, for: speaker)
+          plain.removeAll(keepingCapacity: true)
+        }
+        try insertStandard(index, of: batch, replacing: values, mapping: mapping, for: speaker)
+        inserted += 1
+      }
+    }
+    return inserted + (try apply(plain, mapping: mapping, for: speaker))
+  }
+
+  /// Inserts the standard object of an instance and associates it.
+  private func insertStandard(
+    _ index: Int, of batch: PolicyBatch, replacing values: PolicyFields, mapping: Int, for speaker: PolicySpeaker
+  ) throws {
+    let id = batch.standard(of: index)
+    if references.isEmpty, let insert = try standardInsert(id, batch.standardColumns(index), for: speaker) {
+      if let problem = keys.take(id.key, root: insert.shape.root) { throw speaker.failure(problem, at: id) }
+      let isInserted = try insert.insert(index, of: batch, replacing: values, key: id.key) { value, slot in
+        try stored(value, of: slot, id, kept: nil, for: speaker)
+      }
+      if isInserted {
+        let source = batch.source(of: index)
+        guard let number = associations.sourceNumber(of: source.entity) else {
+          throw speaker.failure("the source version has no entity \(source.entity)", at: source)
+        }
+        return try associations.associate(
+          PolicyLinkWriter.Row(key: source.key, number: number),
+          PolicyLinkWriter.Row(key: id.key, number: insert.shape.number), mapping: mapping)
+      }
+      keys.giveBack(id.key)
+    }
+    let operations = try PolicyOperation.spelledOut([.standard(index, replacing: values)]) { try batch.instance($0) }
+    _ = try apply(operations, mapping: mapping, for: speaker)
+  }
+
+  private func standardInsert(
+    _ id: PolicyObjectID, _ columns: [String], for speaker: PolicySpeaker
+  ) throws -> PolicyStandardInsert? {
+    if let known = standard, known.entity == id.entity, known.columns == columns { return known.insert }
+    let insert = try PolicyStandardInsert(shape(id, for: speaker), columns, side: side, connection: connection)
+    standard = (id.entity, columns, insert)
+    return insert
+  }
+
+  /// Carries out a batch in order; answers how many objects it inserted.
+  func apply(_ operations: [PolicyOperation], mapping: Int, for speaker: PolicySpeaker) throws -> Int64 {
+    var inserted: Int64 = 0
+    for operation in operations {
+      if case .insert(let object) = operation {
+        try insert(object, for: speaker)
+        inserted += 1
+        continue
+      }
+      // What follows may speak of the objects that were inserted.
+      try settle()
+      switch operation {
+      case .insert: break
+      case .set(let object): try set(object, for: speaker)
+      case .add(let id, let name, let members):
+        let (owner, link) = try self.link(name, of: id, for: speaker)
+        try requireToMany(link, of: id, for: speaker)
+        try links.add(try rows(members, of: id, link, for: speaker), to: link, of: owner)
+      case .remove(let id, let name, let members):
+        let (owner, link) = try self.link(name, of: id, for: speaker)
+        try requireToMany(link, of: id, for: speaker)
+        try links.remove(try rows(members, of: id, link, for: speaker), from: link, of: owner)
+      case .delete(let id): try delete(id, for: speaker)
+      case .associate(let source, let destination):
+        try associations.associate(
+          source, destination, mapping: mapping, destinationRow: row(destination, for: speaker), for: speaker)
+      }
+    }
+    try settle()
+    return inserted
+  }
+
+  // MARK: Inserting
+
+  /// The statement that inserts an entity's objects, and what it writes where nothing is said.
+  private final class Insert {
+    let statement: Statement
+    let defaults: [SQLiteValue]
+    /// Position of each to-one's first value; its discriminator and order key follow.
+    let toOnePositions: [Int]
+    /// Attributes whose default only the app can store.
+    let unwritable: [Int]
+
+    init(_ shape: PolicyShape, side: PolicySide, connection: Connection) throws(SQLiteError) {
+      var columns = ["Z_PK", "Z_ENT", "Z_OPT"] + shape.attributes.map(\.column)
+      var defaults: [SQLiteValue] = [.null, .integer(shape.number), .integer(1)]
+      defaults += shape.attributes.map { $0.isComputed ? .integer(0) : $0.form.defaultStored ?? .null }
+      unwritable = shape.attributes.indices.filter {
+        shape.attributes[$0].form.defaultStored == nil && !shape.attributes[$0].form.attribute.isOptional
+      }
+      var positions: [Int] = []
+      for slot in shape.toOnes {
+        positions.append(columns.count)
+        guard case .toOne(let own) = slot.link.storage else { continue }
+        let names = [own.column, own.discriminator, own.orderKey].compactMap { $0 }
+        columns += names
+        defaults += names.map { _ in .null }
+      }
+      toOnePositions = positions
+      self.defaults = defaults
+      let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
+      let marks = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+      statement = try connection.prepare("INSERT INTO \(side.qualified(shape.table.name)) (\(list)) VALUES (\(marks))")
+    }
+  }
+
+  private func insert(_ object: PolicyObject, for speaker: PolicySpeaker) throws {
+    let shape = try self.shape(object.id, for: speaker)
+    guard !shape.entity.isAbstract else {
+      throw speaker.failure("it wants to insert an object of an abstract entity", at: object.id)
+    }
+    if let problem = keys.take(object.id.key, root: shape.root) { throw speaker.failure(problem, at: object.id) }
+    let insert: Insert
+    if let known = inserts[shape.name] {
+      insert = known
+    } else {
+      insert = try Insert(shape, side: side, connection: connection)
+      inserts[shape.name] = insert
+    }
+    var values = insert.defaults
+    values[0] = .integer(object.id.key)
+    var later: [(PolicyLink, PolicyValue)] = []
+    let kept = references.isEmpty ? nil : references[object.id.key]
+    for (name, value) in object.values {
+      switch shape.slots[name] {
+      case .attribute(let index):
+        values[3 + index] = try stored(value, of: shape.attributes[index], object.id, kept: kept, for: speaker)
+      case .toOne(let index):
+        let link = shape.toOnes[index].link
+        guard case .toOne(let own) = link.storage else {
+          later.append((link, value))
+          continue
+        }
+        guard value != .null else { continue }
+        let target = try target(value, of: object.id, link, for: speaker)
+        guard try targets.number(of: target.key, in: link.targetTable) != nil else {
+          later.append((link, value))
+          continue
+        }
+        let row = try self.row(target, of: object.id, link, for: speaker)
+        var position = insert.toOnePositions[index]
+        values[position] = .integer(row.key)
+        if own.discriminator != nil {
+          position += 1
+          values[position] = .integer(row.number)
+        }
+        if own.orderKey != nil { values[position + 1] = try links.nextOrder(own, owner: row.key) }
+      case .toMany(let index): later.append((shape.toManys[index].link, value))
+      case nil: throw unknown(name, object.id, for: speaker)
+      }
+    }
+    for index in insert.unwritable where object.values[shape.attributes[index].name] == nil {
+      throw speaker.failure(
+        "the default is an object which only the app can turn into a stored value, so the policy must give one",
+        at: object.id, property: shape.attributes[index].name)
+    }
+    try insert.statement.run(values)
+    waiting += later.map { Waiting(speaker: speaker, owner: object.id, link: $0.0, value: $0.1) }
+  }
+
+  /// Sets what had to wait until all objects of the batch were there.
+  private func settle() throws {
+    guard !waiting.isEmpty else { return }
+    let all = waiting
+    waiting = []
+    for item in all { try set(item.link, of: item.owner, to: item.value, for: item.speaker) }
+  }
+
+  // MARK: Setting
+
+  private func set(_ object: PolicyObject, for speaker: PolicySpeaker) throws {
+    let shape = try self.shape(object.id, for: speaker)
+    var columns: [(index: Int, value: SQLiteValue)] = []
+    var relationships: [(PolicyLink, PolicyValue)] = []
+    for (name, value) in object.values {
+      switch shape.slots[name] {
+      case .attribute(let index):
+        columns.append(
+          (
+            index,
+            try stored(value, of: shape.attributes[index], object.id, kept: references[object.id.key], for: speaker)
+          ))
+      case .toOne(let index): relationships.append((shape.toOnes[index].link, value))
+      case .toMany(let index): relationships.append((shape.toManys[index].link, value))
+      case nil: throw unknown(name, object.id, for: speaker)
+      }
+    }
+    if columns.isEmpty {
+      _ = try row(object.id, for: speaker)
+    } else {
+      columns.sort { $0.index < $1.index }
+      let statement = try update(shape, columns.map(\.index))
+      try statement.run([.integer(object.id.key), .integer(shape.number)] + columns.map(\.value))
+      guard connection.changes == 1 else { throw missing(object.id, for: speaker) }
+    }
+    // In a fixed order, as two of them may be the ends of one relationship.
+    for (link, value) in relationships.sorted(by: { $0.0.name < $1.0.name }) {
+      try set(link, of: object.id, to: value, for: speaker)
+    }
+  }
+
+  private func set(
+    _ link: PolicyLink, of id: PolicyObjectID, to value: PolicyValue, for speaker: PolicySpeaker
+  ) throws {
+    let owner = try row(id, for: speaker)
+    if link.isToMany {
+      let members: [PolicyObjectID]
+      switch value {
+      case .objects(let ids): members = ids
+      case .null: members = []
+      default:
+        throw speaker.failure(
+          "a to-many takes a list of objects, and the policy sent \(value.kind)", at: id, property: link.name)
+      }
+      var seen: Set<Int64> = []
+      // A set holds an object once; the first place counts.
+      let rows = try rows(members, of: id, link, for: speaker).filter { seen.insert($0.key).inserted }
+      try links.replace(link, of: owner, with: rows)
+    } else if value == .null {
+      try links.set(link, of: owner, to: nil)
+    } else {
+      let target = try target(value, of: id, link, for: speaker)
+      try links.set(link, of: owner, to: try row(target, of: id, link, for: speaker))
+    }
+  }
+
+  /// The UPDATE of some of an entity's attributes. Policies set the same few combinations over and over.
+  private func update(_ shape: PolicyShape, _ indexes: [Int]) throws(SQLiteError) -> Statement {
+    if let known = updates[shape.name]?[indexes] { return known }
+    let list = indexes.enumerated().map {
+      "\(SQLiteIdentifier.quoted(shape.attributes[$0.element].column)) = ?\($0.offset + 3)"
+    }
+    let statement = try connection.prepare(
+      "UPDATE \(side.qualified(shape.table.name)) SET \(list.joined(separator: ", "))"
+        + " WHERE \"Z_PK\" = ?1 AND \"Z_ENT\" = ?2")
+    if updates[shape.name, default: [:]].count >= 256 { updates[shape.name] = [:] }
+    updates[shape.name, default: [:]][indexes] = statement
+    return statement
+  }
+
+  // MARK: Deleting
+
+  private func delete(_ id: PolicyObjectID, for speaker: PolicySpeaker) throws {
+    let shape = try self.shape(id, for: speaker)
+    let row = try self.row(id, for: speaker)
+    try links.clearReferences(to: row.key, in: shape.table)
+    for slot in shape.toManys {
+      // Members lose their owner with the columns above; of a many-to-many the pairs went with them.
+      if case .owned = slot.link.storage { try links.replace(slot.link, of: row, with: []) }
+    }
+    try associations.forget(destination: row)
+    let statement: Statement
+    if let known = deletes[shape.table.name] {
+      statement = known
+    } else {
+      statement = try connection.prepare("DELETE FROM \(side.qualified(shape.table.name)) WHERE \"Z_PK\" = ?1")
+      deletes[shape.table.name] = statement
+    }
+    try statement.run([.integer(row.key)])
+  }
+
+  // MARK: Checking
+
+  /// Throws where a result of a policy's method cannot be the value of an attribute.
+  func check(_ value: PolicyValue, of attribute: String, _ id: PolicyObjectID, for speaker: PolicySpeaker) throws {
+    guard case .attribute(let index)? = try shape(id, for: speaker).slots[attribute] else {
+      throw unknown(attribute, id, for: speaker)
+    }
+    _ = try stored(value, of: try shape(id, for: speaker).attributes[index], id, kept: nil, for: speaker)
+  }
+
+  private func shape(_ id: PolicyObjectID, for speaker: PolicySpeaker) throws -> PolicyShape {
+    guard id.side == .destination else {
+      throw speaker.failure("it wants to change an object of the source", at: id)
+    }
+    guard let shape = side.shape(of: id.entity) else {
+      throw speaker.failure("the destination version has no entity \(id.entity)", at: id)
+    }
+    return shape
+  }
+
+  /// The row of an object, which must be there as one of its entity.
+  private func row(_ id: PolicyObjectID, for speaker: PolicySpeaker) throws -> PolicyLinkWriter.Row {
+    let shape = try self.shape(id, for: speaker)
+    guard try targets.number(of: id.key, in: shape.table.name) == shape.number else { throw missing(id, for: speaker) }
+    return PolicyLinkWriter.Row(key: id.key, number: shape.number)
+  }
+
+  /// The row of an object that a relationship is to point to.
+  private func row(
+    _ target: PolicyObjectID, of owner: PolicyObjectID, _ link: PolicyLink, for speaker: PolicySpeaker
+  ) throws -> PolicyLinkWriter.Row {
+    guard target.side == .destination else {
+      throw speaker.failure("it points a relationship to an object of the source", at: owner, property: link.name)
+    }
+    guard let shape = side.shape(of: target.entity), link.targetNumbers.contains(shape.number) else {
+      throw speaker.failure(
+        "the relationship leads to \(link.target), and the policy sent an object of \(target.entity)", at: owner,
+        property: link.name)
+    }
+    guard try targets.number(of: target.key, in: shape.table.name) == shape.number else {
+      throw speaker.failure(
+        "there is no object \(target.entity) \(target.key) for the relationship", at: owner, property: link.name)
+    }
+    return PolicyLinkWriter.Row(key: target.key, number: shape.number)
+  }
+
+  private func rows(
+    _ targets: [PolicyObjectID], of owner: PolicyObjectID, _ link: PolicyLink, for speaker: PolicySpeaker
+  ) throws -> [PolicyLinkWriter.Row] {
+    try targets.map { try row($0, of: owner, link, for: speaker) }
+  }
+
+  private func target(
+    _ value: PolicyValue, of owner: PolicyObjectID, _ link: PolicyLink, for speaker: PolicySpeaker
+  ) throws -> PolicyObjectID {
+    guard case .object(let target) = value else {
+      throw speaker.failure(
+        "a to-one takes an object, and the policy sent \(value.kind)", at: owner, property: link.name)
+    }
+    return target
+  }
+
+  private func link(
+    _ name: String, of id: PolicyObjectID, for speaker: PolicySpeaker
+  ) throws -> (PolicyLinkWriter.Row, PolicyLink) {
+    guard let link = try shape(id, for: speaker).link(name) else { throw unknown(name, id, for: speaker) }
+    return (try row(id, for: speaker), link)
+  }
+
+  private func requireToMany(_ link: PolicyLink, of id: PolicyObjectID, for speaker: PolicySpeaker) throws {
+    guard link.isToMany else {
+      throw speaker.failure("objects are added to and removed from to-manys only", at: id, property: link.name)
+    }
+  }
+
+  private func stored(
+    _ value: PolicyValue, of slot: PolicyShape.AttributeSlot, _ id: PolicyObjectID,
+    kept: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]?, for speaker: PolicySpeaker
+  ) throws -> SQLiteValue {
+    guard !slot.isComputed else {
+      throw speaker.failure("the attribute is a derived count, which is computed", at: id, property: slot.name)
+    }
+    if let kept, let same = kept.first(where: { $0.attribute == slot.name }), same.content == value {
+      return same.stored
+    }
+    guard let stored = slot.form.stored(value) else {
+      throw speaker.failure(
+        "the attribute is of type \(slot.form.attribute.type.xmlName ?? "Undefined"), and the policy sent \(value.kind)"
+          + " that is none or does not fit", at: id, property: slot.name)
+    }
+    return stored
+  }
+
+  private func unknown(_ name: String, _ id: PolicyObjectID, for speaker: PolicySpeaker) -> HopdError {
+    speaker.failure("the destination version stores no such property", at: id, property: name)
+  }
+
+  private func missing(_ id: PolicyObjectID, for speaker: PolicySpeaker) -> HopdError {
+    speaker.failure("there is no such object", at: id)
+  }
+}

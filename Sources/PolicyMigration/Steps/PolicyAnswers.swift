@@ -1,0 +1,206 @@
+// Questions of policies, answered from the source and from the staged store as they are at that moment. What cannot be
+// answered is refused in words for the author of the policy; only changes that cannot be made end the hop.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// Answers the questions of one hop's policies.
+final class PolicyAnswers {
+  /// A query for objects.
+  private struct Fetch {
+    let statement: Statement
+    /// For predicates that SQL cannot say.
+    let test: ((PolicyObjectID) throws -> Bool)?
+  }
+
+  /// Longest line of a policy in the journal, in characters.
+  static let lineLength = 4_000
+  /// Most queries that are kept ready.
+  private static let keptFetches = 128
+
+  private let connection: Connection
+  private let sides: [PolicyObjectID.Side: PolicySide]
+  private let targets: [PolicyObjectID.Side: PolicyTargetEntity]
+  private let members: [PolicyObjectID.Side: PolicyMembers]
+  private let associations: PolicyAssociations
+  private let memory: PolicyMemory
+  private let external: PolicyExternalContent
+  private let options: EngineOptions
+  /// Reads a predicate in text over an entity of one side.
+  private let predicate: (String, String, PolicySide) throws -> PolicyPredicate
+  private var fetches: [String: Fetch] = [:]
+  private var readers: [String: Reader] = [:]
+
+  /// Reads single objects of an entity.
+  private final class Reader {
+    let form: PolicyRowForm
+    let statement: Statement
+
+    init(_ form: PolicyRowForm, _ statement: Statement) {
+      self.form = form
+      self.statement = statement
+    }
+  }
+
+  init(
+    connection: Connection, sides: [PolicyObjectID.Side: PolicySide],
+    targets: [PolicyObjectID.Side: PolicyTargetEntity], members: [PolicyObjectID.Side: PolicyMembers],
+    associations: PolicyAssociations, memory: PolicyMemory, external: PolicyExternalContent, options: EngineOptions,
+    predicate: @escaping (String, String, PolicySide) throws -> PolicyPredicate
+  ) {
+    self.connection = connection
+    self.sides = sides
+    self.targets = targets
+    self.members = members
+    self.associations = associations
+    self.memory = memory
+    self.external = external
+    self.options = options
+    self.predicate = predicate
+  }
+
+  /// The answer to a question; changes and log lines are not questions.
+  func answer(_ request: PolicyRequest, for speaker: PolicySpeaker) throws -> PolicyAnswer {
+    do {
+      switch request {
+      case .apply, .log: return .done
+      case .fetch(let side, let entity, let predicate, let limit):
+        return .objects(try fetch(side, entity, predicate, limit: limit))
+      case .values(let ids, let properties): return .objects(try values(of: ids, properties))
+      case .destinationInstances(let mapping, let sources):
+        return .ids(
+          try associations.destinations(of: mapping, sources: sources, limit: options.policyAnswerObjects))
+      case .sourceInstances(let mapping, let destinations):
+        return .ids(
+          try associations.sources(of: mapping, destinations: destinations, limit: options.policyAnswerObjects))
+      case .lookup(let table, let key): return .value(try memory.value(table: table, key: key))
+      case .remember(let table, let key, let value):
+        try memory.remember(table: table, key: key, value: value, for: speaker)
+        return .done
+      }
+    } catch let refusal as PolicyRefusal {
+      return .refused(refusal.reason)
+    }
+  }
+
+  // MARK: Fetching
+
+  private func fetch(
+    _ sideName: PolicyObjectID.Side, _ entity: String, _ predicate: String?, limit: Int?
+  ) throws -> [PolicyObject] {
+    let side = try self.side(sideName)
+    guard let shape = side.shape(of: entity) else {
+      throw PolicyRefusal(reason: "the \(sideName.rawValue) version has no entity \(entity)")
+    }
+    let name = "\(sideName.rawValue)\u{0}\(entity)\u{0}\(predicate ?? "")"
+    let fetch: Fetch
+    if let known = fetches[name] {
+      fetch = known
+    } else {
+      var test: ((PolicyObjectID) throws -> Bool)?
+      var conditions: [String] = []
+      let numbers = side.schema.numbersOfSubtree(of: entity)
+      if numbers.count < shape.table.entities.count {
+        conditions.append("s.\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))")
+      }
+      if let predicate {
+        do {
+          switch try self.predicate(predicate, entity, side) {
+          case .sql(let sql): conditions.append("(\(sql))")
+          case .evaluated(let body): test = body
+          }
+        } catch let error as HopdError {
+          throw PolicyRefusal(reason: "the predicate cannot be used: \(error.headline)")
+        }
+      }
+      fetch = Fetch(
+        statement: try connection.prepare(
+          "SELECT s.\"Z_PK\", s.\"Z_ENT\" FROM \(side.qualified(shape.table.name)) AS s"
+            + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
+            + " ORDER BY s.\"Z_PK\""), test: test)
+      if fetches.count >= Self.keptFetches { fetches = [:] }
+      fetches[name] = fetch
+    }
+    defer { fetch.statement.reset() }
+    var objects: [PolicyObject] = []
+    var weight = 0
+    while objects.count < limit ?? .max, try fetch.statement.step() {
+      guard let entity = side.entityName(fetch.statement.integer(at: 1)) else { continue }
+      let id = PolicyObjectID(side: sideName, entity: entity, key: fetch.statement.integer(at: 0))
+      if let test = fetch.test, try !test(id) { continue }
+      guard let object = try object(id, on: side, [], weight: &weight) else { continue }
+      objects.append(object)
+    }
+    return objects
+  }
+
+  // MARK: Values
+
+  private func values(of ids: [PolicyObjectID], _ properties: [String]) throws -> [PolicyObject] {
+    var objects: [PolicyObject] = []
+    var weight = 0
+    for id in ids {
+      guard let object = try object(id, on: try side(id.side), properties, weight: &weight) else {
+        throw PolicyRefusal(reason: "there is no object \(id.entity) \(id.key) in the \(id.side.rawValue)")
+      }
+      objects.append(object)
+    }
+    return objects
+  }
+
+  /// An object with all attributes and to-ones, or with the properties that are named; nil where there is none.
+  private func object(
+    _ id: PolicyObjectID, on side: PolicySide, _ properties: [String], weight: inout Int
+  ) throws -> PolicyObject? {
+    guard let shape = side.shape(of: id.entity) else {
+      throw PolicyRefusal(reason: "the \(id.side.rawValue) version has no entity \(id.entity)")
+    }
+    for name in properties where shape.slots[name] == nil {
+      throw PolicyRefusal(reason: "\(id.entity) of the \(id.side.rawValue) version stores no property \(name)")
+    }
+    let reader = try self.reader(shape, side, properties)
+    try reader.statement.bind([.integer(id.key), .integer(shape.number)])
+    defer { reader.statement.reset() }
+    guard try reader.statement.step() else { return nil }
+    weight = weight &+ 64
+    var values = try reader.form.read(reader.statement, at: 1, key: id.key, weight: &weight)
+    for name in properties {
+      guard case .toMany(let index)? = shape.slots[name], let members = members[id.side] else { continue }
+      let found = try members.members(
+        of: id.key, by: shape.toManys[index].link, limit: options.policyAnswerObjects)
+      weight = weight &+ found.count &* 48
+      values[name] = .objects(found)
+    }
+    guard weight <= options.policyAnswerBytes else {
+      throw PolicyRefusal(
+        reason: "the answer has more than \(options.policyAnswerBytes) bytes; ask for less at a time, or with a limit")
+    }
+    return PolicyObject(id: id, values: values)
+  }
+
+  private func reader(_ shape: PolicyShape, _ side: PolicySide, _ properties: [String]) throws -> Reader {
+    let name = "\(side.side.rawValue)\u{0}\(shape.name)\u{0}\(properties.sorted().joined(separator: "\u{0}"))"
+    if let known = readers[name] { return known }
+    guard let targets = targets[side.side] else { throw PolicyRefusal(reason: "there is no such side") }
+    let form = PolicyRowForm(
+      shape, of: side, only: properties.isEmpty ? nil : Set(properties), targets: targets, external: external)
+    let list = (["s.\"Z_PK\""] + form.selectList(alias: "s")).joined(separator: ", ")
+    let reader = Reader(
+      form,
+      try connection.prepare(
+        "SELECT \(list) FROM \(side.qualified(shape.table.name)) AS s WHERE s.\"Z_PK\" = ?1 AND s.\"Z_ENT\" = ?2"))
+    if readers.count >= Self.keptFetches { readers = [:] }
+    readers[name] = reader
+    return reader
+  }
+
+  private func side(_ name: PolicyObjectID.Side) throws -> PolicySide {
+    guard let side = sides[name] else { throw PolicyRefusal(reason: "there is no \(name.rawValue)") }
+    return side
+  }
+}

@@ -1,0 +1,112 @@
+// Expressions as the policies' part of the engine needs them: the attribute expressions and filters of a mapping, predicates
+// that policies send as text, and the associations of every mapping of the hop as something to select from.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// A predicate that a policy sent.
+enum PolicyPredicate {
+  /// A condition on the row `s`.
+  case sql(String)
+  /// A test of each object.
+  case evaluated((PolicyObjectID) throws -> Bool)
+}
+
+/// Compiles for the policies of one hop.
+struct PolicyExpressions {
+  private let hop: Hop
+  private let layout: AssociationLayout
+  private let mapped: MappedExpressions
+  private let associations: AssociationSQL
+  private let moment: Double
+
+  init(_ context: PolicyStepContext) {
+    hop = context.hop
+    layout = context.layout
+    moment = context.moment
+    mapped = MappedExpressions(
+      hop: context.hop, source: context.source, moment: context.moment,
+      fallbacks: context.fallbacks, evaluatesOnInstances: context.options.evaluatesOnInstances)
+    associations = AssociationSQL(
+      layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
+  }
+
+  /// What the mapping of a lane says; the source row has the alias `s`.
+  func forLane(_ lane: AssociationLayout.Lane) -> PolicyExpressionSQL {
+    let row = SQLRow(alias: "s", entity: lane.sourceEntity)
+    let scope = ExpressionScope(
+      model: hop.source, sourceEntity: lane.sourceEntity, place: .attribute,
+      entityMappings: Set(hop.mapped?.entityMappings.map(\.name) ?? []), hasPolicy: true)
+    return PolicyExpressionSQL(
+      value: { try mapped.value($0, row: row, storedAs: $1, lane: lane) },
+      argument: { node, property in
+        guard case .value(let type) = ExpressionChecker(scope).type(of: node) else {
+          throw HopdError(
+            .mappingUnsupported, "an argument of a policy's method is neither $source, a property of it, nor a value",
+            at: Place(hop: hop.title, entity: lane.destinationEntity, property: property),
+            hint: "pass $source and let the policy follow its relationships")
+        }
+        return (
+          try mapped.value(node, row: row, storedAs: Attribute(name: property, type: type), lane: lane), type
+        )
+      },
+      filter: { try mapped.condition($0, row: row, lane: lane) })
+  }
+
+  /// A predicate in text over objects of an entity.
+  func predicate(
+    _ text: String, on entity: String, of side: PolicySide, connection: Connection
+  ) throws -> PolicyPredicate {
+    let predicate = try ExpressionParser.predicate(text, at: Place(hop: hop.title, entity: entity))
+    let scope = ExpressionScope(model: side.model, sourceEntity: entity, place: .sourceFilter)
+    try ExpressionChecker(scope).check(predicate)
+    let compiler = SQLExpressionCompiler(
+      scope: scope, schema: side.schema, space: side.space, moment: moment)
+    if let sql = try? compiler.filter(predicate, row: SQLRow(alias: "s", entity: entity)) { return .sql(sql) }
+    // What SQL cannot say exactly is asked of each object.
+    let evaluator = ExpressionEvaluator(
+      scope: scope,
+      source: StoreInstanceSource(
+        reader: StoreReader(connection: connection, space: side.space), schema: side.schema), moment: moment)
+    return .evaluated { try evaluator.isTrue(predicate, on: InstanceID(entity: $0.entity, key: $0.key)) }
+  }
+
+  /// The associations of a mapping; nil where it makes no objects of objects.
+  func relation(
+    of name: String, source: PolicySide, destination: PolicySide
+  ) throws -> (index: Int, relation: PolicyRelation)? {
+    guard let mappings = hop.mapped?.entityMappings, let index = mappings.firstIndex(where: { $0.name == name }) else {
+      return nil
+    }
+    if mappings[index].policy != nil {
+      return (
+        index,
+        PolicyRelation(
+          tables: "\(destination.qualified(AssociationLayout.associationTable)) AS a",
+          conditions: ["a.mapping = \(index)"],
+          sourceNumber: "a.source_entity", sourceKey: "a.source", destinationNumber: "a.destination_entity",
+          destinationKey: "a.destination", order: "a.rowid")
+      )
+    }
+    guard let lane = layout.lane(at: index) else { return nil }
+    let targets = try associations.targets(lane, of: "s", prefix: "p")
+    var conditions = targets.conditions + ["d.\"Z_PK\" = \(targets.key)", "d.\"Z_ENT\" = \(targets.number)"]
+    // So that the source row is found by its key when the destination's is given.
+    if lane.isArithmetic { conditions.append("s.\"Z_PK\" = d.\"Z_PK\" - \(lane.offset)") }
+    return (
+      index,
+      PolicyRelation(
+        tables: (["\(source.qualified(lane.sourceTable)) AS s"] + targets.tables
+          + ["\(destination.qualified(lane.destinationTable)) AS d"]).joined(separator: ", "),
+        conditions: conditions, sourceNumber: "s.\"Z_ENT\"", sourceKey: "s.\"Z_PK\"", destinationNumber: "d.\"Z_ENT\"",
+        destinationKey: "d.\"Z_PK\"", order: "s.\"Z_PK\", d.\"Z_PK\"")
+    )
+  }
+}

@@ -1,0 +1,116 @@
+// createDestinationInstances over a mapping's source objects, with the engine and the program at work at the same time: while
+// the program makes its objects of one batch, the engine stores what it made of the batch before and reads the next one. Order
+// stays what it is without that: a question is answered when everything said before it is stored, and of two failures the
+// earlier one is told. Only the next free keys have to be foretold, which an unstored batch will have taken.
+
+import Diagnostics
+import MigrationEngine
+import MigrationPolicy
+import SQLite
+
+/// What a policy made of a batch, not stored yet.
+struct PolicyUnwrittenBatch {
+  let batch: PolicyBatch
+  let operations: [PolicyWireOperation]
+}
+
+extension PolicyHopRunner {
+  func createInstances(_ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext) throws {
+    try hook(.begin, session, work, context)
+    if let reader = try work.sourceReader(for: session, context: context) {
+      try createInstances(of: reader, session, work, context)
+    }
+    try hook(.endInstanceCreation, session, work, context)
+  }
+
+  private func createInstances(
+    of reader: PolicySourceReader, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
+  ) throws {
+    var pace = PolicyPace(options: context.options)
+    var unwritten: PolicyUnwrittenBatch?
+    var next: Result<PolicySourceReader.Chunk, any Error>? = Result {
+      try reader.chunk(from: .min, rows: pace.rows, bytes: pace.bytes)
+    }
+    defer { withdraw(work) }
+    while let read = next {
+      next = nil
+      let start = ContinuousClock.now
+      try inChunk(work, context) {
+        work.inserted = 0
+        var chunk = try read.get()
+        guard chunk.batch.count > 0 else { return 0 }
+        if !reader.methods.isEmpty {
+          // The methods belong to the objects that are offered next, and may ask for those made before.
+          try write(&unwritten, session, work)
+          try addResults(to: &chunk, reader, session, work, context)
+        }
+        let keys = unwritten.map { work.keys.keys(after: $0.operations) } ?? work.keys.keys
+        let operations = try session.create(
+          chunk.batch, keys: keys,
+          meanwhile: {
+            try write(&unwritten, session, work)
+            offer(chunk, work)
+            guard let low = chunk.next else { return }
+            let ahead = Result { try reader.chunk(from: low, rows: pace.rows, bytes: pace.bytes) }
+            if reader.methods.isEmpty, case .success(let chunk) = ahead { try session.prepare(chunk.batch) }
+            next = ahead
+          },
+          answering: { try answer($0, session, work, context) })
+        unwritten = PolicyUnwrittenBatch(batch: chunk.batch, operations: operations)
+        return work.inserted
+      }
+      pace.record(ContinuousClock.now - start)
+    }
+    guard unwritten != nil else { return }
+    try inChunk(work, context) {
+      work.inserted = 0
+      try write(&unwritten, session, work)
+      return work.inserted
+    }
+  }
+
+  /// Stores what is not stored yet.
+  private func write(_ unwritten: inout PolicyUnwrittenBatch?, _ session: PolicySession, _ work: PolicyWork) throws {
+    guard let made = unwritten else { return }
+    unwritten = nil
+    work.inserted += try work.writer.apply(
+      made.operations, of: made.batch, mapping: session.index, for: session.speaker)
+    withdraw(work)
+  }
+
+  /// The standard objects of a chunk may be inserted from now on.
+  private func offer(_ chunk: PolicySourceReader.Chunk, _ work: PolicyWork) {
+    let batch = chunk.batch
+    guard batch.count > 0 else { return }
+    work.keys.offer(batch.standardKeys, root: work.destination.shape(of: batch.standard(of: 0).entity)?.root ?? "")
+    work.associations.offer(batch.source(of: 0).entity, batch.sourceKeys)
+    work.writer.keepReferences(chunk.references)
+  }
+
+  private func withdraw(_ work: PolicyWork) {
+    work.keys.withdraw()
+    work.associations.offer("", EmptyCollection())
+    work.writer.keepReferences([:])
+  }
+
+  /// Results of the policy's methods become values of the standard objects.
+  private func addResults(
+    to chunk: inout PolicySourceReader.Chunk, _ reader: PolicySourceReader, _ session: PolicySession,
+    _ work: PolicyWork, _ context: PolicyStepContext
+  ) throws {
+    var columns: [String] = []
+    var all: [[PolicyValue]] = []
+    for (method, arguments) in zip(reader.methods, chunk.arguments) {
+      let results = try session.results(
+        of: method.selector, arguments: arguments, keys: work.keys.keys
+      ) { try answer($0, session, work, context) }
+      work.inserted += try work.writer.apply(results.changes, mapping: session.index, for: session.speaker)
+      for (index, result) in results.values.enumerated() where index < chunk.batch.count {
+        try work.writer.check(result, of: method.property, chunk.batch.standard(of: index), for: session.speaker)
+      }
+      columns.append(method.property)
+      all.append(results.values)
+    }
+    chunk.batch = chunk.batch.adding(columns, all)
+  }
+}

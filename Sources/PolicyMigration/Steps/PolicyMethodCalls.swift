@@ -1,0 +1,169 @@
+// Expressions that call a method of the policy: `FUNCTION($entityPolicy, "selector:", …)`. Arguments are gathered for many objects
+// and go out in one call; results of attributes become part of the standard object, those of relationships are set before
+// the policy's own hook for relationships.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPolicy
+import SQLite
+
+/// Where an argument of a policy's method comes from.
+enum PolicyArgument {
+  case constant(PolicyValue)
+  /// `$source` itself.
+  case source
+  /// An attribute or to-one that is read with the source object anyway.
+  case property(String)
+  /// A to-many of the source object.
+  case members(PolicyLink)
+  /// A column of the query.
+  case column(Int32, PolicyAttributeForm)
+}
+
+/// A property whose expression calls a method of the policy.
+struct PolicyMethodCall {
+  let property: String
+  let selector: String
+  let arguments: [PolicyArgument]
+
+  /// Prepares a call, whose arguments may add columns to the query of the source objects.
+  init(
+    _ property: String, _ selector: String, _ nodes: [ExpressionNode], shape: PolicyShape, columns: inout [String],
+    expressions: PolicyExpressionSQL
+  ) throws {
+    var arguments: [PolicyArgument] = []
+    for node in nodes {
+      if case .constant(let constant) = node {
+        arguments.append(.constant(PolicyValue(constant)))
+      } else if node == .variable("source") {
+        arguments.append(.source)
+      } else if case .keyPath(.variable("source"), let steps) = node, steps.count == 1,
+        case .key(let name)? = steps.first,
+        let slot = shape.slots[name]
+      {
+        switch slot {
+        case .attribute, .toOne: arguments.append(.property(name))
+        case .toMany(let index): arguments.append(.members(shape.toManys[index].link))
+        }
+      } else {
+        let (sql, type) = try expressions.argument(node, property)
+        arguments.append(
+          .column(Int32(columns.count), PolicyAttributeForm(attribute: Attribute(name: property, type: type))))
+        columns.append(sql)
+      }
+    }
+    self.property = property
+    self.selector = selector
+    self.arguments = arguments
+  }
+
+  /// The arguments for the source object of the row at hand.
+  func values(
+    of source: PolicyObjectID, values: [String: PolicyValue], in row: Statement, rowForm: PolicyRowForm,
+    members: PolicyMembers, limit: Int, weight: inout Int
+  ) throws -> [PolicyValue] {
+    var result: [PolicyValue] = []
+    result.reserveCapacity(arguments.count)
+    for argument in arguments {
+      let value: PolicyValue =
+        switch argument {
+        case .constant(let value): value
+        case .source: .object(source)
+        case .property(let name): values[name] ?? .null
+        case .members(let link): .objects(try members.members(of: source.key, by: link, limit: limit))
+        case .column(let column, let form): try rowForm.value(of: form, in: row, at: column, key: source.key)
+        }
+      weight = weight &+ value.weight
+      result.append(value)
+    }
+    return result
+  }
+}
+
+/// The relationships of one mapping that call methods of its policy.
+final class PolicyRelationshipMethods {
+  private let lane: AssociationLayout.Lane
+  private let calls: [PolicyMethodCall]
+  private let rowForm: PolicyRowForm
+  private let members: PolicyMembers
+  private let statement: Statement
+  private let limit: Int
+
+  init(
+    _ properties: [ExplicitPropertyMapping], lane: AssociationLayout.Lane, source: PolicySide, rowForm: PolicyRowForm,
+    members: PolicyMembers, connection: Connection, expressions: PolicyExpressionSQL, options: EngineOptions
+  ) throws {
+    var columns = ["s.\"Z_PK\""] + rowForm.selectList(alias: "s")
+    var calls: [PolicyMethodCall] = []
+    for property in properties {
+      guard case .expression(.policyMethod(let selector, let nodes))? = property.value else { continue }
+      calls.append(
+        try PolicyMethodCall(
+          property.name, selector, nodes, shape: rowForm.shape, columns: &columns, expressions: expressions))
+    }
+    self.calls = calls
+    self.lane = lane
+    self.rowForm = rowForm
+    self.members = members
+    limit = options.policyAnswerObjects
+    statement = try connection.prepare(
+      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(lane.sourceTable)) AS s"
+        + " WHERE s.\"Z_PK\" = ?1 AND s.\"Z_ENT\" = \(lane.sourceNumber)")
+  }
+
+  /// Sets the relationships of some destination objects; answers how many objects the policy inserted meanwhile.
+  func apply(
+    to objects: [(row: Int64, source: PolicyObjectID, destination: PolicyObjectID)], _ session: PolicySession,
+    _ work: PolicyWork, answering: (PolicyRequest) throws -> PolicyAnswer
+  ) throws -> Int64 {
+    var targets: [PolicyObjectID] = []
+    var arguments: [[[PolicyValue]]] = calls.map { _ in [] }
+    var weight = 0
+    // The policy may have associated an object of another entity: the mapping's expressions do not speak of those.
+    for object in objects where object.source.entity == lane.sourceEntity {
+      try statement.bind(.integer(object.source.key), at: 1)
+      defer { statement.reset() }
+      guard try statement.step() else { continue }
+      let values = try rowForm.read(statement, at: 1, key: object.source.key, weight: &weight)
+      targets.append(object.destination)
+      for (index, call) in calls.enumerated() {
+        arguments[index].append(
+          try call.values(
+            of: object.source, values: values, in: statement, rowForm: rowForm, members: members, limit: limit,
+            weight: &weight))
+      }
+    }
+    if targets.isEmpty { return 0 }
+    work.inserted = 0
+    for (call, arguments) in zip(calls, arguments) {
+      let results = try session.results(
+        of: call.selector, arguments: arguments, keys: work.keys.keys, answering: answering)
+      let changes = zip(targets, results.values).map {
+        PolicyOperation.set(PolicyObject(id: $0, values: [call.property: $1]))
+      }
+      // A result may name what the method has just inserted.
+      work.inserted += try work.writer.apply(results.changes + changes, mapping: session.index, for: session.speaker)
+    }
+    return work.inserted
+  }
+}
+
+extension PolicyValue {
+  /// A constant of an expression.
+  init(_ constant: ConstantValue) {
+    switch constant {
+    case .null: self = .null
+    case .boolean(let flag): self = .boolean(flag)
+    case .integer(let number): self = .integer(number)
+    case .double(let number): self = .double(number)
+    case .decimal(let text): self = .decimal(text)
+    case .string(let text): self = .string(text)
+    case .date(let seconds): self = .date(seconds)
+    case .data(let bytes): self = .data(bytes)
+    case .uuid(let bytes): self = .uuid(bytes)
+    }
+  }
+}

@@ -1,0 +1,208 @@
+// The source objects of a policy's mapping, chunk by chunk, each with the object that default creation would make of it. Both
+// come with one query per chunk: columns of the source, and the mapping's attribute expressions computed by SQL.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// Compiles what a policy's mapping says of attributes; the engine's own compiler, or a test's.
+struct PolicyExpressionSQL {
+  /// SQL of a value in the storage form of a destination attribute; the source row has the alias `s`.
+  let value: (ExpressionNode, Attribute) throws -> String
+  /// SQL of an argument of a policy's method for a property, with the type of what it gives.
+  let argument: (ExpressionNode, String) throws -> (sql: String, type: AttributeType)
+  /// SQL condition of the mapping's filter.
+  let filter: (PredicateNode) throws -> String
+}
+
+/// Reads a mapping's source objects in order of their keys.
+final class PolicySourceReader {
+  /// Where a value of the standard object comes from.
+  private enum Standard {
+    /// The same value as that of a source attribute.
+    case copy(of: Int)
+    case column(PolicyShape.AttributeSlot, PolicyPacking, Int32)
+  }
+
+  /// A reference to an external file that a standard object keeps if the policy gives it the content back.
+  private struct Kept {
+    let instance: Int
+    let key: Int64
+    let attribute: String
+    /// Column of the source's row that has the content.
+    let source: Int
+    let stored: SQLiteValue
+  }
+
+  /// One chunk.
+  struct Chunk {
+    var batch: PolicyBatch
+    /// Arguments of the method calls, per call one list per instance.
+    var arguments: [[[PolicyValue]]] = []
+    /// Column values behind contents that came from external files, by standard key.
+    var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
+    /// Where the next chunk begins; nil behind the last object.
+    var next: Int64?
+  }
+
+  /// Attributes that the policy's methods give, in the order of `Chunk.arguments`.
+  let methods: [PolicyMethodCall]
+  private let connection: Connection
+  private let lane: AssociationLayout.Lane
+  private let rowForm: PolicyRowForm
+  private let destination: PolicyShape
+  private let members: PolicyMembers
+  private let statement: Statement
+  private let standard: [Standard]
+  private let standardNames: [String]
+  /// Source columns of standard values that keep their reference: destination attribute, position.
+  private let keptReferences: [(attribute: String, source: Int, column: Int32)]
+  private let memberLimit: Int
+  private let place: Place
+
+  init(
+    lane: AssociationLayout.Lane, source: PolicySide, rowForm: PolicyRowForm, destination: PolicyShape,
+    members: PolicyMembers, connection: Connection, expressions: PolicyExpressionSQL, options: EngineOptions,
+    hop: String
+  ) throws {
+    self.connection = connection
+    self.lane = lane
+    self.rowForm = rowForm
+    self.destination = destination
+    self.members = members
+    memberLimit = options.policyAnswerObjects
+    place = Place(hop: hop, entity: lane.destinationEntity)
+    var columns = ["s.\"Z_PK\""] + rowForm.selectList(alias: "s")
+    var standard: [Standard] = []
+    var methods: [PolicyMethodCall] = []
+    var names: [String] = []
+    var kept: [(attribute: String, source: Int, column: Int32)] = []
+    let sourceAttributes = Dictionary(rowForm.shape.attributes.map { ($0.name, $0) }) { first, _ in first }
+    for property in lane.mapping.attributes {
+      guard case .attribute(let index)? = destination.slots[property.name], case .expression(let node)? = property.value
+      else { continue }
+      let slot = destination.attributes[index]
+      if slot.isComputed { continue }
+      if case .policyMethod(let selector, let nodes) = node {
+        methods.append(
+          try PolicyMethodCall(
+            property.name, selector, nodes, shape: rowForm.shape, columns: &columns, expressions: expressions))
+        continue
+      }
+      if case .keyPath(.variable("source"), let steps) = node, steps.count == 1, case .key(let name)? = steps.first,
+        let before = sourceAttributes[name], let place = rowForm.names.firstIndex(of: name),
+        // A value of another kind is the policy's to convert: it goes to it as it is, and does not fit where it stays.
+        before.form.attribute.type == slot.form.attribute.type
+          || before.form.attribute.type.kind != slot.form.attribute.type.kind
+      {
+        standard.append(.copy(of: place))
+        names.append(slot.name)
+        if before.form.attribute.hasExternalForm, slot.form.attribute.hasExternalForm,
+          let position = rowForm.columns.firstIndex(of: before.column)
+        {
+          kept.append((slot.name, place, Int32(position) + 1))
+        }
+        continue
+      }
+      standard.append(.column(slot, PolicyPacking(slot.form), Int32(columns.count)))
+      names.append(slot.name)
+      columns.append(try expressions.value(node, slot.form.attribute))
+    }
+    self.standard = standard
+    standardNames = names
+    self.methods = methods
+    keptReferences = kept
+    var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)", "s.\"Z_PK\" >= ?1"]
+    if let filter = lane.mapping.filter { conditions.append("(\(try expressions.filter(filter.predicate)))") }
+    statement = try connection.prepare(
+      "SELECT \(columns.joined(separator: ", ")) FROM \(source.qualified(lane.sourceTable)) AS s"
+        + " WHERE \(conditions.joined(separator: " AND ")) ORDER BY s.\"Z_PK\" LIMIT ?2")
+  }
+
+  /// Reads at most `rows` objects from the key `low` on, and fewer when their values take more than `bytes`.
+  func chunk(from low: Int64, rows: Int64, bytes: Int) throws -> Chunk {
+    try statement.bind([.integer(low), .integer(rows)])
+    defer { statement.reset() }
+    var batch = PolicyBatchWriter(
+      source: (lane.sourceEntity, rowForm.names), standard: (lane.destinationEntity, standardNames))
+    var chunk = Chunk(batch: PolicyBatch([]))
+    chunk.arguments = methods.map { _ in [] }
+    var kept: [Kept] = []
+    var weight = 0
+    var isFull = false
+    while try statement.step() {
+      let key = statement.integer(at: 0)
+      weight = weight &+ (try pack(key, &batch, into: &chunk, &kept))
+      chunk.next = key == .max ? nil : key + 1
+      if weight &+ batch.size > bytes {
+        isFull = true
+        break
+      }
+    }
+    if !isFull, Int64(batch.count) < rows { chunk.next = nil }
+    chunk.batch = batch.finished()
+    for item in kept {
+      chunk.references[item.key, default: []].append(
+        (item.attribute, try chunk.batch.sourceValue(item.instance, item.source), item.stored))
+    }
+    return chunk
+  }
+
+  private func pack(_ key: Int64, _ batch: inout PolicyBatchWriter, into chunk: inout Chunk, _ kept: inout [Kept])
+    throws
+    -> Int
+  {
+    let index = batch.count
+    batch.begin(source: key)
+    try rowForm.pack(statement, at: 1, key: key, into: &batch)
+    let (standardKey, overflow) = key.addingReportingOverflow(lane.offset)
+    guard !overflow else {
+      throw HopdError(.keysExhausted, "the primary keys of its objects would not fit into 64 bits", at: place)
+    }
+    batch.standard(standardKey)
+    for item in standard {
+      switch item {
+      case .copy(let column): batch.copy(of: column)
+      case .column(let slot, let packing, let column):
+        if !packing.pack(statement, column, into: &batch) { batch.value(try computed(slot, column, key: key)) }
+      }
+    }
+    for item in keptReferences {
+      let stored = statement.value(at: item.column)
+      guard case .blob(let bytes) = stored, case .reference = ExternalDataForm(bytes) else { continue }
+      kept.append(
+        Kept(instance: index, key: standardKey, attribute: item.attribute, source: item.source, stored: stored))
+    }
+    guard !methods.isEmpty else { return 0 }
+    var weight = 0
+    let source = PolicyObjectID(side: .source, entity: lane.sourceEntity, key: key)
+    let values = try rowForm.read(statement, at: 1, key: key, weight: &weight)
+    weight = 0
+    for (index, method) in methods.enumerated() {
+      chunk.arguments[index].append(
+        try method.values(
+          of: source, values: values, in: statement, rowForm: rowForm, members: members, limit: memberLimit,
+          weight: &weight))
+    }
+    return weight
+  }
+
+  private func computed(_ slot: PolicyShape.AttributeSlot, _ column: Int32, key: Int64) throws -> PolicyValue {
+    let stored = statement.value(at: column)
+    let value = try slot.form.value(stored) { name in
+      throw HopdError(.internalError, "an expression gave a reference to an external file", at: place)
+    }
+    guard let value else {
+      throw HopdError(
+        .policyFailed, "the mapping's expression gives no \(slot.form.attribute.type.xmlName ?? "value")",
+        at: Place(hop: place.hop, entity: lane.destinationEntity, property: slot.name, row: key),
+        hint: "correct the expression in the mapping model")
+    }
+    return value
+  }
+}

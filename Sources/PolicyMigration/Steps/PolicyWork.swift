@@ -1,0 +1,111 @@
+// What the policies of one hop share while it runs: both sides, keys, associations, lookup tables, and the statements for all
+// of them, prepared once.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationEngine
+import MigrationPlanning
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// The shared state of a hop's policies.
+final class PolicyWork {
+  let source: PolicySide
+  let destination: PolicySide
+  let keys: PolicyKeyCounters
+  let associations: PolicyAssociations
+  let links: PolicyLinkWriter
+  let writer: PolicyObjectWriter
+  let answers: PolicyAnswers
+  /// Objects that the call at work has inserted so far.
+  var inserted: Int64 = 0
+  /// When the observer last saw life.
+  var lastSign = ContinuousClock.now
+
+  private let sourceTargets: PolicyTargetEntity
+  private let sourceMembers: PolicyMembers
+  private let external: PolicyExternalContent
+
+  init(_ context: PolicyStepContext, external directory: ExternalDataDirectory?) throws {
+    let (connection, hop) = (context.connection, context.hop)
+    let source = PolicySide(.source, schema: hop.sourceSchema, space: context.source)
+    let destination = PolicySide(
+      .destination, schema: hop.destinationSchema, space: .schema(context.destinationSchema), computed: hop.computed)
+    // The store of the hop before is ours as well, and has no indexes; the user's own store is never written.
+    var writable: Set<String> = [context.destinationSchema]
+    if hop.index > 0, context.source == .schema(StagedStore.schemaName(ofHop: hop.index - 1)) {
+      writable.insert(context.source.schemaName)
+    }
+    let indexes = PolicyIndexes(connection: connection, writable: writable)
+    let external = PolicyExternalContent(directory: directory, limit: context.options.externalValueMax)
+    let sourceTargets = PolicyTargetEntity(side: source, connection: connection)
+    let targets = PolicyTargetEntity(side: destination, connection: connection)
+    let sourceMembers = PolicyMembers(side: source, connection: connection, indexes: indexes)
+    let members = PolicyMembers(side: destination, connection: connection, indexes: indexes)
+    let expressions = PolicyExpressions(context)
+    let memory = PolicyMemory(connection: connection, schema: context.destinationSchema)
+    try memory.create()
+    // What predicates of policies compile to may call them.
+    try ExpressionFunctions.register(on: connection)
+    // Expanding mappings have chosen their keys by now, behind all ranges, though their rows may come later.
+    var last = context.layout.reservedKeys
+    for lane in context.layout.lanes {
+      guard case .expanded = lane.kind else { continue }
+      let highest = try connection.integer(
+        "SELECT max(destination) FROM \(destination.qualified(AssociationLayout.expandedTable(lane.index)))")
+      last[lane.destinationTable] = max(last[lane.destinationTable] ?? 0, highest ?? 0)
+    }
+    keys = PolicyKeyCounters(side: destination, connection: connection) { root in
+      let taken = hop.destinationSchema.table(of: root).flatMap { last[$0.name] } ?? 0
+      return taken == .max ? .max : taken + 1
+    }
+    links = PolicyLinkWriter(side: destination, connection: connection, indexes: indexes)
+    associations = PolicyAssociations(
+      connection: connection, source: source, destination: destination, sourceRows: sourceTargets,
+      relation: { try expressions.relation(of: $0, source: source, destination: destination) })
+    writer = PolicyObjectWriter(
+      side: destination, connection: connection, keys: keys, targets: targets, links: links, associations: associations)
+    answers = PolicyAnswers(
+      connection: connection, sides: [.source: source, .destination: destination],
+      targets: [.source: sourceTargets, .destination: targets],
+      members: [.source: sourceMembers, .destination: members], associations: associations, memory: memory,
+      external: external, options: context.options,
+      predicate: { try expressions.predicate($0, on: $1, of: $2, connection: connection) })
+    self.source = source
+    self.destination = destination
+    self.sourceTargets = sourceTargets
+    self.sourceMembers = sourceMembers
+    self.external = external
+  }
+
+  /// The reader of a mapping's source objects; nil where it iterates over none.
+  func sourceReader(for session: PolicySession, context: PolicyStepContext) throws -> PolicySourceReader? {
+    guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity),
+      let to = destination.shape(of: lane.destinationEntity)
+    else { return nil }
+    return try PolicySourceReader(
+      lane: lane, source: source,
+      rowForm: PolicyRowForm(from, of: source, targets: sourceTargets, external: external), destination: to,
+      members: sourceMembers, connection: context.connection,
+      expressions: PolicyExpressions(context).forLane(lane), options: context.options, hop: context.hop.title)
+  }
+
+  /// The relationships of a mapping that call a method of its policy; nil where there are none.
+  func relationshipMethods(for session: PolicySession, context: PolicyStepContext) throws -> PolicyRelationshipMethods?
+  {
+    guard let lane = context.layout.lane(at: session.index), let from = source.shape(of: lane.sourceEntity) else {
+      return nil
+    }
+    let calls = lane.mapping.relationships.filter {
+      if case .expression(.policyMethod)? = $0.value { true } else { false }
+    }
+    if calls.isEmpty { return nil }
+    return try PolicyRelationshipMethods(
+      calls, lane: lane, source: source,
+      rowForm: PolicyRowForm(from, of: source, targets: sourceTargets, external: external), members: sourceMembers,
+      connection: context.connection, expressions: PolicyExpressions(context).forLane(lane), options: context.options)
+  }
+}

@@ -1,0 +1,100 @@
+// Values of one attribute, between the form of its column (docs/formats/store-layout.md, "Values in columns") and the
+// form in which policies see them.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// The two forms of one attribute's values.
+struct PolicyAttributeForm: Sendable {
+  let attribute: Attribute
+
+  /// The value of a column, or nil where what is stored is not of the attribute's type.
+  ///
+  /// Values with external storage are told by their content, wherever it is.
+  func value(
+    _ stored: SQLiteValue, external: (ExternalFileName) throws -> [UInt8]
+  ) throws -> PolicyValue? {
+    switch (attribute.type, stored) {
+    case (_, .null): .null
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)):
+      .integer(number)
+    case (.boolean, .integer(let number)): .boolean(number != 0)
+    case (.double, .real(let number)), (.float, .real(let number)): .double(number)
+    case (.double, .integer(let number)), (.float, .integer(let number)): .double(Double(number))
+    // Whole seconds may be stored as integers (docs/formats/store-layout.md, "Values in columns").
+    case (.date, .real(let seconds)): .date(seconds)
+    case (.date, .integer(let seconds)): .date(Double(seconds))
+    case (.decimal, .integer(let number)): .decimal(String(number))
+    case (.decimal, .real(let number)): DecimalText.normalized(String(number)).map { .decimal(Self.short($0)) }
+    case (.decimal, .text(let text)): DecimalText.normalized(text).map { .decimal($0) }
+    case (.string, .text(let text)): .string(text)
+    case (.uri, .text(let text)): .uri(text)
+    case (.uuid, .blob(let bytes)) where bytes.count == 16: .uuid(bytes)
+    case (.transformable, .blob(let bytes)): .transformable(bytes)
+    case (.binary, .blob(let bytes)):
+      if attribute.hasExternalForm {
+        switch ExternalDataForm(bytes) {
+        case .inline: .data(Array(bytes.dropFirst()))
+        case .reference(let name): .data(try external(name))
+        case .malformed: nil
+        }
+      } else {
+        .data(bytes)
+      }
+    default: nil
+    }
+  }
+
+  /// What goes into the column for a value of a policy, or nil where it is of another type or does not fit.
+  func stored(_ value: PolicyValue) -> SQLiteValue? {
+    switch (attribute.type, value) {
+    case (_, .null): .null
+    case (.integer16, .integer(let number)): Int16(exactly: number).map { .integer(Int64($0)) }
+    case (.integer32, .integer(let number)): Int32(exactly: number).map { .integer(Int64($0)) }
+    case (.integer64, .integer(let number)): .integer(number)
+    case (.integer16, .boolean(let flag)), (.integer32, .boolean(let flag)), (.integer64, .boolean(let flag)),
+      (.boolean, .boolean(let flag)):
+      .integer(flag ? 1 : 0)
+    case (.boolean, .integer(let number)) where number == 0 || number == 1: .integer(number)
+    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
+    case (.double, .double(let number)): number.isNaN ? nil : .real(number)
+    case (.float, .double(let number)): number.isNaN ? nil : .real(Double(Float(number)))
+    case (.double, .integer(let number)): Double(exactly: number).map { .real($0) }
+    case (.float, .integer(let number)): Double(exactly: number).map { .real(Double(Float($0))) }
+    case (.date, .date(let seconds)): seconds.isFinite ? .real(seconds) : nil
+    // Decimal columns have NUMERIC affinity, which turns the text into a number.
+    case (.decimal, .decimal(let text)): text.utf8.count > 500 ? nil : DecimalText.normalized(text).map { .text($0) }
+    case (.decimal, .integer(let number)): .integer(number)
+    case (.decimal, .double(let number)): number.isFinite ? .real(number) : nil
+    case (.string, .string(let text)): .text(text)
+    case (.uri, .uri(let text)): .text(text)
+    case (.uuid, .uuid(let bytes)): bytes.count == 16 ? .blob(bytes) : nil
+    case (.transformable, .transformable(let bytes)): .blob(bytes)
+    case (.binary, .data(let bytes)):
+      .blob(attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes)
+    default: nil
+    }
+  }
+
+  /// What an object has before anything is set: the model's default, in the form of the column; nil where that is an
+  /// object which only the app can store.
+  var defaultStored: SQLiteValue? {
+    switch attribute.defaultValue {
+    case nil: .null
+    case .integer(let number): .integer(number)
+    case .boolean(let flag): .integer(flag ? 1 : 0)
+    case .double(let number), .date(let number): .real(number)
+    case .decimal(let text), .string(let text): .text(text)
+    case .uuid(let bytes): .blob(bytes)
+    case .binary(let bytes): .blob(attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes)
+    case .archived: nil
+    }
+  }
+
+  /// A double's shortest text has a fraction that is no part of a whole decimal: "10.0" is 10.
+  private static func short(_ text: String) -> String { text.hasSuffix(".0") ? String(text.dropLast(2)) : text }
+}

@@ -1,0 +1,77 @@
+// How failures of policies are told: which policy, of which mapping, where. A policy is somebody else's program, so what it
+// sends is checked like any other input, and the first thing that cannot be ends the hop.
+
+import Diagnostics
+import MigrationEngine
+import MigrationPolicy
+
+extension HopdError.Code {
+  /// A policy failed, or asked for what cannot be done (Core Data 134170; docs/formats/migration-semantics.md, "Error
+  /// codes").
+  package static let policyFailed = HopdError.Code("policy-failed", exit: .dataError)
+}
+
+/// Which policy speaks; every failure names it.
+struct PolicySpeaker: Sendable, Hashable {
+  /// Class name as the mapping model has it.
+  let policy: String
+  /// Name of the entity mapping.
+  let mapping: String
+  /// "Model 2 → Model 3".
+  let hop: String
+
+  /// A failure of the policy at a place.
+  func failure(
+    _ message: String, entity: String? = nil, property: String? = nil, row: Int64? = nil, cause: (any Error)? = nil,
+    hint: String? = nil
+  ) -> HopdError {
+    HopdError(
+      .policyFailed, "policy \(policy) of entity mapping \(mapping): \(message) (Core Data 134170)",
+      at: Place(hop: hop, entity: entity, property: property, row: row), cause: cause,
+      hint: hint ?? "the store is untouched; correct the policy and migrate again")
+  }
+
+  /// A failure that concerns an object.
+  func failure(_ message: String, at object: PolicyObjectID, property: String? = nil) -> HopdError {
+    failure(message, entity: object.entity, property: property, row: object.key)
+  }
+}
+
+/// A question that cannot be answered, in words for the author of the policy; the hop goes on if the policy does.
+struct PolicyRefusal: Error {
+  let reason: String
+}
+
+extension PolicyValue {
+  /// The kind of a value in words; the value itself is a user's and never told.
+  var kind: String {
+    switch self {
+    case .null: "nil"
+    case .boolean: "a boolean"
+    case .integer: "an integer"
+    case .double: "a double"
+    case .decimal: "a decimal"
+    case .string: "a string"
+    case .date: "a date"
+    case .data: "data"
+    case .uuid: "a UUID"
+    case .uri: "a URI"
+    case .transformable: "transformable bytes"
+    case .object: "an object"
+    case .objects: "a list of objects"
+    case .list: "a list"
+    }
+  }
+
+  /// About how many bytes the value takes in a message and in memory.
+  var weight: Int {
+    switch self {
+    case .null, .boolean, .integer, .double, .date: 16
+    case .decimal(let text), .string(let text), .uri(let text): 16 &+ text.utf8.count
+    case .data(let bytes), .uuid(let bytes), .transformable(let bytes): 16 &+ bytes.count
+    case .object: 48
+    case .objects(let ids): 48 &* (ids.count &+ 1)
+    case .list(let values): values.reduce(16) { $0 &+ $1.weight }
+    }
+  }
+}

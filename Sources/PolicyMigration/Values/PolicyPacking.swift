@@ -1,0 +1,96 @@
+// Attribute values between a column and a batch without becoming values in between, for the types that are stored as they are.
+// Everything else, and every value that is not what its type says, goes the way of PolicyAttributeForm, with its words.
+
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// What may be taken from a column, or put there, as it lies.
+enum PolicyPacking: Sendable {
+  case integer(ClosedRange<Int64>)
+  case double
+  case date
+  case string
+  case data
+  /// Through a value.
+  case value
+
+  init(_ form: PolicyAttributeForm) {
+    self =
+      switch form.attribute.type {
+      case .integer16: .integer(Int64(Int16.min)...Int64(Int16.max))
+      case .integer32: .integer(Int64(Int32.min)...Int64(Int32.max))
+      case .integer64: .integer(Int64.min...Int64.max)
+      case .double: .double
+      case .date: .date
+      case .string: .string
+      case .binary: form.attribute.hasExternalForm ? .value : .data
+      default: .value
+      }
+  }
+
+  /// Puts a column's value into a batch; false where that takes a value.
+  @inline(__always)
+  func pack(_ row: Statement, _ column: Int32, into batch: inout PolicyBatchWriter) -> Bool {
+    row.withPlace(at: column) { place in
+      switch (self, place) {
+      case (_, .null): batch.null()
+      case (.integer, .integer(let number)): batch.integer(number)
+      case (.double, .real(let number)): batch.real(number, isDate: false)
+      case (.date, .real(let seconds)): batch.real(seconds, isDate: true)
+      case (.string, .text(let text)):
+        guard text.isUTF8 else { return false }
+        batch.string(text)
+      case (.data, .blob(let bytes)): batch.data(bytes)
+      default: return false
+      }
+      return true
+    }
+  }
+
+  /// Binds an item of a batch; false where that takes a value, or where the value does not fit.
+  @inline(__always)
+  func bind(
+    _ item: PackedItem, of batch: PolicyBatch, to statement: Statement, at parameter: Int32
+  ) throws(SQLiteError) -> Bool {
+    switch (self, item) {
+    case (_, .null): try statement.bind(.null, at: parameter)
+    case (.integer(let range), .integer(let number)) where range.contains(number):
+      try statement.bind(.integer(number), at: parameter)
+    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
+    case (.double, .double(let number)) where !number.isNaN: try statement.bind(.real(number), at: parameter)
+    case (.date, .date(let seconds)) where seconds.isFinite: try statement.bind(.real(seconds), at: parameter)
+    case (.string, .string(let place)):
+      try Self.bind(place, of: batch, isText: true, to: statement, at: parameter)
+    case (.data, .data(let place)):
+      try Self.bind(place, of: batch, isText: false, to: statement, at: parameter)
+    default: return false
+    }
+    return true
+  }
+
+  private static func bind(
+    _ place: Range<Int>, of batch: PolicyBatch, isText: Bool, to statement: Statement, at parameter: Int32
+  ) throws(SQLiteError) {
+    let result = batch.withBytes(at: place) { bytes in
+      Result { () throws(SQLiteError) in try statement.bind(copying: bytes, isText: isText, at: parameter) }
+    }
+    try result.get()
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Are the bytes UTF-8? Most are ASCII, which is seen eight bytes at a time.
+  fileprivate var isUTF8: Bool {
+    var index = 0
+    while index + 8 <= count {
+      if loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 != 0 { break }
+      index += 8
+    }
+    while index < count, self[index] < 0x80 { index += 1 }
+    guard index < count else { return true }
+    return String(validating: UnsafeBufferPointer(rebasing: bindMemory(to: UInt8.self)[index...]), as: UTF8.self) != nil
+  }
+}

@@ -1,0 +1,227 @@
+// Entities of one side of a hop as policies meet them: by property name, with column, type and storage found once.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPolicy
+import PersistentStore
+import SQLite
+
+/// One side of a hop.
+final class PolicySide {
+  let side: PolicyObjectID.Side
+  let model: ManagedObjectModel
+  let schema: StoreSchema
+  /// Where its tables are in the connection, and the name of their schema.
+  let space: TableSpace
+  var schemaName: String { space.schemaName }
+  private let names: [Int64: String]
+  private var shapes: [String: PolicyShape] = [:]
+  private let computed: Set<[String]>
+
+  init(
+    _ side: PolicyObjectID.Side, schema: StoreSchema, space: TableSpace, computed: [SchemaDerivation] = []
+  ) {
+    self.side = side
+    model = schema.model
+    self.schema = schema
+    self.space = space
+    names = Dictionary(schema.numbers.map { ($0.value, $0.key) }) { first, _ in first }
+    self.computed = Set(computed.map { [$0.entity, $0.attribute] })
+  }
+
+  /// The entity of a number, Z_ENT.
+  func entityName(_ number: Int64) -> String? { names[number] }
+
+  /// The shape of an entity; nil where the model has none of that name, or no table for it.
+  func shape(of entity: String) -> PolicyShape? {
+    if let shape = shapes[entity] { return shape }
+    guard let shape = PolicyShape(entity, in: self, computed: computed) else { return nil }
+    shapes[entity] = shape
+    return shape
+  }
+
+  /// `table` with the side's schema name, quoted.
+  func qualified(_ table: String) -> String { space.qualified(table) }
+}
+
+/// One entity: its table, and where its own and inherited properties are.
+final class PolicyShape {
+  /// A stored attribute.
+  struct AttributeSlot {
+    let name: String
+    let column: String
+    let form: PolicyAttributeForm
+    /// A count that is computed when all rows are there; nobody writes it.
+    let isComputed: Bool
+  }
+
+  /// A stored relationship.
+  struct LinkSlot {
+    let name: String
+    let link: PolicyLink
+  }
+
+  /// Where a property is: position in `attributes`, `toOnes` or `toManys`.
+  enum Slot {
+    case attribute(Int)
+    case toOne(Int)
+    case toMany(Int)
+  }
+
+  let entity: Entity
+  let number: Int64
+  let table: EntityTable
+  /// By name; the same for the same model, whatever the store.
+  let attributes: [AttributeSlot]
+  let toOnes: [LinkSlot]
+  let toManys: [LinkSlot]
+  let slots: [String: Slot]
+
+  var name: String { entity.name }
+  var root: String { table.rootEntity }
+
+  fileprivate init?(_ name: String, in side: PolicySide, computed: Set<[String]>) {
+    guard let entity = side.model.entity(named: name), let number = side.schema.number(of: name),
+      let table = side.schema.table(of: name)
+    else { return nil }
+    self.entity = entity
+    self.number = number
+    self.table = table
+    var attributes: [AttributeSlot] = []
+    for (name, attribute) in side.model.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
+      guard let column = side.schema.column(ofAttribute: name, in: entity.name) else { continue }
+      let owner = side.model.declaringEntity(of: name, in: entity)?.name ?? entity.name
+      attributes.append(
+        AttributeSlot(
+          name: name, column: column, form: PolicyAttributeForm(attribute: attribute),
+          isComputed: computed.contains([owner, name])))
+    }
+    self.attributes = attributes
+    var toOnes: [LinkSlot] = []
+    var toManys: [LinkSlot] = []
+    for (name, relationship) in side.model.allRelationships(of: entity).sorted(by: { $0.key < $1.key }) {
+      guard let link = PolicyLink(relationship, of: entity.name, in: side) else { continue }
+      if relationship.isToMany {
+        toManys.append(LinkSlot(name: name, link: link))
+      } else {
+        toOnes.append(LinkSlot(name: name, link: link))
+      }
+    }
+    self.toOnes = toOnes
+    self.toManys = toManys
+    slots = Dictionary(
+      attributes.enumerated().map { ($0.element.name, Slot.attribute($0.offset)) }
+        + toOnes.enumerated().map { ($0.element.name, Slot.toOne($0.offset)) }
+        + toManys.enumerated().map { ($0.element.name, Slot.toMany($0.offset)) }
+    ) { first, _ in first }
+  }
+
+  /// The link of a relationship; nil where there is none of that name.
+  func link(_ name: String) -> PolicyLink? {
+    switch slots[name] {
+    case .toOne(let index): toOnes[index].link
+    case .toMany(let index): toManys[index].link
+    case .attribute, nil: nil
+    }
+  }
+}
+
+/// The columns of a to-one.
+struct ToOneColumns: Hashable {
+  let table: String
+  let column: String
+  /// Z_ENT of the target, where it may be of several entities.
+  let discriminator: String?
+  /// Place in the ordered to-many at the other end.
+  let orderKey: String?
+}
+
+/// The join table of a many-to-many, seen from one end.
+struct JoinColumns: Hashable {
+  let table: String
+  /// The end at which we stand, and its order among the owners of a target.
+  let owner: String
+  let ownerOrder: String?
+  /// The other end, and its order among the targets of an owner.
+  let target: String
+  let targetOrder: String?
+}
+
+/// A stored relationship: where its pairs are, seen from the entity that has it.
+struct PolicyLink {
+  /// The ways in which pairs are stored (docs/formats/store-layout.md, "To-one relationships", "Join tables" and
+  /// "To-many without inverse").
+  enum Storage: Hashable {
+    /// Columns in the own table. The inverse is a to-many, or there is none.
+    case toOne(ToOneColumns)
+    /// Columns in both tables.
+    case oneToOne(own: ToOneColumns, other: ToOneColumns)
+    /// A to-many: the columns stand in the members' table.
+    case members(ToOneColumns)
+    /// A to-many without inverse: the members' table has the owner's key.
+    case owned(table: String, column: String)
+    case pairs(JoinColumns)
+  }
+
+  let name: String
+  let isToMany: Bool
+  let isOrdered: Bool
+  /// Declared destination.
+  let target: String
+  /// The table of all possible targets.
+  let targetTable: String
+  /// Z_ENT of the possible targets.
+  let targetNumbers: Set<Int64>
+  let storage: Storage
+
+  fileprivate init?(_ relationship: Relationship, of entity: String, in side: PolicySide) {
+    guard let stored = side.schema.storage(ofRelationship: relationship.name, in: entity),
+      let targetTable = side.schema.table(of: relationship.destinationEntityName)
+    else { return nil }
+    name = relationship.name
+    isToMany = relationship.isToMany
+    isOrdered = relationship.isOrdered
+    target = relationship.destinationEntityName
+    self.targetTable = targetTable.name
+    targetNumbers = Set(side.schema.numbersOfSubtree(of: relationship.destinationEntityName))
+    let inverse = side.model.inverse(of: relationship).flatMap { inverse in
+      side.schema.storage(ofRelationship: inverse.relationship.name, in: inverse.entity.name)
+    }
+    switch stored {
+    case .toOne(let table, let column, let discriminator, let orderKey):
+      let own = ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey)
+      if case .toOne(let table, let column, let discriminator, let orderKey)? = inverse {
+        storage = .oneToOne(
+          own: own,
+          other: ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey))
+      } else {
+        storage = .toOne(own)
+      }
+    case .inverseOfToOne(let table, let column, let orderKey):
+      var discriminator: String?
+      if case .toOne(_, _, let number, _)? = inverse { discriminator = number }
+      storage = .members(
+        ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey))
+    case .join(let join, let isOwner):
+      storage = .pairs(
+        isOwner
+          ? JoinColumns(
+            table: join.name, owner: join.ownerColumn, ownerOrder: join.inverseOrderColumn, target: join.targetColumn,
+            targetOrder: join.orderColumn)
+          : JoinColumns(
+            table: join.name, owner: join.targetColumn, ownerOrder: join.orderColumn, target: join.ownerColumn,
+            targetOrder: join.inverseOrderColumn))
+    case .ownerColumn(let table, let column):
+      storage = .owned(table: table, column: column)
+    }
+  }
+
+  /// The columns of a to-one in the own table.
+  var ownColumns: ToOneColumns? {
+    switch storage {
+    case .toOne(let columns), .oneToOne(let columns, _): columns
+    case .members, .owned, .pairs: nil
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// `hopctl model schema PATH --model-version NAME`.
+struct ModelSchemaCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schema", abstract: "Shows the SQL that Core Data runs to make an empty store.",
+    discussion: "Without --json the output is a script for sqlite3.")
+
+  @Argument(help: "A model.", completion: .file())
+  var path: String
+
+  @Option(name: .customLong("model-version"), help: "The version.")
+  var modelVersion: String
+
+  @OptionGroup var layout: LayoutOptions
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let bundle = try ModelCommand.bundle(at: path)
+    guard let model = bundle.version(named: modelVersion) else {
+      throw HopdError(
+        .usage, "the model \(bundle.name) has no version \"\(modelVersion)\"", at: Place(file: bundle.path),
+        hint: "its versions are: \(bundle.versions.map(\.name).joined(separator: ", "))")
+    }
+    let schema = try layout.schema(of: try layout.part(of: model, at: bundle.path), at: bundle.path)
+    output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
+    for statement in schema.createStatements { try output.line(statement + ";") }
+    for entry in schema.primaryKeyEntries {
+      try output.line(
+        "INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(SQLiteIdentifier.literal(entry.name)), \(entry.parent), 0);"
+      )
+    }
+    try output.object(
+      ModelSchemaShape(
+        statements: schema.createStatements,
+        primaryKeys: schema.primaryKeyEntries.map {
+          ModelSchemaShape.PrimaryKey(number: $0.number, name: $0.name, super: $0.parent)
+        }))
+  }
+}

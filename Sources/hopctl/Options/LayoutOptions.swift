@@ -1,0 +1,78 @@
+// How a store that is made from nothing is laid out.
+
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// `--framework-version`, `--join-table`, `--configuration`: how a store that is made from nothing is laid out.
+struct LayoutOptions: ParsableArguments {
+  @Option(
+    name: .customLong("framework-version"),
+    help: ArgumentHelp(
+      "Core Data's own version (NSPersistenceFrameworkVersion) whose habits are followed.",
+      discussion:
+        "Stores of 241 to 1526 were measured; for a number that was never seen the nearest known one is followed."
+    ))
+  var frameworkVersion: Int64 = 1344
+
+  @Option(
+    name: .customLong("join-table"),
+    help: ArgumentHelp(
+      "The end that names a many-to-many table of an entity with itself; may be repeated.",
+      valueName: "entity.relationship"))
+  var joinTables: [String] = []
+
+  @Option(help: "A named configuration of the model: only its entities are in the store.")
+  var configuration: String?
+
+  func validate() throws {
+    if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+  }
+
+  /// The model, cut down to `--configuration` where that is given.
+  func part(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> ManagedObjectModel {
+    guard let configuration else { return model }
+    do {
+      return try model.restricted(toConfiguration: configuration)
+    } catch {
+      throw error.located(Place(file: path))
+    }
+  }
+
+  /// The layout; refused where a part of it is not known.
+  func schema(of model: ManagedObjectModel, at path: FilePath) throws(HopdError) -> StoreSchema {
+    let schema = StoreSchema(
+      model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming(Set(joinTables)))
+    let missing = schema.unsupported.filter { $0.code == .layoutUnsupported }
+    if let first = missing.first {
+      throw missing.count == 1
+        ? first.located(Place(file: path))
+        : HopdError(
+          .layoutUnsupported, "the layout of \(missing.count) parts of \(model.name) is not known",
+          at: Place(file: path), hint: first.hint, reasons: missing)
+    }
+    return schema
+  }
+
+  /// What is guessed or left out.
+  func remarks(on schema: StoreSchema, at path: FilePath) -> [HopdError] {
+    schema.uncertainJoinTables.map {
+      HopdError(
+        .tableNameGuessed,
+        "the table of this many-to-many with its own entity is named after \($0.guessed) by a guess; it may be "
+          + $0.alternative, at: Place(file: path, entity: $0.entity, property: $0.guessed),
+        hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.guessed) or "
+          + "\($0.entity).\($0.alternative)")
+    } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
+      + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
+      + [ModelCache.remark(on: schema)].compactMap { $0?.located(Place(file: path)) }
+  }
+}
+
+extension HopdError.Code {
+  /// A name that cannot be computed was guessed.
+  static let tableNameGuessed = HopdError.Code("table-name-guessed", exit: .success)
+}
