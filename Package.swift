@@ -30,7 +30,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     // MARK: 0 - System: C libraries and the calls that Swift cannot make by itself
@@ -57,10 +56,7 @@ let package = Package(
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
     .target(name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], swiftSettings: strict),
     /// TOML that people write by hand: values that know their line and column.
-    .target(
-      name: "TOMLDocuments",
-      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
-      swiftSettings: strict),
+    .target(name: "TOMLDocuments", dependencies: ["Diagnostics", systemPackage], swiftSettings: strict),
 
     // MARK: 2 - Core Data formats
 
