@@ -25,7 +25,6 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -42,6 +41,8 @@ let package = Package(
     .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     /// The system's zlib: the compressed model inside a store.
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    /// The system's libcrypto: SHA-2 for version hashes and digests of content.
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     /// Linux calls and SQLite entry points that are variadic or hidden behind _GNU_SOURCE.
     .target(name: "CLinux", dependencies: ["CSQLite"]),
 
@@ -63,9 +64,7 @@ let package = Package(
     /// Models as immutable values, their readers, and their version hashes.
     .target(
       name: "ManagedObjectModel",
-      dependencies: [
-        "CExpat", "Diagnostics", "PropertyLists", systemPackage, .product(name: "Crypto", package: "swift-crypto"),
-      ],
+      dependencies: ["CCrypto", "CExpat", "Diagnostics", "PropertyLists", systemPackage],
       swiftSettings: strict),
     /// How a SQLite store is laid out, read and written.
     .target(

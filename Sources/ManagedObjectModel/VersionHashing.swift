@@ -2,7 +2,6 @@
 // (version-hash.md). A store's version is found by nothing else, so every rule here cites its section; the rules were
 // measured on 694 pairs of entity and hash made by Apple's software.
 
-import Crypto
 import PropertyLists
 
 extension ManagedObjectModel {
@@ -39,19 +38,19 @@ extension ManagedObjectModel {
 extension VersionHash {
   /// SHA-512 over names and hashes in case-sensitive name order, base64 (§5) [M 59/59 stores].
   package static func digest(of hashes: [String: VersionHash]) -> String {
-    var hasher = SHA512()
+    var hasher = MessageDigest(.sha512)
     for (name, hash) in inOrder(hashes) {
       hasher.add(name)
       hasher.add(hash.bytes)
     }
-    return Base64.encode(hasher.finalize())
+    return Base64.encode(hasher.finish())
   }
 
   /// SHA-256 over the hashes alone in case-sensitive name order, base64 (§5) [M 21/21].
   package static func checksum(of hashes: [String: VersionHash]) -> String {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     for (_, hash) in inOrder(hashes) { hasher.add(hash.bytes) }
-    return Base64.encode(hasher.finalize())
+    return Base64.encode(hasher.finish())
   }
 
   private static func inOrder(_ hashes: [String: VersionHash]) -> [(String, VersionHash)] {
@@ -92,7 +91,7 @@ struct VersionHashing {
   }
 
   private func combine(_ entity: Entity, parent: VersionHash?, properties: [String: [UInt8]]) -> VersionHash? {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(entity.name)
     hasher.add([entity.isAbstract ? 1 : 0])
     if let parent { hasher.add(parent.bytes) }
@@ -105,21 +104,21 @@ struct VersionHashing {
     for constraint in constraints.sorted(by: { $0.utf16.lexicographicallyPrecedes($1.utf16) }) {
       hasher.add(constraint)
     }
-    return VersionHash(bytes: Array(hasher.finalize()))
+    return VersionHash(bytes: hasher.finish())
   }
 
   /// Property digest P (§1). Transient properties never come here, so the flags are 0 or 1.
   private static func property(name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(name)
     hasher.add([isOptional ? 1 : 0, 0])
     if let modifier { hasher.add(modifier) }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 
   /// Attribute digest A (§2).
   private func digest(of attribute: Attribute) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     if let expression = attribute.derivationExpression {
       // Only the text: neither name nor type (§2.1) [M 7].
       hasher.add(DerivationText(expression).text)
@@ -138,7 +137,7 @@ struct VersionHashing {
       if attribute.allowsExternalStorage { hasher.add([1]) }
       if attribute.preservesAfterDeletion { hasher.add([1]) }
     }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 
   /// Elements of a composite attribute with nested composites opened; validation bounds the nesting.
@@ -153,7 +152,7 @@ struct VersionHashing {
 
   /// Relationship digest R (§3).
   private func digest(of relationship: Relationship, in entity: Entity) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(
       Self.property(
         name: relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier))
@@ -163,7 +162,7 @@ struct VersionHashing {
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.maxCount))
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.minCount))
     if relationship.isOrdered { hasher.add([1, 0]) }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 }
 
@@ -172,10 +171,9 @@ extension Relationship {
   func isOwnInverse(in entity: Entity) -> Bool { destinationEntityName == entity.name && inverseName == name }
 }
 
-extension HashFunction {
-  fileprivate mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update(bufferPointer: $0) } }
-  fileprivate mutating func add(_ text: String) { add(Array(text.utf8)) }
+extension MessageDigest {
+  fileprivate mutating func add(_ text: String) { add(text.utf8) }
   fileprivate mutating func add(littleEndian number: UInt32) {
-    withUnsafeBytes(of: number.littleEndian) { update(bufferPointer: $0) }
+    withUnsafeBytes(of: number.littleEndian) { add($0) }
   }
 }

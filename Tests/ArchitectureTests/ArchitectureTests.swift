@@ -13,7 +13,7 @@ import Testing
 
   /// The layers of docs/ARCHITECTURE.md §2, lowest first; within a layer a target imports only what stands before it.
   private static let layers: [[String]] = [
-    ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
+    ["CSQLite", "CSystemd", "CExpat", "CZlib", "CCrypto", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     ["MigrationPlanning", "MigrationEngine", "StoreVerification", "StoreReplacement", "MigrationPipeline"],
