@@ -25,6 +25,7 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
@@ -147,7 +148,12 @@ let package = Package(
       swiftSettings: strict),
 
     /// Directories watched with inotify and rescans; knows nothing of Core Data.
-    .target(name: "StoreWatching", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
+    .target(
+      name: "StoreWatching",
+      dependencies: [
+        "CLinux", "Diagnostics", systemPackage, .product(name: "HeapModule", package: "swift-collections"),
+      ],
+      swiftSettings: strict),
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
     .target(
       name: "SystemdSupport",
@@ -177,6 +183,8 @@ let package = Package(
         "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
         "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching",
         "SystemdSupport", systemPackage,
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
