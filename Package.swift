@@ -222,8 +222,12 @@ let package = Package(
       cSettings: [.unsafeFlags(["-O2"])]),
     /// That disk as the file system of the replacement.
     .target(
-      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", systemPackage],
+      name: "SimulatedDisk",
+      dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", "SeededRandom", systemPackage],
       path: "Tests/Support/SimulatedDisk", swiftSettings: strict),
+
+    /// Random numbers that follow from a seed.
+    .target(name: "SeededRandom", path: "Tests/Support/SeededRandom", swiftSettings: strict),
 
     /// Other programs that use a store while hopd works.
     .target(
@@ -241,7 +245,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
     .testTarget(
-      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "TOMLDocuments", systemPackage], swiftSettings: strict),
+      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "SeededRandom", "TOMLDocuments", systemPackage],
+      swiftSettings: strict),
     .testTarget(
       name: "ManagedObjectModelTests",
       dependencies: [
@@ -251,7 +256,8 @@ let package = Package(
     .testTarget(
       name: "ExpressionsTests",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite",
+        "SeededRandom", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
@@ -268,14 +274,14 @@ let package = Package(
     .testTarget(
       name: "PersistentStoreTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
         "PropertyLists",
         "SQLite", systemPackage,
@@ -284,7 +290,7 @@ let package = Package(
     .testTarget(
       name: "MigrationEngineTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
@@ -300,7 +306,7 @@ let package = Package(
     .testTarget(
       name: "StoreReplacementTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "SimulatedDisk", "StoreReplacement",
         "StoreVerification",
         systemPackage,
@@ -342,7 +348,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
         "StoreVerification", systemPackage,

@@ -1,6 +1,7 @@
 // Texts that somebody broke, by accident or on purpose: each is parsed or refused at a place, quickly and without a trap.
 
 import Diagnostics
+import SeededRandom
 import SystemPackage
 import Testing
 
@@ -50,7 +51,7 @@ import Testing
 
   /// Several changes at once, from a printed seed: cut, doubled, exchanged and random bytes.
   @Test func everyMutationOfAGoodTextIsParsedOrRefused() {
-    var random = SplitMix64(seed: 20_261_123)
+    var random = Dice(seed: 20_261_123)
     let good = Array(Self.everyForm.utf8)
     let pieces = [
       "[[", "]]", "\"\"\"", "'''", "\\u", "\\U0010", "=", ".", "0x", "1e9", "inf", "1979-05-27", "07:32:00", "\r\n",
@@ -168,20 +169,5 @@ import Testing
       let time = ContinuousClock().measure { Self.parseOrRefuse(text.utf8) }
       #expect(time < .seconds(5), "\(text.prefix(20))")
     }
-  }
-}
-
-/// SplitMix64: the same numbers on every machine for the same seed.
-private struct SplitMix64: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }
