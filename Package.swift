@@ -25,12 +25,11 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.2"),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     // MARK: 0 - System: C libraries and the calls that Swift cannot make by itself
@@ -43,6 +42,8 @@ let package = Package(
     .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     /// The system's zlib: the compressed model inside a store.
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+    /// The system's libcrypto: SHA-2 for version hashes and digests of content.
+    .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     /// Linux calls and SQLite entry points that are variadic or hidden behind _GNU_SOURCE.
     .target(name: "CLinux", dependencies: ["CSQLite"]),
 
@@ -57,19 +58,14 @@ let package = Package(
     /// Binary and XML property lists as plain values, bounded in depth, count and size.
     .target(name: "PropertyLists", dependencies: ["CExpat", "Diagnostics"], swiftSettings: strict),
     /// TOML that people write by hand: values that know their line and column.
-    .target(
-      name: "TOMLDocuments",
-      dependencies: ["Diagnostics", systemPackage, .product(name: "TOMLKit", package: "TOMLKit")],
-      swiftSettings: strict),
+    .target(name: "TOMLDocuments", dependencies: ["Diagnostics", systemPackage], swiftSettings: strict),
 
     // MARK: 2 - Core Data formats
 
     /// Models as immutable values, their readers, and their version hashes.
     .target(
       name: "ManagedObjectModel",
-      dependencies: [
-        "CExpat", "Diagnostics", "PropertyLists", systemPackage, .product(name: "Crypto", package: "swift-crypto"),
-      ],
+      dependencies: ["CCrypto", "CExpat", "Diagnostics", "PropertyLists", systemPackage],
       swiftSettings: strict),
     /// How a SQLite store is laid out, read and written.
     .target(
@@ -161,7 +157,12 @@ let package = Package(
       swiftSettings: strict),
 
     /// Directories watched with inotify and rescans; knows nothing of Core Data.
-    .target(name: "StoreWatching", dependencies: ["CLinux", "Diagnostics", systemPackage], swiftSettings: strict),
+    .target(
+      name: "StoreWatching",
+      dependencies: [
+        "CLinux", "Diagnostics", systemPackage, .product(name: "HeapModule", package: "swift-collections"),
+      ],
+      swiftSettings: strict),
     /// Readiness, reload, status, watchdog; journal entries with stable fields and message ids.
     .target(
       name: "SystemdSupport",
@@ -191,6 +192,8 @@ let package = Package(
         "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
         "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching",
         "SystemdSupport", systemPackage,
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
@@ -228,8 +231,12 @@ let package = Package(
       cSettings: [.unsafeFlags(["-O2"])]),
     /// That disk as the file system of the replacement.
     .target(
-      name: "SimulatedDisk", dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", systemPackage],
+      name: "SimulatedDisk",
+      dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", "SeededRandom", systemPackage],
       path: "Tests/Support/SimulatedDisk", swiftSettings: strict),
+
+    /// Random numbers that follow from a seed.
+    .target(name: "SeededRandom", path: "Tests/Support/SeededRandom", swiftSettings: strict),
 
     /// Other programs that use a store while hopd works.
     .target(
@@ -248,7 +255,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(name: "PropertyListsTests", dependencies: ["Diagnostics", "PropertyLists"], swiftSettings: strict),
     .testTarget(
-      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "TOMLDocuments", systemPackage], swiftSettings: strict),
+      name: "TOMLDocumentsTests", dependencies: ["Diagnostics", "SeededRandom", "TOMLDocuments", systemPackage],
+      swiftSettings: strict),
     .testTarget(
       name: "ManagedObjectModelTests",
       dependencies: [
@@ -258,7 +266,8 @@ let package = Package(
     .testTarget(
       name: "ExpressionsTests",
       dependencies: [
-        "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+        "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite",
+        "SeededRandom", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
@@ -275,14 +284,14 @@ let package = Package(
     .testTarget(
       name: "PersistentStoreTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "SQLite", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
         "PropertyLists",
         "SQLite", systemPackage,
@@ -291,7 +300,7 @@ let package = Package(
     .testTarget(
       name: "MigrationEngineTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
       ],
@@ -315,7 +324,7 @@ let package = Package(
     .testTarget(
       name: "StoreReplacementTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "SimulatedDisk", "StoreReplacement",
         "StoreVerification",
         systemPackage,
@@ -357,7 +366,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
-        "OtherPrograms",
+        "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
         "StoreVerification", systemPackage,

@@ -2,6 +2,8 @@
 // has no clock and no disk: it is told what was seen and when, says when it wants to look again, and answers whether a
 // file that was looked at may be reported. One small value per file; only files in motion carry a deadline.
 
+import HeapModule
+
 /// What lstat tells of a file and of the side files that belong to it.
 package struct FileObservation: Hashable, Sendable {
   /// Size in bytes.
@@ -52,7 +54,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   package let settle: Duration
   private var states: [Name: State] = [:]
   private var resting: [Name: Rest] = [:]
-  private var heap = DeadlineHeap<Name>()
+  private var heap = Heap<DueFile<Name>>()
   private var scan: UInt32 = 0
   private var lastTicket: UInt64 = 0
 
@@ -64,7 +66,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   /// Number of files in motion: those that take more than a few bytes.
   package var unsettledCount: Int { states.count }
   /// When `due` will have something, nil while everything is at rest.
-  package var nextDeadline: ContinuousClock.Instant? { heap.first }
+  package var nextDeadline: ContinuousClock.Instant? { heap.min?.deadline }
 
   /// Is the file known?
   package func knows(_ name: Name) -> Bool { states[name] != nil || resting[name] != nil }
@@ -117,7 +119,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   /// Files whose time has come, at most `limit`; the caller looks at each and tells `looked`.
   package mutating func due(now: ContinuousClock.Instant, limit: Int = .max) -> [Name] {
     var names: [Name] = []
-    while names.count < limit, let first = heap.first, first <= now, let entry = heap.removeFirst() {
+    while names.count < limit, let first = heap.min, first.deadline <= now, let entry = heap.popMin() {
       // An entry without its file is left from one that was deleted; the file of that name now has its own.
       guard var state = states[entry.name], state.ticket == entry.ticket else { continue }
       state.ticket = nil
@@ -130,6 +132,8 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       }
       states[entry.name] = state
     }
+    // The memory of a burst of files is not kept.
+    if heap.isEmpty { heap = [] }
     return names
   }
 
@@ -193,7 +197,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     let vanished = states.filter { $0.value.isReported }.map(\.key) + resting.keys
     states = [:]
     resting = [:]
-    heap = DeadlineHeap()
+    heap = []
     return vanished
   }
 
@@ -212,51 +216,19 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   private mutating func enqueue(_ name: Name, _ state: inout State, at deadline: ContinuousClock.Instant) {
     lastTicket &+= 1
     state.ticket = lastTicket
-    heap.insert(DeadlineHeap.Entry(deadline: deadline, ticket: lastTicket, name: name))
+    heap.insert(DueFile(deadline: deadline, ticket: lastTicket, name: name))
   }
 }
 
-/// A binary heap of deadlines, the earliest first.
-struct DeadlineHeap<Name: Sendable>: Sendable {
-  struct Entry: Sendable {
-    var deadline: ContinuousClock.Instant
-    var ticket: UInt64
-    var name: Name
-  }
+/// A file that is due at some time; the smaller one is due earlier.
+private struct DueFile<Name: Sendable>: Comparable, Sendable {
+  var deadline: ContinuousClock.Instant
+  /// Unique, and greater for a later entry.
+  var ticket: UInt64
+  var name: Name
 
-  private var entries: [Entry] = []
-
-  /// The earliest deadline.
-  var first: ContinuousClock.Instant? { entries.first?.deadline }
-
-  mutating func insert(_ entry: Entry) {
-    entries.append(entry)
-    var child = entries.count - 1
-    while child > 0 {
-      let parent = (child - 1) / 2
-      guard entries[child].deadline < entries[parent].deadline else { return }
-      entries.swapAt(child, parent)
-      child = parent
-    }
-  }
-
-  /// Takes the entry with the earliest deadline out.
-  mutating func removeFirst() -> Entry? {
-    guard let first = entries.first, let last = entries.popLast() else { return nil }
-    if entries.isEmpty {
-      if entries.capacity > 1024 { entries = [] }
-      return first
-    }
-    entries[0] = last
-    var parent = 0
-    while true {
-      var smallest = parent
-      for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
-        if entries[child].deadline < entries[smallest].deadline { smallest = child }
-      }
-      if smallest == parent { return first }
-      entries.swapAt(parent, smallest)
-      parent = smallest
-    }
+  static func == (left: DueFile, right: DueFile) -> Bool { left.ticket == right.ticket }
+  static func < (left: DueFile, right: DueFile) -> Bool {
+    (left.deadline, left.ticket) < (right.deadline, right.ticket)
   }
 }

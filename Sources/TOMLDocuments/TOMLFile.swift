@@ -45,7 +45,7 @@ package enum TOMLFile {
       // It may have grown since it was looked at.
       if bytes.count > 2 << 20 { break }
     }
-    // The parser takes a C string: it would read a file only up to a NUL and say nothing.
+    // A value with a NUL would be cut where it is handed to the system, as a path or an argument.
     guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else {
       let lines = bytes.split(separator: 10, omittingEmptySubsequences: false)
       let bad = lines.firstIndex { $0.contains(0) || String(validating: $0, as: UTF8.self) == nil } ?? 0

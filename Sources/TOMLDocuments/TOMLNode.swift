@@ -1,10 +1,15 @@
-// A TOML file as a tree of values that know where they stand, and how the trees of several files become one.
+// A TOML file as a tree of values that know where they were written, and how the trees of several files become one.
 
 import Diagnostics
 import SystemPackage
-import TOMLKit
 
-/// A value with the place it was written at.
+/// A place in a text: line and column, both from 1, the column in characters.
+package struct SourcePosition: Hashable, Sendable {
+  package var line: Int
+  package var column: Int
+}
+
+/// A value with the place where it was written.
 package struct TOMLNode: Sendable {
   /// What was written.
   package enum Value: Sendable {
@@ -15,95 +20,51 @@ package struct TOMLNode: Sendable {
     case integer(Int64)
     case real(Double)
     case boolean(Bool)
-    /// A kind of value that no document of ours takes, by its name.
+    /// A kind of value that no document of ours uses, by its name: "date", "time" or "date-time".
     case other(String)
+
+    /// The name of the kind, as messages use it.
+    var kind: String {
+      switch self {
+      case .table: "table"
+      case .array: "array"
+      case .string: "string"
+      case .integer: "integer"
+      case .real: "double"
+      case .boolean: "boolean"
+      case .other(let name): name
+      }
+    }
   }
 
   package var value: Value
-  /// The file it stands in.
+  /// The file that contains it.
   package var file: FilePath?
-  /// Where in the file.
+  /// Where in the file: the key of a table's entry, the header of a table, the first character of an array's element.
   package var position: SourcePosition?
 
-  /// An empty table that stands in no file.
+  /// An empty table that is in no file.
   package static let empty = TOMLNode(value: .table([:]))
 
-  /// Parses a text; throws `code` with file, line and column of what is no TOML.
-  package init(toml text: String, file: FilePath, code: HopdError.Code) throws(HopdError) {
-    let places = KeyPositions(text)
-    if let stopper = places.stopper {
-      throw HopdError(
-        code, "no valid TOML: expected \(stopper.expected)",
-        at: Place(file: file, line: stopper.position.line, column: stopper.position.column))
-    }
-    let table: TOMLTable
-    do {
-      table = try TOMLTable(string: text)
-    } catch let error as TOMLParseError {
-      throw HopdError(
-        code, "no valid TOML: \(error.description)",
-        at: Place(file: file, line: error.source.begin.line, column: error.source.begin.column))
-    } catch {
-      throw HopdError(code, "no valid TOML", at: Place(file: file), cause: error)
-    }
-    self.init(table: table, file: file, positions: places.positions, path: [])
-  }
-
-  private init(value: Value, file: FilePath? = nil, position: SourcePosition? = nil) {
+  init(value: Value, file: FilePath? = nil, position: SourcePosition? = nil) {
     self.value = value
     self.file = file
     self.position = position
   }
 
-  private init(table: TOMLTable, file: FilePath, positions: [[KeyStep]: SourcePosition], path: [KeyStep]) {
-    var entries: [String: TOMLNode] = [:]
-    for key in table.keys {
-      // A key with a NUL in it is cut by the parser's C interface and then not found; it cannot be one of ours.
-      guard let value = table[key] else { continue }
-      entries[key] = TOMLNode(value, file: file, positions: positions, path: path + [.key(key)])
-    }
-    self.init(value: .table(entries), file: file, position: positions[path])
+  /// Parses a text.
+  ///
+  /// - Throws: `code` with file, line and column of the first mistake, or of what exceeds a limit of `TOMLReader`.
+  package init(toml text: String, file: FilePath, code: HopdError.Code) throws(HopdError) {
+    var reader = TOMLReader(text, file: file, code: code)
+    self = try reader.document()
   }
 
-  private init(
-    _ node: any TOMLValueConvertible, file: FilePath, positions: [[KeyStep]: SourcePosition], path: [KeyStep]
-  ) {
-    if let table = node.table {
-      self.init(table: table, file: file, positions: positions, path: path)
-      return
-    }
-    let value: Value
-    if let array = node.array {
-      var elements: [TOMLNode] = []
-      for element in array {
-        elements.append(
-          TOMLNode(element, file: file, positions: positions, path: path + [.index(elements.count)]))
-      }
-      value = .array(elements)
-    } else if let text = node.string {
-      value = .string(text)
-    } else if let flag = node.bool {
-      value = .boolean(flag)
-    } else if let number = node.int {
-      value = .integer(Int64(number))
-    } else if let number = node.double {
-      value = .real(number)
-    } else {
-      value = .other(node.type.description)
-    }
-    self.init(value: value, file: file, position: positions[path])
-  }
-
-  /// What kind of value this is, for messages.
+  /// What kind of value this is, with an article, for messages.
   package var kind: String {
     switch value {
-    case .table: "a table"
-    case .array: "an array"
-    case .string: "a string"
-    case .integer: "an integer"
-    case .real: "a double"
-    case .boolean: "a boolean"
-    case .other(let name): "a \(name)"
+    case .array, .integer: "an \(value.kind)"
+    default: "a \(value.kind)"
     }
   }
 
@@ -112,7 +73,7 @@ package struct TOMLNode: Sendable {
     Place(file: file, line: position?.line, column: position?.column, key: key)
   }
 
-  /// This tree with everything that `other` says over it: tables key by key, other values as a whole.
+  /// This tree with the values of `other` on top: tables are merged key by key, other values are replaced.
   package func merged(with other: TOMLNode) -> TOMLNode {
     guard case .table(var entries) = value, case .table(let others) = other.value else { return other }
     for (key, node) in others {

@@ -14,7 +14,7 @@ import Testing
   /// The layers, lowest first (docs/ARCHITECTURE.md, "Layers"); within a layer a target imports only what stands
   /// before it.
   static let layers: [[String]] = [
-    ["CSQLite", "CSystemd", "CExpat", "CZlib", "CLinux"],
+    ["CSQLite", "CSystemd", "CExpat", "CZlib", "CCrypto", "CLinux"],
     ["Diagnostics", "SQLite", "DurableFiles", "PropertyLists", "TOMLDocuments"],
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     [

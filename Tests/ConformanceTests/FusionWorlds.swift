@@ -8,6 +8,7 @@ import ManagedObjectModel
 import MappingModel
 import PersistentStore
 import SQLite
+import SeededRandom
 import SystemPackage
 
 /// One random chain.

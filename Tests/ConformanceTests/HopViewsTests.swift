@@ -11,6 +11,7 @@ import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
+import SeededRandom
 import SystemPackage
 import Testing
 

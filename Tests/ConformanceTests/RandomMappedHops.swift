@@ -5,6 +5,7 @@
 import Expressions
 import ManagedObjectModel
 import MappingModel
+import SeededRandom
 import SystemPackage
 
 /// One random hop.

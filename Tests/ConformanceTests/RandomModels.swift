@@ -1,24 +1,7 @@
 // Random models and random changes that lightweight migration allows, from a seed. A failure prints its seed.
 
 import ManagedObjectModel
-
-/// SplitMix64: the same numbers on every machine for the same seed.
-struct Dice: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-
-  /// True with a chance of `percent`.
-  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-}
+import SeededRandom
 
 /// A world of models that changes version by version. Every name is new when it is given, so a rename never collides.
 struct RandomModels {

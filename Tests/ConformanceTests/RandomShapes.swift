@@ -2,6 +2,7 @@
 // inferred stands here, since these models never change. A failure prints its seed.
 
 import ManagedObjectModel
+import SeededRandom
 
 /// One random model, and the same model again with other version hashes.
 struct RandomShapes {

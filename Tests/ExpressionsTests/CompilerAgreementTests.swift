@@ -5,6 +5,7 @@ import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
+import SeededRandom
 import Testing
 
 @testable import Expressions

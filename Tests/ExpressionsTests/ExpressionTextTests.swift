@@ -1,6 +1,7 @@
 // What is printed reads back as the same tree, and looks as NSExpression's text does.
 
 import Expressions
+import SeededRandom
 import Testing
 
 @Suite struct ExpressionTextTests {

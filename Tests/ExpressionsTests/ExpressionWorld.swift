@@ -4,30 +4,10 @@
 import ManagedObjectModel
 import PersistentStore
 import SQLite
+import SeededRandom
 import SystemPackage
 
 @testable import Expressions
-
-/// SplitMix64: the same numbers on every machine for the same seed.
-struct Dice: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
-  }
-
-  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &self) < percent }
-
-  mutating func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &self) }
-
-  mutating func pick<Element>(_ list: [Element]) -> Element { list[below(list.count)] }
-}
 
 /// The store.
 final class ExpressionWorld {

@@ -1,20 +1,15 @@
 // Random trees of expressions and predicates in the form the readers give them: what NSExpression's text can say.
 
 import Expressions
+import SeededRandom
 
-/// SplitMix64: the same trees on every machine for the same seed.
+/// Dice that make trees.
 struct ExpressionDice: RandomNumberGenerator {
-  private var state: UInt64
+  private var dice: Dice
 
-  init(seed: UInt64) { state = seed }
+  init(seed: UInt64) { dice = Dice(seed: seed) }
 
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
+  mutating func next() -> UInt64 { dice.next() }
 
   mutating func pick<Element>(_ list: [Element]) -> Element { list[Int.random(in: 0..<list.count, using: &self)] }
 

@@ -1,6 +1,7 @@
 // Random expressions and predicates over `ExpressionWorld`: of every node kind, well typed as the checker would have them.
 
 import ManagedObjectModel
+import SeededRandom
 
 @testable import Expressions
 

@@ -4,6 +4,7 @@ import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
+import SeededRandom
 import SystemPackage
 import Testing
 

@@ -17,11 +17,8 @@ import Testing
   }
 
   @Test func showsEverySupportedKeyAndNoOther() throws {
-    let positions = KeyPositions(try Self.uncommented()).positions
-    let shown = Set(
-      positions.keys.map { path in
-        path.compactMap { step in if case .key(let name) = step { name } else { nil } }.joined(separator: ".")
-      }.filter { path in !ConfigurationKey.isTable(path) && path != "" })
+    let node = try TOMLNode(toml: try Self.uncommented(), file: Self.file, code: .configurationInvalid)
+    let shown = Set(Self.paths(in: node, below: []).filter { !ConfigurationKey.isTable($0) })
     let supported = Set(ConfigurationKey.all.filter { $0.status == .supported }.map(\.path))
     #expect(shown == supported)
   }
@@ -51,6 +48,18 @@ import Testing
     let loaded = try ConfigurationLoader.load(file: Self.file)
     #expect(!loaded.configuration.isConfigured)
     #expect(loaded.warnings.isEmpty)
+  }
+
+  /// The dotted paths of all keys in a tree; the elements of an array are not part of them.
+  private static func paths(in node: TOMLNode, below path: [String]) -> [String] {
+    switch node.value {
+    case .table(let entries):
+      entries.flatMap { key, entry in
+        [(path + [key]).joined(separator: ".")] + paths(in: entry, below: path + [key])
+      }
+    case .array(let elements): elements.flatMap { paths(in: $0, below: path) }
+    default: []
+    }
   }
 
   private static func configuration(_ node: TOMLNode) throws -> Configuration {

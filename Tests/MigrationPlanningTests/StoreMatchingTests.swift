@@ -3,6 +3,7 @@
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
+import SeededRandom
 import SystemPackage
 import Testing
 
@@ -223,7 +224,7 @@ import Testing
   /// Every way to explain a store, found by trying all selections, against the search.
   @Test(arguments: 0..<400)
   func theSearchFindsEveryWay(_ seed: UInt64) throws {
-    var random = Seeded(state: seed)
+    var random = Dice(seed: seed)
     let names = ["W", "X", "Y", "Z"]
     func model(_ name: String) -> ManagedObjectModel {
       let chosen = names.filter { _ in Bool.random(using: &random) }
@@ -393,18 +394,5 @@ import Testing
     let same = try ModelChain.bundle(
       of: [single("/a/default.store", "1.0", "a"), single("/b/default.store", "1.0", "b")], declaredOrder: [])
     #expect(same.versions.map(\.name) == ["1.0 (default)", "1.0 (default) #2"])
-  }
-}
-
-/// SplitMix64: a world from a seed.
-private struct Seeded: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return value ^ (value >> 31)
   }
 }

@@ -4,6 +4,7 @@
 import FoundationEssentials
 import ManagedObjectModel
 import SQLite
+import SeededRandom
 import SystemPackage
 import Testing
 
@@ -69,7 +70,7 @@ import Testing
   ]
 
   /// Changes one thing.
-  private static func change(_ random: inout Random, rows: Int64) -> String {
+  private static func change(_ random: inout Dice, rows: Int64) -> String {
     let table = schema.tables[random.below(schema.tables.count)]
     let key = 1 + Int64(random.below(Int(rows)))
     if random.below(8) == 0 { return "DELETE FROM \(table.name) WHERE Z_PK = \(key)" }
@@ -173,7 +174,7 @@ import Testing
 
   @Test(arguments: [UInt64](1...24))
   func everyNumberIsThatOfAPlainStatement(_ seed: UInt64) throws {
-    var random = Random(seed: seed)
+    var random = Dice(seed: seed)
     let rows = Int64(8 + random.below(30))
     let connection = try Self.store(rows: rows, gaps: seed.isMultiple(of: 2), texts: seed.isMultiple(of: 3))
     let reader = StoreReader(connection: connection)
@@ -227,18 +228,5 @@ import Testing
     let tags = try #require(Self.schema.tables.first { $0.name == "ZTAG" })
     #expect(try census.rowCounts(of: tags) == [Self.schema.number(of: "Tag") ?? 0: 20])
     #expect(try census.danglingReferences() == [])
-  }
-}
-
-/// SplitMix64: the same numbers for the same seed everywhere.
-private struct Random {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func below(_ bound: Int) -> Int {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-    return Int((value ^ (value >> 31)) % UInt64(max(1, bound)))
   }
 }

@@ -6,6 +6,7 @@ import Expressions
 import ManagedObjectModel
 import MappingModel
 import MigrationPolicy
+import SeededRandom
 import Testing
 
 @testable import MigrationEngine
@@ -123,12 +124,12 @@ private final class RestlessPolicy: EntityMigrationPolicy {
   }
 
   // One test runs at a time, on one thread.
-  nonisolated(unsafe) static var random = SplitMix(seed: 0)
+  nonisolated(unsafe) static var random = Dice(seed: 0)
   nonisolated(unsafe) static var book: [String: Entry] = [:]
   nonisolated(unsafe) static var count = 0
 
   static func start(_ seed: UInt64) {
-    random = SplitMix(seed: seed)
+    random = Dice(seed: seed)
     book = [:]
     count = 0
   }

@@ -2,6 +2,7 @@ import ManagedObjectModel
 import MigrationPolicy
 import PersistentStore
 import SQLite
+import SeededRandom
 import SystemPackage
 import Testing
 
@@ -115,7 +116,7 @@ import Testing
   }
 
   @Test func anythingButAValueIsNoValue() {
-    var generator = SplitMix(seed: 20_261_121)
+    var generator = Dice(seed: 20_261_121)
     for _ in 0..<20_000 {
       let bytes = (0..<Int.random(in: 0...40, using: &generator)).map { _ in
         UInt8.random(in: 0...15, using: &generator)
@@ -137,17 +138,5 @@ import Testing
     #expect((20...30).contains(pace.rows))
     for _ in 0..<10 { pace.record(.seconds(10)) }
     #expect(pace.rows == 1)
-  }
-}
-
-struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ value >> 27) &* 0x94d0_49bb_1331_11eb
-    return value ^ value >> 31
   }
 }

@@ -5,6 +5,7 @@
 import Diagnostics
 import DurableFiles
 import PersistentStore
+import SeededRandom
 import SimulatedDisk
 import SystemPackage
 import Testing
@@ -16,7 +17,7 @@ struct NothingGoneTests {
   /// One sequence of steps.
   private struct Life {
     let world: LifeWorld
-    var random: SplitMix
+    var random: Dice
     var steps: [String] = []
     /// Rows that must be somewhere.
     var owed: Set<Int64> = []
@@ -26,7 +27,7 @@ struct NothingGoneTests {
     var lastName = 0
 
     init(seed: UInt64) throws {
-      random = SplitMix(seed: seed)
+      random = Dice(seed: seed)
       world = try LifeWorld(hasVault: seed % 3 == 0)
       world.mode = seed % 4 == 1 ? .inPlace : .rename
       world.rule.keep = Int(seed % 5 < 3 ? 1 : seed % 5 - 2)

@@ -1,7 +1,9 @@
 // Which store is worked on next, and what becomes of it afterwards. The scheduler is a pure value: it is told what was
 // found, what ended and what time it is; it has no clock, no disk, no task. Its owner is `DaemonCoordinator`.
 
+import DequeModule
 import DurableFiles
+import HeapModule
 import StoreReplacement
 import SystemPackage
 
@@ -87,6 +89,17 @@ package struct JobScheduler: Sendable {
     var turn: UInt64
   }
 
+  /// When a deferred store waits for its turn again; the smaller alarm is the earlier one.
+  private struct Alarm: Comparable {
+    var until: Instant
+    var item: Item
+
+    static func == (left: Alarm, right: Alarm) -> Bool { left.item.turn == right.item.turn }
+    static func < (left: Alarm, right: Alarm) -> Bool {
+      (left.until, left.item.turn) < (right.until, right.item.turn)
+    }
+  }
+
   /// How many stores are in which state.
   package struct Counts: Sendable, Hashable {
     /// Stores known.
@@ -113,10 +126,10 @@ package struct JobScheduler: Sendable {
   private var resting: [FilePath: Resting] = [:]
   /// Names of watches that stores at rest belong to.
   private var watchNames: [String] = []
-  private var looks = Line()
-  private var migrations = Line()
-  /// By time; items whose turn is over are skipped.
-  private var alarms: [(until: Instant, item: Item)] = []
+  private var looks: Deque<Item> = []
+  private var migrations: Deque<Item> = []
+  /// Items whose turn is over are skipped.
+  private var alarms = Heap<Alarm>()
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
   private var runningLooks = 0
@@ -263,8 +276,8 @@ package struct JobScheduler: Sendable {
 
   /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
   package mutating func wake(now: Instant) {
-    while let first = alarms.first, first.until <= now {
-      alarms.removeFirst()
+    while let first = alarms.min, first.until <= now {
+      alarms.removeMin()
       guard let entry = entries[first.item.key], entry.turn == first.item.turn,
         case .deferred(let step, _) = entry.state
       else { continue }
@@ -274,11 +287,11 @@ package struct JobScheduler: Sendable {
 
   /// When `wake` will have something to do.
   package mutating func nextAlarm() -> Instant? {
-    while let first = alarms.first {
+    while let first = alarms.min {
       if let entry = entries[first.item.key], entry.turn == first.item.turn, case .deferred = entry.state {
         return first.until
       }
-      alarms.removeFirst()
+      alarms.removeMin()
     }
     return nil
   }
@@ -441,18 +454,14 @@ package struct JobScheduler: Sendable {
     lastTurn += 1
     entries[key]?.turn = lastTurn
     set(key, .deferred(step, until: until))
-    var (low, high) = (0, alarms.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if alarms[middle].until <= until { low = middle + 1 } else { high = middle }
-    }
-    alarms.insert((until, Item(key: key, turn: lastTurn)), at: low)
+    alarms.insert(Alarm(until: until, item: Item(key: key, turn: lastTurn)))
   }
 
-  private static func next(_ line: inout Line, _ step: JobStep, _ entries: [FilePath: Entry]) -> FilePath? {
-    while let item = line.removeFirst() {
+  private static func next(_ line: inout Deque<Item>, _ step: JobStep, _ entries: [FilePath: Entry]) -> FilePath? {
+    while let item = line.popFirst() {
       if let entry = entries[item.key], entry.turn == item.turn, entry.state == .waiting(step) { return item.key }
     }
+    line = []  // The memory of a long queue is not kept.
     return nil
   }
 
@@ -483,30 +492,6 @@ package struct JobScheduler: Sendable {
     case .deferred: counts.deferred += change
     case .failed, .needsAttention: counts.attention += change
     case .done: break
-    }
-  }
-
-  /// A queue whose first item costs nothing to take.
-  private struct Line {
-    private var items: [Item] = []
-    private var head = 0
-
-    mutating func append(_ item: Item) { items.append(item) }
-
-    mutating func removeFirst() -> Item? {
-      guard head < items.count else {
-        items.removeAll(keepingCapacity: items.capacity <= 1024)
-        head = 0
-        return nil
-      }
-      defer {
-        head += 1
-        if head > 1024, head * 2 > items.count {
-          items.removeFirst(head)
-          head = 0
-        }
-      }
-      return items[head]
     }
   }
 }

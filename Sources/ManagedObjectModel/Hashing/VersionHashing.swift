@@ -2,7 +2,6 @@
 // (docs/formats/version-hashes.md). Nothing else names the version of a store, so every rule here cites its section.
 // The rules give the right hash for 694 different pairs of entity and hash that Apple's software made.
 
-import Crypto
 import PropertyLists
 
 extension ManagedObjectModel {
@@ -40,20 +39,20 @@ extension VersionHash {
   /// SHA-512 over names and hashes in case-sensitive name order, base64 (docs/formats/version-hashes.md, "Digest and
   /// checksum").
   package static func digest(of hashes: [String: VersionHash]) -> String {
-    var hasher = SHA512()
+    var hasher = MessageDigest(.sha512)
     for (name, hash) in inOrder(hashes) {
       hasher.add(name)
       hasher.add(hash.bytes)
     }
-    return Base64.encode(hasher.finalize())
+    return Base64.encode(hasher.finish())
   }
 
   /// SHA-256 over the hashes alone in case-sensitive name order, base64 (docs/formats/version-hashes.md, "Digest and
   /// checksum").
   package static func checksum(of hashes: [String: VersionHash]) -> String {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     for (_, hash) in inOrder(hashes) { hasher.add(hash.bytes) }
-    return Base64.encode(hasher.finalize())
+    return Base64.encode(hasher.finish())
   }
 
   private static func inOrder(_ hashes: [String: VersionHash]) -> [(String, VersionHash)] {
@@ -94,7 +93,7 @@ struct VersionHashing {
   }
 
   private func combine(_ entity: Entity, parent: VersionHash?, properties: [String: [UInt8]]) -> VersionHash? {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(entity.name)
     hasher.add([entity.isAbstract ? 1 : 0])
     if let parent { hasher.add(parent.bytes) }
@@ -107,22 +106,22 @@ struct VersionHashing {
     for constraint in constraints.sorted(by: { $0.utf16.lexicographicallyPrecedes($1.utf16) }) {
       hasher.add(constraint)
     }
-    return VersionHash(bytes: Array(hasher.finalize()))
+    return VersionHash(bytes: hasher.finish())
   }
 
   /// The property digest P (docs/formats/version-hashes.md, "Property digest"). Transient properties never come here,
   /// so the flags are 0 or 1.
   private static func property(name: String, isOptional: Bool, modifier: String?) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(name)
     hasher.add([isOptional ? 1 : 0, 0])
     if let modifier { hasher.add(modifier) }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 
   /// The attribute digest A (docs/formats/version-hashes.md, "Attribute digest").
   private func digest(of attribute: Attribute) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     if let expression = attribute.derivationExpression {
       // The text alone, neither name nor type (docs/formats/version-hashes.md, "Derived attributes").
       hasher.add(DerivationText(expression).text)
@@ -142,7 +141,7 @@ struct VersionHashing {
       if attribute.allowsExternalStorage { hasher.add([1]) }
       if attribute.preservesAfterDeletion { hasher.add([1]) }
     }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 
   /// Elements of a composite attribute with nested composites opened; validation bounds the nesting.
@@ -157,7 +156,7 @@ struct VersionHashing {
 
   /// The relationship digest R (docs/formats/version-hashes.md, "Relationship digest").
   private func digest(of relationship: Relationship, in entity: Entity) -> [UInt8] {
-    var hasher = SHA256()
+    var hasher = MessageDigest(.sha256)
     hasher.add(
       Self.property(
         name: relationship.name, isOptional: relationship.isOptional, modifier: relationship.versionHashModifier))
@@ -167,7 +166,7 @@ struct VersionHashing {
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.maxCount))
     hasher.add(littleEndian: UInt32(truncatingIfNeeded: relationship.minCount))
     if relationship.isOrdered { hasher.add([1, 0]) }
-    return Array(hasher.finalize())
+    return hasher.finish()
   }
 }
 
@@ -176,10 +175,9 @@ extension Relationship {
   func isOwnInverse(in entity: Entity) -> Bool { destinationEntityName == entity.name && inverseName == name }
 }
 
-extension HashFunction {
-  fileprivate mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update(bufferPointer: $0) } }
-  fileprivate mutating func add(_ text: String) { add(Array(text.utf8)) }
+extension MessageDigest {
+  fileprivate mutating func add(_ text: String) { add(text.utf8) }
   fileprivate mutating func add(littleEndian number: UInt32) {
-    withUnsafeBytes(of: number.littleEndian) { update(bufferPointer: $0) }
+    withUnsafeBytes(of: number.littleEndian) { add($0) }
   }
 }

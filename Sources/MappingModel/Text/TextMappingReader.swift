@@ -235,7 +235,7 @@ struct TextMappingReader {
     return result
   }
 
-  /// TOML nests at most 256 deep.
+  /// Recursion is bounded, because `TOMLReader` refuses deep nesting.
   private mutating func propertyList(_ node: TOMLNode, _ key: String) -> PropertyListValue? {
     switch node.value {
     case .string(let value): return .string(value)

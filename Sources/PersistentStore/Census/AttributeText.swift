@@ -70,12 +70,13 @@ enum AttributeText {
       if size <= Int64(shownBytes) {
         return try write(bytes: try directory.content(of: name, limit: Int64(shownBytes))[...], into: &lines)
       }
-      var (digest, count) = (ContentDigest.Running(), Int64(0))
+      var digest = ContentDigest.Running()
+      var count: Int64 = 0
       try directory.read(name) {
         digest.add($0)
         count &+= Int64($0.count)
       }
-      try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256)\"}")
+      try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256())\"}")
     }
   }
 

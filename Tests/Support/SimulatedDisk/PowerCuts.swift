@@ -2,6 +2,7 @@
 // ones are kept, dropped, torn, each alone, and in mixes of a seed; where there are few of them, in every combination.
 
 import CSimulatedDisk
+import SeededRandom
 import SystemPackage
 
 /// One image, and when it was taken.
@@ -55,7 +56,7 @@ package struct PowerCuts {
     let walk = sd_walk_make(disk.disk)
     defer { sd_walk_free(walk) }
     var moment = 0
-    var random = SplitMix(seed: plan.seed)
+    var random = Dice(seed: plan.seed)
     repeat {
       if moment == reported { seen.removeAll() }
       if plan.moments.contains(moment) {
@@ -84,7 +85,7 @@ package struct PowerCuts {
   }
 
   /// What may become of the operations that are not safe at this moment of the walk.
-  private func choices(_ walk: OpaquePointer?, _ random: inout SplitMix) -> [(String, [UInt8])] {
+  private func choices(_ walk: OpaquePointer?, _ random: inout Dice) -> [(String, [UInt8])] {
     let count = sd_walk_pending(walk)
     let dropped = UInt8(SD_DROPPED)
     let kept = UInt8(SD_KEPT)
@@ -133,22 +134,5 @@ package struct PowerCuts {
         ))
     }
     return all
-  }
-}
-
-/// A small generator whose values follow from its seed alone.
-package struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-
-  /// Starts at a seed.
-  package init(seed: UInt64) { state = seed }
-
-  /// The next value.
-  package mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var value = state
-    value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9
-    value = (value ^ value >> 27) &* 0x94d0_49bb_1331_11eb
-    return value ^ value >> 31
   }
 }

@@ -1,12 +1,13 @@
-// The scanner is told every text, also such as the parser would refuse: it must end and must not trap.
+// Texts that somebody broke, by accident or on purpose: each is parsed or refused at a place, quickly and without a trap.
 
 import Diagnostics
+import SeededRandom
 import SystemPackage
 import Testing
 
 @testable import TOMLDocuments
 
-@Suite struct KeyPositionsTests {
+@Suite struct HostileTextTests {
   /// Every form of key and value, with the characters that begin and end them inside strings and comments.
   private static let everyForm = """
     # [not.a.table] = "x"
@@ -23,59 +24,71 @@ import Testing
     [[array]]
     inline = { x = { y = "}" } }
     [array.below]
-    é = +1.5e3
+    \"é\" = +1.5e3
     [[array]]
 
     """
 
-  @Test func everyCutAndEveryChangedByteIsSurvived() throws {
-    let text = Self.everyForm
-    let bytes = Array(text.utf8)
-    for length in 0...bytes.count {
-      _ = KeyPositions(String(decoding: bytes[..<length], as: UTF8.self)).positions
-    }
-    for index in bytes.indices {
-      for byte in "\"'[]{}=.\\#\n,".utf8 {
-        var changed = bytes
-        changed[index] = byte
-        let string = String(decoding: changed, as: UTF8.self)
-        let lines = string.utf8.count(where: { $0 == 10 }) + 1
-        #expect(KeyPositions(string).positions.values.allSatisfy { (1...lines).contains($0.line) && $0.column >= 1 })
+  /// A text that is accepted has a place for every value; one that is refused has the place of the mistake.
+  private static func parseOrRefuse(_ bytes: some Collection<UInt8>) {
+    let text = String(decoding: bytes, as: UTF8.self)
+    let lines = text.utf8.count { $0 == UInt8(ascii: "\n") } + 1
+    do throws(HopdError) {
+      let node = try TOMLNode(toml: text, file: "/x.toml", code: .internalError)
+      guard case .table(let entries) = node.value else {
+        Issue.record("no table: \(text.debugDescription)")
+        return
       }
+      for entry in entries.values {
+        let line = entry.position?.line ?? 0
+        #expect((1...lines).contains(line), "\(text.debugDescription)")
+      }
+    } catch {
+      let isPlaced = (1...lines).contains(error.place.line ?? 0) && (error.place.column ?? 0) > 0
+      #expect(isPlaced && error.message.hasPrefix("no valid TOML"), "\(text.debugDescription)\n\(error)")
     }
   }
 
-  @Test func findsKeysOfEveryForm() {
-    let positions = KeyPositions("a = 1\n[b.'c']\n\"d e\".f = [ 1,\n { g = 2 } ]\n[[h]]\n[[h]]\ni=1\n[h.j]\nk=1")
-      .positions
-    #expect(positions[[.key("a")]] == SourcePosition(line: 1, column: 1))
-    #expect(positions[[.key("b"), .key("c")]] == SourcePosition(line: 2, column: 1))
-    let nested: [KeyStep] = [.key("b"), .key("c"), .key("d e"), .key("f")]
-    #expect(positions[nested] == SourcePosition(line: 3, column: 7))
-    #expect(positions[nested + [.index(1), .key("g")]] == SourcePosition(line: 4, column: 4))
-    #expect(positions[[.key("h"), .index(1), .key("i")]] == SourcePosition(line: 7, column: 1))
-    #expect(positions[[.key("h"), .index(1), .key("j"), .key("k")]] == SourcePosition(line: 9, column: 1))
+  /// Several changes at once, from a printed seed: cut, doubled, exchanged and random bytes.
+  @Test func everyMutationOfAGoodTextIsParsedOrRefused() {
+    var random = Dice(seed: 20_261_123)
+    let good = Array(Self.everyForm.utf8)
+    let pieces = [
+      "[[", "]]", "\"\"\"", "'''", "\\u", "\\U0010", "=", ".", "0x", "1e9", "inf", "1979-05-27", "07:32:00", "\r\n",
+      "#",
+      "{", "}", ",", "\u{0}", "\u{7f}", "é", "[array.below]", "table",
+    ].map { Array($0.utf8) }
+    for _ in 0..<4_000 {
+      var bytes = good
+      for _ in 0..<Int.random(in: 1...6, using: &random) {
+        let start = Int.random(in: 0...bytes.count, using: &random)
+        let end = min(bytes.count, start + Int.random(in: 0...12, using: &random))
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: bytes.removeSubrange(start..<end)
+        case 1: bytes.insert(contentsOf: bytes[start..<end], at: Int.random(in: 0...bytes.count, using: &random))
+        case 2: bytes.replaceSubrange(start..<end, with: pieces.randomElement(using: &random) ?? [])
+        default: bytes.insert(UInt8.random(in: 0...255, using: &random), at: start)
+        }
+      }
+      Self.parseOrRefuse(bytes)
+    }
   }
 
-  /// The parser itself would stop the program at some of these.
   @Test func everyTextIsParsedOrRefused() {
-    func tryIt(_ bytes: some Collection<UInt8>) {
-      _ = try? TOMLNode(toml: String(decoding: bytes, as: UTF8.self), file: "/x.toml", code: .internalError)
-    }
     let bytes = Array(Self.everyForm.utf8)
-    for length in 0...bytes.count { tryIt(bytes[..<length]) }
+    for length in 0...bytes.count { Self.parseOrRefuse(bytes[..<length]) }
     for index in bytes.indices {
       for byte in "\"'[]{}=.\\#\n,\t 1".utf8 {
         var changed = bytes
         changed[index] = byte
-        tryIt(changed)
+        Self.parseOrRefuse(changed)
       }
     }
     for opening in [
       "a = [", "a = [1,", "a = [[ ", "a = {b = [", "a = {", "a = ", "a", "[", "[[", "[ ", "[[\t", "\u{feff}[",
       "a = 1\n[",
     ] {
-      for byte in UInt8(1)...255 { tryIt(Array(opening.utf8) + [byte]) }
+      for byte in UInt8(0)...255 { Self.parseOrRefuse(Array(opening.utf8) + [byte]) }
     }
   }
 
@@ -86,7 +99,6 @@ import Testing
     #expect(error?.place.line == 3 && error?.place.column == 5)
   }
 
-  /// The parser stops the program at `1979-05-27T:` and at a date, a space, and a digit alone.
   @Test func everyDateThatIsCutOrChangedIsParsedOrRefused() throws {
     let whole = ["1979-05-27T07:32:00.5Z", "1979-05-27 07:32:00+01:00", "1979-05-27", "07:32:00"]
     for date in whole {
@@ -106,8 +118,7 @@ import Testing
           ]
           for changed in cuts {
             for (start, end) in [("a = ", ""), ("a = ", " # x\n"), ("a = [", "]")] {
-              let text = start + String(decoding: changed, as: UTF8.self) + end
-              _ = try? TOMLNode(toml: text, file: "/x.toml", code: .internalError)
+              Self.parseOrRefuse(Array(start.utf8) + changed + Array(end.utf8))
             }
           }
         }
@@ -119,7 +130,7 @@ import Testing
     #expect(error?.place.line == 2 && error?.place.column == 5)
   }
 
-  /// Each of these would end the program's stack, or take minutes, or memory without bound.
+  /// Without limits, each of these would overflow the stack, or take minutes, or memory without bound.
   @Test(arguments: [
     ("a" + String(repeating: ".a", count: 500_000) + " = 1", "at most 32 names"),
     ("[a" + String(repeating: ".a", count: 500_000) + "]", "at most 32 names"),
@@ -135,12 +146,28 @@ import Testing
     #expect(error?.message.contains(expected) == true && error?.place.line != nil && error?.place.column != nil)
   }
 
-  /// The parser's C interface would cut the value there: another policy program would be run than the one written.
+  /// A C string would end there: hopd would run another policy program than the one written.
   @Test(arguments: ["a = \"b\\u0000c\"", "a = \"\"\"b\\U00000000c\"\"\"", "\"a\\u0000b\" = 1"])
   func aWrittenNULIsRefusedWhereItStands(_ text: String) {
     let error = #expect(throws: HopdError.self) {
       _ = try TOMLNode(toml: text, file: "/x.toml", code: .internalError)
     }
     #expect(error?.message.contains("NUL") == true && error?.place.line == 1)
+  }
+
+  @Test func aLongTextTakesLittleTime() throws {
+    let texts = [
+      "a = \"" + String(repeating: "x", count: 1 << 20) + "\"",
+      "a = \"\"\"" + String(repeating: "\\\n \"\" ", count: 1 << 17) + "\"\"\"",
+      "a = [" + String(repeating: "1.5,", count: 60_000) + "]",
+      String(repeating: "[[a.b]]\nc.d = 1\n", count: 20_000),
+      String(repeating: "# x\r\n", count: 1 << 18),
+      "a = 1" + String(repeating: "0", count: 1 << 20),
+      (0..<15_000).map { "k\($0).x.y.z = 1\n" }.joined(),
+    ]
+    for text in texts {
+      let time = ContinuousClock().measure { Self.parseOrRefuse(text.utf8) }
+      #expect(time < .seconds(5), "\(text.prefix(20))")
+    }
   }
 }
