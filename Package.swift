@@ -310,7 +310,8 @@ let package = Package(
       dependencies: [
         "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
-        "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
+        "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SeededRandom", "SQLite",
+        systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
