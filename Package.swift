@@ -92,7 +92,7 @@ let package = Package(
     /// What an author of a migration policy sees, and the messages between engine and policy. Stands alone.
     .target(name: "MigrationPolicy", swiftSettings: strict),
 
-    // MARK: 3 - The journey of one store
+    // MARK: 3 - The migration path of one store
 
     /// Which version a store has, and which hops lead from there to the wanted one.
     .target(

@@ -193,7 +193,7 @@ package struct MappingHops: Sendable {
   private static func withoutTwins(_ choices: [Choice]) -> [Choice] {
     var kept: [Choice] = []
     for choice in choices {
-      if let index = kept.firstIndex(where: { $0.mapping.saysTheSame(as: choice.mapping) }) {
+      if let index = kept.firstIndex(where: { $0.mapping.isEquivalent(as: choice.mapping) }) {
         // What Apple's compiler made stands for both; its place in the order is that of the first.
         if choice.entry.file.form == .compiled, kept[index].entry.file.form != .compiled {
           kept[index] = Choice(
@@ -303,7 +303,7 @@ extension ExplicitMapping {
   package var hasPolicies: Bool { entityMappings.contains { $0.policy != nil } }
 
   /// Do both do the same? Types are bookkeeping and do not count (docs/formats/mapping-models.md, "Mapping types").
-  package func saysTheSame(as other: ExplicitMapping) -> Bool {
+  package func isEquivalent(as other: ExplicitMapping) -> Bool {
     func withoutTypes(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
       mapping.entityMappings.map { $0.replacing(type: .undefined) }
     }

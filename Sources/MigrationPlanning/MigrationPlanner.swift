@@ -1,4 +1,4 @@
-// The planner: from an identified store to the whole journey, or to every reason why it cannot be made. All models,
+// The planner: from an identified store to the whole migration path, or to every reason why it cannot be made. All models,
 // mappings and layouts are ready and all rows are checked before a byte is written anywhere.
 
 import Diagnostics
@@ -65,7 +65,7 @@ package enum MigrationPlanner {
     let sourceSchema = StoreSchema(
       model: store.version.model, frameworkVersion: framework, naming: sourceNaming,
       observed: ObservedLayout(provenNames: provenNames))
-    let journey = Journey(sourceSchema: sourceSchema, edges: edges)
+    let migrationPath = MigrationPath(sourceSchema: sourceSchema, edges: edges)
 
     // Layout and tables first: rows can only be asked when the tables are what they should be.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
@@ -97,7 +97,8 @@ package enum MigrationPlanner {
     var layout: LayoutDecision?
     if !edges.isEmpty {
       let decision = try LayoutDecision(
-        journey: journey, edges: edges, store: store, inspection: inspection, provenNames: provenNames, rules: rules,
+        migrationPath: migrationPath, edges: edges, store: store, inspection: inspection, provenNames: provenNames,
+        rules: rules,
         reader: reader)
       for error in decision.findings.errors { findings.add(error) }
       warnings += decision.warnings
@@ -109,14 +110,14 @@ package enum MigrationPlanner {
     // Rows are judged as far as inference leads; what mapping models make of them is judged where it lies (segments).
     let leading = edges.prefix { $0.mapped == nil }.count
     let isMixed = leading < edges.count
-    let lead = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading)))
-    let counted = Journey(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
+    let lead = MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading)))
+    let counted = MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
     let census = StoreCensus(schema: sourceSchema, reader: reader)
     // All that can be asked before anything is known of the rows is asked in one pass.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
       values: counted.questions(expectsValues: !isMixed))
-    var rows = RowInspection(journey: lead, census: census)
+    var rows = RowInspection(migrationPath: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {
       rows.checkAbstractEntities()
@@ -129,10 +130,11 @@ package enum MigrationPlanner {
     let dangling = try census.danglingReferences()
     let finalSchema = schemas.last ?? sourceSchema
     let external = try ExternalDataInspection(
-      journey: lead, reader: reader, location: store.location, rows: rows.rows,
+      migrationPath: lead, reader: reader, location: store.location, rows: rows.rows,
       finalSchema: schemas.indices.contains(leading) ? schemas[leading] : finalSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
-    var hops = hops(edges: edges, schemas: schemas, computed: layout?.computed ?? [], journey: journey, rows: rows.rows)
+    var hops = hops(
+      edges: edges, schemas: schemas, computed: layout?.computed ?? [], migrationPath: migrationPath, rows: rows.rows)
     // The first hop with mapping models can be asked already what it leaves behind: names go on up to there.
     if isMixed {
       let mapped = MappedHopInspection(
@@ -143,43 +145,44 @@ package enum MigrationPlanner {
       warnings += counts.warnings
       hops[leading] = hops[leading].reading(counts.taken)
     }
-    let drops = try DropCounting(journey: counted, census: census, rows: rows.rows)
+    let drops = try DropCounting(migrationPath: counted, census: census, rows: rows.rows)
     let expectation =
       isMixed
       ? StoreExpectation.unknown(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
       : try ExpectationCounting(
-        journey: journey, census: census, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
+        migrationPath: migrationPath, census: census, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
         externalData: external.expectations
       ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
     for hop in hops where hop.isMapped {
       warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
     }
     warnings += inspection.warnings + drops.warnings
-    warnings += try ClearedReferences(journey: lead, reader: reader, rows: rows.rows).warnings()
+    warnings += try ClearedReferences(migrationPath: lead, reader: reader, rows: rows.rows).warnings()
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
     warnings += external.warnings
     if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
-    let journeyKey = routeKey.map {
-      JourneyMemory.Key(
+    let pathKey = routeKey.map {
+      MigrationPathCache.Key(
         route: $0, rules: rules, frameworkVersion: framework, sourceNaming: sourceNaming, provenNames: provenNames,
         last: layout?.last, computed: layout?.computed ?? [])
     }
-    func known() -> JourneyMemory {
-      JourneyMemory(
-        name: PlanFingerprint.journey(hops: hops, source: store.version, target: target, rules: rules))
+    func known() -> MigrationPathCache {
+      MigrationPathCache(
+        name: PlanFingerprint.migrationPath(hops: hops, source: store.version, target: target, rules: rules))
     }
-    let memory = journeyKey.map { catalog.memo.fact($0, known) } ?? known()
-    let name = PlanFingerprint.of(journey: memory.name, history: finalSchema.history)
+    let memory = pathKey.map { catalog.memo.fact($0, known) } ?? known()
+    let name = PlanFingerprint.of(migrationPath: memory.name, history: finalSchema.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
       estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
-      journey: name, memo: memory.memo, fingerprint: PlanFingerprint.of(journey: name, storeUUID: store.metadata.uuid),
+      migrationPath: name, memo: memory.memo,
+      fingerprint: PlanFingerprint.of(migrationPath: name, storeUUID: store.metadata.uuid),
       found: try FoundFile(reader: reader, objects: inspection.objects))
   }
 
   private static func hops(
-    edges: [MigrationGraph.Edge], schemas: [StoreSchema], computed: [[SchemaDerivation]], journey: Journey,
+    edges: [MigrationGraph.Edge], schemas: [StoreSchema], computed: [[SchemaDerivation]], migrationPath: MigrationPath,
     rows: [String: Int64]
   ) -> [Hop] {
     zip(edges, zip(schemas, schemas.dropFirst())).enumerated().map { index, part in
@@ -189,7 +192,7 @@ package enum MigrationPlanner {
         destinationSchema: destination, mapping: edge.mapping, mapped: edge.mapped,
         entities: (edge.mapped?.entityMappings.map { ($0.name, $0.source) }
           ?? edge.mapping.entityMappings.map { ($0.name, $0.sourceEntity) }).map { name, source in
-            let stored = source.flatMap { journey.sourceEntity(of: $0, at: index) }
+            let stored = source.flatMap { migrationPath.sourceEntity(of: $0, at: index) }
             return EntityCost(mapping: name, rows: stored.flatMap { rows[$0] } ?? 0)
           }, computed: computed.indices.contains(index) ? computed[index] : [])
     }

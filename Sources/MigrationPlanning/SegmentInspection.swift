@@ -23,11 +23,12 @@ package struct SegmentInspection: Sendable {
     }
     let place = Place(store: plan.store.location.database)
     let hops = MigrationPlanner.segment(of: plan, from: first)
-    let journey = Journey(sourceSchema: hops.first?.sourceSchema ?? plan.hops[first].sourceSchema, hops: hops)
-    let census = StoreCensus(schema: journey.sourceSchema, reader: input)
+    let migrationPath = MigrationPath(
+      sourceSchema: hops.first?.sourceSchema ?? plan.hops[first].sourceSchema, hops: hops)
+    let census = StoreCensus(schema: migrationPath.sourceSchema, reader: input)
     let isMapped = hops.first?.isMapped == true
-    try census.take(isMapped ? .rows : [.rows, .discriminators], values: journey.questions(expectsValues: false))
-    var rows = RowInspection(journey: journey.inferredPart, census: census)
+    try census.take(isMapped ? .rows : [.rows, .discriminators], values: migrationPath.questions(expectsValues: false))
+    var rows = RowInspection(migrationPath: migrationPath.inferredPart, census: census)
     try rows.countRows()
     var warnings: [HopdError] = []
     if let hop = hops.first, hop.isMapped {
@@ -41,12 +42,13 @@ package struct SegmentInspection: Sendable {
       try rows.checkDiscriminators()
     }
     try rows.findings.throwIfAny(at: place)
-    let counted = try DropCounting(journey: journey, census: census, rows: rows.rows)
+    let counted = try DropCounting(migrationPath: migrationPath, census: census, rows: rows.rows)
     warnings += counted.warnings
-    warnings += try ClearedReferences(journey: journey.inferredPart, reader: input, rows: rows.rows).warnings()
+    warnings += try ClearedReferences(migrationPath: migrationPath.inferredPart, reader: input, rows: rows.rows)
+      .warnings()
     let external = try ExternalDataInspection(
-      journey: journey.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
-      finalSchema: hops.last?.destinationSchema ?? journey.sourceSchema, memoryLimit: rules.memoryLimit)
+      migrationPath: migrationPath.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
+      finalSchema: hops.last?.destinationSchema ?? migrationPath.sourceSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
     warnings += external.warnings
     drops = counted.drops.map { $0.later(by: first) }
@@ -80,10 +82,10 @@ extension MigrationPlanner {
   package static func expectedRows(
     of hop: Hop, rules: PlanningRules, input: StoreReader
   ) throws -> [String: Int64] {
-    let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
-    var rows = RowInspection(journey: journey, census: StoreCensus(schema: hop.sourceSchema, reader: input))
+    let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
+    var rows = RowInspection(migrationPath: migrationPath, census: StoreCensus(schema: hop.sourceSchema, reader: input))
     try rows.countRows()
-    guard let mapped = hop.mapped else { return journey.rows(rows.rows, at: journey.end) }
+    guard let mapped = hop.mapped else { return migrationPath.rows(rows.rows, at: migrationPath.end) }
     return mapped.exactRows(
       try MappedRowCounts(hop: hop, rows: rows.rows, reader: input).taken, destination: hop.destination, rules: rules)
   }
@@ -92,21 +94,22 @@ extension MigrationPlanner {
   package static func expectation(
     of hop: Hop, plan: MigrationPlan, rules: PlanningRules, input: StoreReader
   ) throws -> StoreExpectation {
-    let journey = Journey(sourceSchema: hop.sourceSchema, hops: [hop])
+    let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
     let census = StoreCensus(schema: hop.sourceSchema, reader: input)
     // Of the pairs and values behind a mapping model nothing is known: they are not counted.
     if !hop.isMapped {
-      try census.take([.rows, .references, .orderKeys], values: journey.questions(expectsValues: true))
+      try census.take([.rows, .references, .orderKeys], values: migrationPath.questions(expectsValues: true))
     }
-    var rows = RowInspection(journey: journey, census: census)
+    var rows = RowInspection(migrationPath: migrationPath, census: census)
     try rows.countRows()
     let dangling = hop.isMapped ? [] : try census.danglingReferences()
     let dropped = plan.expectation.droppedRowsByEntity
     let external = try ExternalDataInspection(
-      journey: journey.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
+      migrationPath: migrationPath.inferredPart, reader: input, location: plan.store.location, rows: rows.rows,
       finalSchema: hop.destinationSchema, memoryLimit: rules.memoryLimit)
     let counting = ExpectationCounting(
-      journey: journey, census: census, rows: rows.rows, finalSchema: hop.destinationSchema, dangling: dangling,
+      migrationPath: migrationPath, census: census, rows: rows.rows, finalSchema: hop.destinationSchema,
+      dangling: dangling,
       externalData: external.expectations)
     guard let mapped = hop.mapped else {
       return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)
@@ -139,9 +142,9 @@ extension MappedHop {
   }
 }
 
-extension Journey {
-  /// The journey up to its first hop with mapping models.
-  var inferredPart: Journey { prefix(mappingModels.prefix { $0.isEmpty }.count) }
+extension MigrationPath {
+  /// The migration path up to its first hop with mapping models.
+  var inferredPart: MigrationPath { prefix(mappingModels.prefix { $0.isEmpty }.count) }
 }
 
 extension DroppedColumn {

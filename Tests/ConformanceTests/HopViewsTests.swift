@@ -47,7 +47,7 @@ import Testing
     #expect(apart.map(\.hops) == [0..<1, 1..<2, 2..<3])
     #expect(apart.dropLast().allSatisfy { $0.boundary != nil })
     let connection = try world.connection()
-    var space = TableSpace.schema("store")
+    var space = SourceTables.schema("store")
     for hop in world.plan.hops.dropLast() {
       space = try HopViews.create(
         hop, over: space, connection: connection, options: EngineOptions(), counts: world.memory(of: connection))
@@ -73,7 +73,7 @@ private final class ViewedWorld {
   let title: String
   private(set) var boundaries: [String] = []
   private(set) var presentColumns = 0
-  private var memories: [ObjectIdentifier: CountMemory] = [:]
+  private var memories: [ObjectIdentifier: RowCountCache] = [:]
 
   private init(_ environment: Workshop, _ location: StoreLocation, _ plan: MigrationPlan, _ title: String) {
     (self.environment, self.location, self.plan, self.title) = (environment, location, plan, title)
@@ -154,9 +154,9 @@ private final class ViewedWorld {
   }
 
   /// What is known of the tables of one connection.
-  func memory(of connection: Connection) -> CountMemory {
+  func memory(of connection: Connection) -> RowCountCache {
     if let known = memories[ObjectIdentifier(connection)] { return known }
-    let memory = CountMemory()
+    let memory = RowCountCache()
     memories[ObjectIdentifier(connection)] = memory
     return memory
   }
@@ -169,7 +169,7 @@ private final class ViewedWorld {
 
   /// Makes the store of a hop; `check` gets the statements while source and result are there.
   func make(
-    _ hop: Hop, from space: TableSpace, connection: Connection, into name: String, isFinal: Bool = true,
+    _ hop: Hop, from space: SourceTables, connection: Connection, into name: String, isFinal: Bool = true,
     _ check: ([String]) throws -> Void = { _ in }
   ) throws -> FilePath {
     let path = environment.folder.appending(name)
@@ -202,7 +202,7 @@ private final class ViewedWorld {
     } catch let error as HopdError {
       failure = error
     }
-    var space = TableSpace.schema("store")
+    var space = SourceTables.schema("store")
     do {
       space = try HopViews.create(
         first, over: space, connection: fused, options: EngineOptions(), counts: memory(of: fused))
@@ -212,7 +212,7 @@ private final class ViewedWorld {
       return 0
     }
     var compared = 0
-    let staged = TableSpace.schema(StagedStore.schemaName(ofHop: 0))
+    let staged = SourceTables.schema(StagedStore.schemaName(ofHop: 0))
     for (table, columns) in Self.columns(of: first.destinationSchema) {
       let expected = try rows(apart, staged.qualified(table), columns)
       let found = try rows(fused, space.qualified(table), columns)
@@ -230,7 +230,7 @@ private final class ViewedWorld {
     for (connection, source, name) in [(apart, staged, "apart.sqlite"), (fused, space, "fused.sqlite")] {
       do {
         _ = try make(last, from: source, connection: connection, into: name)
-        let space = TableSpace.schema(StagedStore.schemaName(ofHop: 1))
+        let space = SourceTables.schema(StagedStore.schemaName(ofHop: 1))
         results.append(
           try Self.columns(of: last.destinationSchema).flatMap { table, columns in
             try rows(connection, space.qualified(table), columns)
@@ -245,10 +245,10 @@ private final class ViewedWorld {
 
   /// What was counted in the store tells how many rows its views have.
   private func compareCounts(
-    of hop: Hop, _ staged: StoreReader, _ connection: Connection, _ views: TableSpace
+    of hop: Hop, _ staged: StoreReader, _ connection: Connection, _ views: SourceTables
   ) throws {
-    let memory = CountMemory()
-    for (schema, space) in [(hop.sourceSchema, TableSpace.schema("store")), (hop.destinationSchema, views)] {
+    let memory = RowCountCache()
+    for (schema, space) in [(hop.sourceSchema, SourceTables.schema("store")), (hop.destinationSchema, views)] {
       let census = StoreCensus(
         schema: schema, reader: StoreReader(connection: connection, space: space, memory: memory))
       for table in schema.tables {

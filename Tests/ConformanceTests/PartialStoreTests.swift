@@ -13,7 +13,7 @@ import Testing
 
 @Suite struct PartialStoreTests {
   /// Migrates a filled store of the first of `stops` and compares it with what the oracle makes of it, stop by stop.
-  private func journey(_ stops: [ManagedObjectModel], catalog: ModelCatalog) throws {
+  private func migrationPath(_ stops: [ManagedObjectModel], catalog: ModelCatalog) throws {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-part-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
@@ -72,7 +72,7 @@ import Testing
     let catalog = ModelCatalog(bundles: [
       ModelBundle(name: "M", path: "/M.xcdatamodeld", versions: versions, currentVersionName: "V3")
     ])
-    try journey(versions.map { try $0.restricted(toConfiguration: "Local") }, catalog: catalog)
+    try migrationPath(versions.map { try $0.restricted(toConfiguration: "Local") }, catalog: catalog)
   }
 
   @Test func mergedModelsAdvanceTogether() throws {
@@ -100,6 +100,6 @@ import Testing
     let stops = try [(1, 1), (2, 2), (3, 2)].map {
       try ManagedObjectModel.merging([books($0), people($1)], name: "\(books($0).name) + \(people($1).name)")
     }
-    try journey(stops, catalog: catalog)
+    try migrationPath(stops, catalog: catalog)
   }
 }

@@ -109,8 +109,8 @@ import Testing
   @Test func whatIsRememberedIsToldOfItsOwnTablesOnlyAndUntilItIsForgotten() throws {
     let connection = try Connection(path: "memory", access: .memory)
     try connection.attachMemory(as: "other", for: .scratch)
-    let memory = CountMemory()
-    let spaces = [TableSpace.schema("main"), .schema("other")]
+    let memory = RowCountCache()
+    let spaces = [SourceTables.schema("main"), .schema("other")]
     for (position, space) in spaces.enumerated() {
       try connection.execute(
         "CREATE TABLE \(space.qualified("ZA")) (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER);"

@@ -30,7 +30,7 @@ private final class Chain {
     var database: FilePath?
     for name in Fixtures.names(in: source) where !["model", "facts.json", "ORIGIN"].contains(name) {
       try FileManager.default.copyItem(atPath: source.appending(name).string, toPath: folder.appending(name).string)
-      if !name.hasPrefix("."), !StoreLocation.isBelongings(fileName: name) { database = folder.appending(name) }
+      if !name.hasPrefix("."), !StoreLocation.isAuxiliaryFile(fileName: name) { database = folder.appending(name) }
     }
     location = StoreLocation(database: try #require(database))
   }

@@ -211,7 +211,7 @@ struct FidelityTests {
         for place in places.map({ $0.isEmpty ? folder : folder.appending($0) }) where Fixtures.isFolder(place) {
           for file in Fixtures.names(in: place) {
             let path = place.appending(file)
-            guard !Fixtures.isFolder(path), !file.hasPrefix("."), !StoreLocation.isBelongings(fileName: file),
+            guard !Fixtures.isFolder(path), !file.hasPrefix("."), !StoreLocation.isAuxiliaryFile(fileName: file),
               try Fixtures.bytes(of: path).starts(with: Array("SQLite format 3".utf8))
             else { continue }
             let title = "\(folder.lastComponent?.string ?? "")/\(file)"

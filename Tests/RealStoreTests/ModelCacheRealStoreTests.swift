@@ -33,7 +33,7 @@ struct ModelCacheRealStoreTests {
         for place in folders.map({ $0.isEmpty ? folder : folder.appending($0) }) where Fixtures.isFolder(place) {
           for name in Fixtures.names(in: place) {
             let path = place.appending(name)
-            guard !Fixtures.isFolder(path), !StoreLocation.isBelongings(fileName: name), !name.hasPrefix("."),
+            guard !Fixtures.isFolder(path), !StoreLocation.isAuxiliaryFile(fileName: name), !name.hasPrefix("."),
               try Fixtures.bytes(of: path).starts(with: Array("SQLite format 3".utf8))
             else { continue }
             // Without its log, and without touching the folder: the bookkeeping is in the database itself.

@@ -24,7 +24,7 @@ private final class StoreCopy {
     where name != "model" && name != "facts.json" && name != "ORIGIN" && name != "expected.json" {
       try FileManager.default.copyItem(
         atPath: source.appending(name).string, toPath: folder.appending(name).string)
-      if !name.hasPrefix("."), !StoreLocation.isBelongings(fileName: name) { databases.append(name) }
+      if !name.hasPrefix("."), !StoreLocation.isAuxiliaryFile(fileName: name) { databases.append(name) }
     }
     let database = try #require(databases.first)
     try #require(databases.count == 1, "\(source) holds \(databases)")

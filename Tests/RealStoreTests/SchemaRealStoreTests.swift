@@ -21,7 +21,7 @@ struct SchemaRealStoreTests {
     var database: FilePath?
     for name in Fixtures.names(in: folder) where !["model", "facts.json", "ORIGIN"].contains(name) {
       try FileManager.default.copyItem(atPath: folder.appending(name).string, toPath: copy.appending(name).string)
-      if !name.hasPrefix("."), !StoreLocation.isBelongings(fileName: name) { database = copy.appending(name) }
+      if !name.hasPrefix("."), !StoreLocation.isAuxiliaryFile(fileName: name) { database = copy.appending(name) }
     }
     return try StoreReader.withUnchangedStore(at: StoreLocation(database: try #require(database)), body)
   }

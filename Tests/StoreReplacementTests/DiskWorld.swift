@@ -1,4 +1,4 @@
-// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the journey to version 2.
+// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the migration path to version 2.
 // A run is recorded, and every image that a power cut could leave of it is judged by the promise
 // (docs/formats/replacement.md, "Promise").
 
@@ -110,7 +110,7 @@ final class DiskWorld {
     for file in [draft.database] + draft.sideFiles { try disk.unlinkIfPresent(file) }
   }
 
-  // MARK: The journey
+  // MARK: The migration path
 
   func intents() throws -> IntentStore { try IntentStore(stateDirectory: state, files: disk) }
 
@@ -123,7 +123,7 @@ final class DiskWorld {
     guard let source = try SourceFingerprint(of: location, files: disk) else {
       throw HopdError(.notFound, "there is no store", at: Place(store: location.database))
     }
-    let held = try HeldStore(location: location, lockDirectory: locks.path, files: disk)
+    let held = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
     defer { held.release() }
     let area = StagingArea(location: held.location, job: job, files: disk)
     let intent = ReplacementIntent(
@@ -161,7 +161,7 @@ final class DiskWorld {
   }
 
   /// Version 2 of the store, written beside it as scratch.
-  func stage(_ held: HeldStore, _ area: StagingArea) throws -> FilePath {
+  func stage(_ held: LockedStore, _ area: StagingArea) throws -> FilePath {
     let path = try area.create(hop: nil)
     let target = try HopdError.sqlite("build", path) { try Connection(path: path, access: .create) }
     try HopdError.sqlite("build", path) {

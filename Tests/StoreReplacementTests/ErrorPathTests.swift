@@ -16,8 +16,8 @@ import Testing
 
 @Suite("What others do meanwhile")
 struct ErrorPathTests {
-  private func hold(_ world: TestWorld, _ files: any DurableFileSystem = LinuxFileSystem()) throws -> HeldStore {
-    try HeldStore(location: world.location, lockDirectory: world.locks, files: files)
+  private func hold(_ world: TestWorld, _ files: any DurableFileSystem = LinuxFileSystem()) throws -> LockedStore {
+    try LockedStore(location: world.location, lockDirectory: world.locks, files: files)
   }
 
   /// Puts another file under a name, as a program does that saves by renaming.
@@ -35,7 +35,7 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let name = try #require(FilePath.Component(platformString: [0x61, -1, 0]))
     let error = #expect(throws: HopdError.self) {
-      try HeldStore(location: StoreLocation(database: world.stores.appending(name)), lockDirectory: world.locks)
+      try LockedStore(location: StoreLocation(database: world.stores.appending(name)), lockDirectory: world.locks)
     }
     #expect(error?.code == .notAStore && error?.hint?.contains("rename the store") == true)
   }
@@ -86,9 +86,9 @@ struct ErrorPathTests {
     let second = StoreLocation(database: world.stores.appending("Second.sqlite"))
     try world.plain.link(world.location.database, as: second.database)
     let held = try hold(world)
-    #expect(code { _ = try HeldStore(location: second, lockDirectory: world.locks) } == .storeBusy)
+    #expect(code { _ = try LockedStore(location: second, lockDirectory: world.locks) } == .storeBusy)
     held.release()
-    try HeldStore(location: second, lockDirectory: world.locks).release()
+    try LockedStore(location: second, lockDirectory: world.locks).release()
   }
 
   @Test("An index file beside a store that has no log is for the administrator")

@@ -197,7 +197,7 @@ struct ExaminingTests {
     let world = try TestWorld(.rollback)
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     do {
-      let held = try HeldStore(location: world.location, lockDirectory: world.locks)
+      let held = try LockedStore(location: world.location, lockDirectory: world.locks)
       let area = StagingArea(location: held.location, job: "ab12", files: world.plain)
       try world.intents(world.plain).write(try world.intent(held, area, source: source))
       held.release()

@@ -19,7 +19,7 @@ struct InPlaceCrashTests {
   static let sticky: [Bool] = SwapCrashTests.isFull ? [false, true] : [true]
 
   /// SQLite writes pages to the file before the commit, as it does with large stores.
-  private static func leaveNoCache(_ held: HeldStore) throws {
+  private static func leaveNoCache(_ held: LockedStore) throws {
     try held.connection.execute("PRAGMA cache_size = 1")
   }
 

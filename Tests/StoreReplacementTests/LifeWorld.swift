@@ -101,7 +101,7 @@ final class LifeWorld {
   func migrate(to target: String, asked: Bool) throws -> [BackupRemoval]? {
     let intents = try IntentStore(stateDirectory: state, files: disk)
     guard let source = try SourceFingerprint(of: location, files: disk) else { return [] }
-    let held = try HeldStore(location: location, lockDirectory: locks.path, files: disk)
+    let held = try LockedStore(location: location, lockDirectory: locks.path, files: disk)
     defer { held.release() }
     let from = try TestWorld.identify(held.connection)
     guard let here = Self.versions.firstIndex(of: from), let there = Self.versions.firstIndex(of: target), here < there
@@ -123,7 +123,7 @@ final class LifeWorld {
     return result.removedBackups
   }
 
-  private func stage(_ held: HeldStore, _ area: StagingArea, _ target: String) throws -> FilePath {
+  private func stage(_ held: LockedStore, _ area: StagingArea, _ target: String) throws -> FilePath {
     let path = try area.create(hop: nil)
     try HopdError.sqlite("build", path) {
       let connection = try Connection(path: path, access: .create)

@@ -29,13 +29,13 @@ struct PowerCutControlTests {
     return found
   }
 
-  /// Runs a wrong way of putting version 2 in place, with the journey's own preparations.
+  /// Runs a wrong way of putting version 2 in place, with the migration path's own preparations.
   private func run(
     _ scenario: DiskScenario, _ swap: (DiskWorld, _ staged: FilePath, _ folder: FilePath) throws -> Void
   ) throws -> Recording {
     let world = try DiskWorld(scenario)
     return try Recording(world) {
-      let held = try HeldStore(location: world.location, lockDirectory: world.locks.path, files: world.disk)
+      let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: world.disk)
       let area = StagingArea(location: held.location, job: "ab12", files: world.disk)
       let staged = try world.stage(held, area)
       held.release()

@@ -197,7 +197,7 @@ struct StepErrorTests {
     let world = try TestWorld(.wal)
     let files = FaultyFileSystem()
     let source = try #require(try SourceFingerprint(of: world.location, files: files))
-    let held = try HeldStore(location: world.location, lockDirectory: world.locks, files: files)
+    let held = try LockedStore(location: world.location, lockDirectory: world.locks, files: files)
     defer { held.release() }
     let area = StagingArea(location: held.location, job: "ab12", files: files)
     let intents = try world.intents(files)
@@ -232,7 +232,7 @@ struct StepErrorTests {
     #expect(refusal.code == .cannotReplace && refusal.hint?.contains("--replace in-place") == true)
     #expect(refusal.reasons.map(\.message).contains { $0.contains("2 names") })
     // And of one that is held: the file itself is written to in the other way.
-    let held = try HeldStore(location: world.location, lockDirectory: world.locks)
+    let held = try LockedStore(location: world.location, lockDirectory: world.locks)
     defer { held.release() }
     #expect(code { try held.requireReplaceable(by: .rename) } == .cannotReplace)
     try held.requireReplaceable(by: .inPlace)
@@ -250,7 +250,7 @@ struct StepErrorTests {
       if call == "status", path == last { try LinuxFileSystem().rename(stores, to: away) }
     })
     #expect(
-      code { _ = try HeldStore(location: world.location, lockDirectory: world.locks, files: files) } == .notFound)
+      code { _ = try LockedStore(location: world.location, lockDirectory: world.locks, files: files) } == .notFound)
     #expect(try world.plain.names(in: world.locks).isEmpty)
   }
 

@@ -1,4 +1,4 @@
-// Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole journey may miss.
+// Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole migration path may miss.
 
 import Diagnostics
 import DurableFiles
@@ -82,7 +82,7 @@ struct StepFaultTests {
   func sealAndFold(_ kind: SourceKind) throws {
     let start = try DiskWorld(DiskScenario(kind: kind))
     let staged = try start.disk.mounted {
-      let held = try HeldStore(location: start.location, lockDirectory: start.locks.path, files: start.disk)
+      let held = try LockedStore(location: start.location, lockDirectory: start.locks.path, files: start.disk)
       defer { held.release() }
       return try start.stage(held, StagingArea(location: held.location, job: "ab12", files: start.disk))
     }
@@ -92,7 +92,7 @@ struct StepFaultTests {
       let disk = world.disk
       var isMet = false
       try disk.mounted {
-        let held = try HeldStore(location: world.location, lockDirectory: world.locks.path, files: disk)
+        let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
         defer { held.release() }
         let swap = try world.swap()
         var undo = StoreSwap.Undo()
@@ -132,7 +132,7 @@ struct StepFaultTests {
       let place = { "\(kind), call \(call): \(disk.lastFault)" }
       var isMet = false
       try disk.mounted {
-        let held = try HeldStore(location: world.location, lockDirectory: world.locks.path, files: disk)
+        let held = try LockedStore(location: world.location, lockDirectory: world.locks.path, files: disk)
         defer { held.release() }
         try held.connection.execute("PRAGMA shrink_memory")
         disk.fail(at: call)

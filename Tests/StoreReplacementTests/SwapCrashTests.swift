@@ -1,4 +1,4 @@
-// Kill and failure at every changing call of a journey, one after the other, until one runs through untouched.
+// Kill and failure at every changing call of a migration path, one after the other, until one runs through untouched.
 
 import Diagnostics
 import DurableFiles

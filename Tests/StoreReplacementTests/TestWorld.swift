@@ -1,4 +1,4 @@
-// A little machine in a temporary directory: one store, hopd's state and lock directories, and a journey that writes
+// A little machine in a temporary directory: one store, hopd's state and lock directories, and a migration path that writes
 // version 2 of the store from its rows. Copies of the whole machine stand for what a kill leaves behind.
 
 import Diagnostics
@@ -35,7 +35,7 @@ final class TestWorld {
   var stores: FilePath { home.appending("stores") }
   var state: FilePath { home.appending("state") }
   var locks: FilePath { home.appending("locks") }
-  /// Rows that were committed before the journey.
+  /// Rows that were committed before the migration path.
   static let rows: Int64 = 60
   let plain = LinuxFileSystem()
 
@@ -86,7 +86,7 @@ final class TestWorld {
     for file in [draft.database] + draft.sideFiles { try plain.unlinkIfPresent(file) }
   }
 
-  // MARK: The journey
+  // MARK: The migration path
 
   func intents(_ files: any DurableFileSystem) throws -> IntentStore {
     try IntentStore(stateDirectory: state, files: files)
@@ -97,7 +97,7 @@ final class TestWorld {
   }
 
   /// Version 2 of the store, written beside it.
-  func stage(_ held: HeldStore, _ area: StagingArea) throws -> VerifiedStore {
+  func stage(_ held: LockedStore, _ area: StagingArea) throws -> VerifiedStore {
     let path = try area.create(hop: nil)
     let target = try Connection(path: path, access: .create)
     try target.execute(
@@ -113,7 +113,7 @@ final class TestWorld {
     return VerifiedStore(staged: path, version: "Two", versionHashes: [:], checks: [])
   }
 
-  func intent(_ held: HeldStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
+  func intent(_ held: LockedStore, _ area: StagingArea, source: SourceFingerprint) throws -> ReplacementIntent {
     ReplacementIntent(
       location: held.location, job: area.job, planFingerprint: "plan", source: source,
       bootIdentifier: try plain.bootIdentifier(), staged: area.path(hop: nil), journalMode: held.journalMode,
@@ -122,11 +122,11 @@ final class TestWorld {
   }
 
   /// Holds the store. A program that another test starts has this process's files open for the instant before it runs.
-  private func hold(_ files: any DurableFileSystem) throws -> HeldStore {
+  private func hold(_ files: any DurableFileSystem) throws -> LockedStore {
     let end = ContinuousClock.now + .seconds(2)
     while true {
       do {
-        return try HeldStore(location: location, lockDirectory: locks, files: files)
+        return try LockedStore(location: location, lockDirectory: locks, files: files)
       } catch let error as HopdError where error.code == .storeBusy && ContinuousClock.now < end {
         usleep(10_000)
       }
@@ -138,7 +138,7 @@ final class TestWorld {
   func migrate(
     files: any DurableFileSystem, job: String = "ab12", backup: BackupRule = BackupRule(),
     journalMode: JournalModeRule = .keep, now: Int64 = 1_900_000_000, mode: ReplacementMode = .rename,
-    patience: Duration? = nil, mayFallBack: Bool = false, meanwhile: (HeldStore) throws -> Void = { _ in },
+    patience: Duration? = nil, mayFallBack: Bool = false, meanwhile: (LockedStore) throws -> Void = { _ in },
     observer: @escaping SwapObserver = { _ in },
     inPlaceObserver: @escaping InPlaceObserver = { _ in }, keepAlive: @escaping () -> Void = {}
   ) throws -> ReplacedStore {

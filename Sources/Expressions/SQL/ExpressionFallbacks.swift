@@ -51,7 +51,7 @@ package final class ExpressionFallbacks {
   package var isEmpty: Bool { entries.isEmpty }
 
   /// Registers the function on a connection that has the store's tables in `space`.
-  package func register(on connection: Connection, schema: StoreSchema, space: TableSpace) throws(SQLiteError) {
+  package func register(on connection: Connection, schema: StoreSchema, space: SourceTables) throws(SQLiteError) {
     source = StoreInstanceSource(reader: StoreReader(connection: connection, space: space), schema: schema)
     evaluators = [:]
     // Weak: the source keeps statements, and they the connection, which keeps this closure.

@@ -60,7 +60,7 @@ package struct SQLObjects: Sendable, Hashable {
 package struct SQLExpressionCompiler {
   let scope: ExpressionScope
   let schema: StoreSchema
-  let space: TableSpace
+  let space: SourceTables
   let moment: Double
   let fallbacks: ExpressionFallbacks?
   let evaluatesOnInstances: Bool
@@ -70,7 +70,7 @@ package struct SQLExpressionCompiler {
   ///
   /// With `fallbacks` what cannot be SQL is evaluated on instances, and with `evaluatesOnInstances` everything is.
   package init(
-    scope: ExpressionScope, schema: StoreSchema, space: TableSpace, moment: Double,
+    scope: ExpressionScope, schema: StoreSchema, space: SourceTables, moment: Double,
     fallbacks: ExpressionFallbacks? = nil, evaluatesOnInstances: Bool = false
   ) {
     self.scope = scope

@@ -84,7 +84,7 @@ package struct Daemon: Sendable {
       let lock = try Self.own(directory)
       defer { lock.release() }
       FileLock.sweep(directory.appending("locks"))
-      let claims = WatchClaims(stateDirectory: directory)
+      let claims = WatchLocks(stateDirectory: directory)
       try claims.claim(setup.allDirectories)
       defer { claims.release() }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"

@@ -37,13 +37,13 @@ package actor DaemonCoordinator {
     /// Changes the level of all loggers; nil leaves it.
     package var threshold: LogThreshold?
     /// Keeps other daemons from the watched directories; nil for a daemon that is alone by nature.
-    package var claims: WatchClaims?
+    package var claims: WatchLocks?
 
     /// Describes the surroundings.
     package init(
       source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
       watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
-      threshold: LogThreshold? = nil, claims: WatchClaims? = nil
+      threshold: LogThreshold? = nil, claims: WatchLocks? = nil
     ) {
       self.claims = claims
       self.source = source

@@ -162,6 +162,6 @@ package struct DaemonSetup: Sendable {
 
   /// May a file of this name be a store? Hidden files, side files and files of our own may not.
   package static func ignores(_ name: String) -> Bool {
-    name.hasPrefix(".") || StoreLocation.isBelongings(fileName: name)
+    name.hasPrefix(".") || StoreLocation.isAuxiliaryFile(fileName: name)
   }
 }

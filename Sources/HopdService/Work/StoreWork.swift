@@ -16,7 +16,7 @@ import SystemPackage
 
 /// Why a piece of work ended without a result.
 package struct JobFailure: Error, Sendable {
-  /// Where in the journey.
+  /// Where in the migration path.
   package var stage: MigrationStage
   /// What happened.
   package var error: HopdError

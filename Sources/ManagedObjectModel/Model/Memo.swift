@@ -1,4 +1,4 @@
-// Facts that are worked out once and kept with the value they follow from: a daemon plans the same journey for ten thousand
+// Facts that are worked out once and kept with the value they follow from: a daemon plans the same migration path for ten thousand
 // stores of an app. A model has a memo of its own, and so has a catalog of models; with them the facts go when a
 // configuration is read again, so nothing can be out of date.
 

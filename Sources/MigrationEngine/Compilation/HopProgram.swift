@@ -6,7 +6,7 @@ import PersistentStore
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
   /// Where the tables that it reads are.
-  package let source: TableSpace
+  package let source: SourceTables
   /// Schema name of the staged store in the connection.
   package let destination: String
   /// Statements that must answer no row before anything is written; each with what a row would mean.

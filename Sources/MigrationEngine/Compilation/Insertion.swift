@@ -40,7 +40,7 @@ package struct Insertion: Sendable, Hashable {
   package let whole: [Int64: Int64]
   /// The key by which rows are taken in ranges, as `s."Z_PK"`, and the table that has it in the end.
   package let rangeKey: String
-  package let driver: TableSpace.Driver
+  package let driver: SourceTables.Driver
   /// May a row come several times? Then the statement keeps it once, which needs the rows before it.
   package let mayRepeat: Bool
   /// What follows the SELECT.
@@ -49,7 +49,7 @@ package struct Insertion: Sendable, Hashable {
   /// Makes an insertion.
   package init(
     into table: String, columns: [Column], from tables: [String], sourceTable: String, where conditions: [String],
-    numbers: Set<Int64> = [], whole: [Int64: Int64] = [:], rangeKey: String, driver: TableSpace.Driver,
+    numbers: Set<Int64> = [], whole: [Int64: Int64] = [:], rangeKey: String, driver: SourceTables.Driver,
     mayRepeat: Bool = false, suffix: String = ""
   ) {
     self.table = table

@@ -41,7 +41,7 @@ struct ViewTable: Sendable {
   }
 
   private func keyColumn(_ value: String) -> [String] {
-    isJoin ? ["\(value) AS \(SQLiteIdentifier.quoted(TableSpace.rangeColumn))"] : []
+    isJoin ? ["\(value) AS \(SQLiteIdentifier.quoted(SourceTables.rangeColumn))"] : []
   }
 
   private func select(_ rows: [Insertion], first: Insertion, _ affinities: [String: ColumnAffinity]) -> String {
@@ -85,7 +85,7 @@ struct ViewTable: Sendable {
   }
 
   /// What the rows come from; nil for a table without rows, which drives from itself.
-  var origin: TableSpace.Origin? {
+  var origin: SourceTables.Origin? {
     guard let first = rows.first else { return nil }
     var carried: [String: String] = [:]
     var present: Set<String> = []
@@ -101,7 +101,7 @@ struct ViewTable: Sendable {
     let numbers: Set<Int64> = rows.reduce(into: []) { $0.formUnion($1.numbers) }
     // Rows of a number that are taken by two insertions would be there twice.
     let isTakenOnce = rows.reduce(0) { $0 + $1.numbers.count } == numbers.count
-    return TableSpace.Origin(
+    return SourceTables.Origin(
       table: first.sourceTable, driver: first.driver, carried: carried, present: present, numbers: numbers,
       whole: isTakenOnce ? whole : [:])
   }

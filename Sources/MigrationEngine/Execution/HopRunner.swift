@@ -164,7 +164,7 @@ struct HopRunner {
     }
   }
 
-  /// The empty store to begin with, where the hop is built in memory; made for the first store of a journey.
+  /// The empty store to begin with, where the hop is built in memory; made for the first store of a migration path.
   private func template(pageSize: Int64, autoVacuum: Int64) throws -> StoreTemplate? {
     guard case .memory = medium, isFinal, let memo, StoreTemplate.serves(hop),
       // What is attached has the encoding of the connection's main database.
@@ -302,7 +302,7 @@ struct HopRunner {
   }
 
   private var demands: [ValidationRule] {
-    let space = TableSpace.schema(program.destination)
+    let space = SourceTables.schema(program.destination)
     return memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) }
       ?? ValidationRule.all(in: hop.destinationSchema, space: space)
   }
@@ -330,7 +330,7 @@ struct HopRunner {
   private mutating func validate(update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
-    let implied = ImpliedDemands(
+    let implied = ImpliedConstraints(
       written: program.written(hop), counts: references.counts,
       indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
     let validation = validation(demands.filter { !implied.contains($0) })
@@ -404,7 +404,7 @@ struct HopRunner {
     try Self.commit(medium, connection) {
       try mapped?.scratch.keepResults(connection, schema: program.destination)
       if !isFinal, options.invalidRows.isFail {
-        try SoundReferences(connection: connection, schema: program.destination)
+        try VerifiedReferences(connection: connection, schema: program.destination)
           .note(program, hop: hop, memory: references)
       }
       try writer.createBookkeeping(

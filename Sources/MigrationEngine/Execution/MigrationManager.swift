@@ -19,7 +19,7 @@ extension HopdError.Code {
 package struct MigrationManager {
   let connection: Connection
   let hop: Hop
-  let source: TableSpace
+  let source: SourceTables
   let destinationSchema: String
   let isFinal: Bool
   let options: EngineOptions
@@ -29,20 +29,20 @@ package struct MigrationManager {
   let note: HopNote.Taker?
   private let medium: StagedMedium
   let references: ReferenceMemory
-  private let programs: RememberedPrograms
-  private let counts: CountMemory?
+  private let programs: ProgramCache
+  private let counts: RowCountCache?
 
   /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file is attached by `run`. Values that
   /// leave external storage are read from `external`, `policySteps` makes the runner of policy steps, and what is worth a line of a
-  /// debug journal goes to `note`. `memo` is that of the plan: programs are compiled once for all stores of a journey.
+  /// debug journal goes to `note`. `memo` is that of the plan: programs are compiled once for all stores of a migration path.
   package init(
-    connection: Connection, hop: Hop, source: TableSpace, isFinal: Bool, identity: Checkpoint.Identity,
+    connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
     note: HopNote.Taker? = nil, medium: StagedMedium = .file,
-    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory? = nil, memo: Memo? = nil
+    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil, memo: Memo? = nil
   ) {
     self.counts = counts ?? references.counts
-    programs = RememberedPrograms(memo: memo)
+    programs = ProgramCache(memo: memo)
     self.medium = medium
     self.references = references
     self.connection = connection
@@ -119,7 +119,7 @@ package struct MigrationManager {
       ? try AssociationLayout(hop: hop, spans: [:])
       : try AssociationLayout(hop: hop, source: StoreReader(connection: connection, space: source, memory: counts))
     let isSound = SourceReference.asking(source, of: connection, memory: references)
-    func compiler(_ isSound: @escaping RememberedPrograms.Asking) -> MappedHopCompiler {
+    func compiler(_ isSound: @escaping ProgramCache.Asking) -> MappedHopCompiler {
       MappedHopCompiler(
         hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
         withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
@@ -143,8 +143,8 @@ package struct MigrationManager {
     )
   }
 
-  private func key(_ layout: AssociationLayout?) -> RememberedPrograms.Key? {
-    RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
+  private func key(_ layout: AssociationLayout?) -> ProgramCache.Key? {
+    ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: isFinal)
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.

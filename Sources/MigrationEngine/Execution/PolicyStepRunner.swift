@@ -14,7 +14,7 @@ package struct PolicyStepContext {
   package let connection: Connection
   package let hop: Hop
   /// Schema names in the connection.
-  package let source: TableSpace
+  package let source: SourceTables
   package let destinationSchema: String
   /// Keys and associations of all mappings.
   package let layout: AssociationLayout

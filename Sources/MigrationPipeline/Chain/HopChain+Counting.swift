@@ -15,7 +15,7 @@ import StoreVerification
 extension HopChain {
   /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once. Answers the
   /// rows of the hop.
-  func checkRows(of hop: Hop, from source: TableSpace, in space: TableSpace) throws -> Int64 {
+  func checkRows(of hop: Hop, from source: SourceTables, in space: SourceTables) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
       of: hop, rules: rules, input: reader(of: source))
@@ -42,7 +42,7 @@ extension HopChain {
 
   /// Views show the rows of what was counted just now, filters included, and nothing else: they are not counted again. What is
   /// written of them is.
-  private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: TableSpace) {
+  private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
       var rows: [Int64: Int64] = [:]
@@ -57,7 +57,7 @@ extension HopChain {
 
   /// A table that has as many rows as its one entity must have has them of that entity: the hop writes no other number, and
   /// whoever reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to read them.
-  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: TableSpace) throws {
+  private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
       guard concrete.count == 1, let entity = concrete.first, let count = expected[entity],
@@ -69,7 +69,7 @@ extension HopChain {
   }
 
   /// Reads a version of the store, whose rows stay as they are: what was counted once is not counted again.
-  func reader(of space: TableSpace) -> StoreReader {
+  func reader(of space: SourceTables) -> StoreReader {
     StoreReader(connection: connection, space: space, memory: views.counts)
   }
 
@@ -88,7 +88,7 @@ extension HopChain {
   /// `staging-stale` where that is gone.
   func expectation() throws -> StoreExpectation {
     guard plan.isMixed, let hops = passes.groups.last?.hops else { return plan.expectation }
-    var input = TableSpace.schema(sourceSchema)
+    var input = SourceTables.schema(sourceSchema)
     if let kept = inputStore, medium != .file {
       input = space(of: kept)
     } else if let kept = inputStore {

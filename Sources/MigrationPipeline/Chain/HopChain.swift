@@ -104,7 +104,7 @@ struct HopChain {
   func run(from first: Int) throws -> Outcome {
     if let program = passes.alterProgram { return try alter(by: program) }
     var outcome = Outcome(staged: staged)
-    var source = TableSpace.schema(sourceSchema)
+    var source = SourceTables.schema(sourceSchema)
     var done = passes.groups.prefix(first).reduce(Int64(0)) { $0 &+ Passes.rows(of: $1, in: plan) }
     if first > 0 {
       let before = passes.last(of: first - 1)
@@ -167,7 +167,7 @@ struct HopChain {
 
   /// Inspects a hop where a segment begins, and tells that it begins.
   private func begin(
-    _ index: Int, reading source: TableSpace, isResuming: Bool, into outcome: inout Outcome
+    _ index: Int, reading source: SourceTables, isResuming: Bool, into outcome: inout Outcome
   ) throws {
     let hop = plan.hops[index]
     if !source.isGone, MigrationPlanner.beginsSegment(index, of: plan) {
@@ -182,8 +182,8 @@ struct HopChain {
 
   /// Makes the views of the hops that a pass only looks through, and answers where its last hop reads.
   private func makeViews(
-    of hops: Range<Int>, over source: TableSpace, isResuming: Bool, into outcome: inout Outcome
-  ) throws -> TableSpace {
+    of hops: Range<Int>, over source: SourceTables, isResuming: Bool, into outcome: inout Outcome
+  ) throws -> SourceTables {
     var source = source
     for index in hops {
       let hop = plan.hops[index]
@@ -233,7 +233,8 @@ struct HopChain {
     return staged.rows
   }
 
-  private func manager(of index: Int, reading source: TableSpace) throws(HopdError) -> MigrationEngine.MigrationManager
+  private func manager(of index: Int, reading source: SourceTables) throws(HopdError)
+    -> MigrationEngine.MigrationManager
   {
     try MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
@@ -249,7 +250,7 @@ struct HopChain {
   }
 
   /// Where a hop that writes has its tables.
-  func space(of index: Int) -> TableSpace { .schema(StagedStore.schemaName(ofHop: index)) }
+  func space(of index: Int) -> SourceTables { .schema(StagedStore.schemaName(ofHop: index)) }
 
   private func tellPolicyLines() {
     for line in policyLines.take() { observer(.note(line)) }
@@ -281,7 +282,7 @@ struct HopChain {
   // MARK: Views and stores
 
   /// The views of an inner hop, made once in a run: they are temporary, and a later run makes them again.
-  func view(of index: Int, over source: TableSpace) throws -> TableSpace {
+  func view(of index: Int, over source: SourceTables) throws -> SourceTables {
     if let made = views.spaces[index] { return made }
     let space = try HopViews.create(
       plan.hops[index], over: source, connection: connection, options: options, references: views.references,
@@ -299,7 +300,7 @@ struct HopChain {
   }
 
   /// Attaches the store of a finished pass; throws `staging-stale` unless it is complete and of this run.
-  func attachComplete(_ index: Int) throws -> TableSpace {
+  func attachComplete(_ index: Int) throws -> SourceTables {
     try connection.attach(area.path(hop: index), as: StagedStore.schemaName(ofHop: index))
     try MigrationManager.requireComplete(hop: index, identity: identity, connection: connection)
     return space(of: index)
@@ -342,12 +343,12 @@ struct HopChain {
 
 /// The views of a run by hop, and what is known of their rows; one value for all copies of a chain.
 final class ChainViews {
-  fileprivate(set) var spaces: [Int: TableSpace] = [:]
-  let counts: CountMemory
+  fileprivate(set) var spaces: [Int: SourceTables] = [:]
+  let counts: RowCountCache
   let references: ReferenceMemory
 
   /// No views yet; `counts` has what the plan has counted in the store, whose tables are the same until the run ends.
-  init(counts: CountMemory) {
+  init(counts: RowCountCache) {
     self.counts = counts
     references = ReferenceMemory(counts: counts)
   }

@@ -7,7 +7,7 @@ import MigrationPlanning
 import StoreVerification
 import SystemPackage
 
-/// A stage of the journey, for failures and status.
+/// A stage of the migration path, for failures and status.
 package enum MigrationStage: String, Sendable, Hashable, CaseIterable, Codable {
   case identify, lock, recover, plan, migrate, verify, replace, report
 }

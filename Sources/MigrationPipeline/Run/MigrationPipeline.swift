@@ -86,7 +86,7 @@ package struct MigrationPipeline: Sendable {
   package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
     guard try StoreReader.hasHotJournal(location) else { return }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
-    try HeldStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
+    try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
   }
 
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven; answers what was
@@ -101,7 +101,7 @@ package struct MigrationPipeline: Sendable {
     let location = StoreLocation(database: try files.canonical(location.directory).appending(name))
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
-    guard let lock = try? HeldStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
+    guard let lock = try? LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
       return nil
     }
     defer { lock.release() }

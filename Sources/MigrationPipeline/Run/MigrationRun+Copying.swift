@@ -93,7 +93,7 @@ extension MigrationRun {
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
-    let (outcome, verified) = try blamingSource(reader) {
+    let (outcome, verified) = try reportingSourceDamage(reader) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))
     }

@@ -41,7 +41,8 @@ extension MigrationPipeline {
 
 extension MigrationRun {
   /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and nobody asked for the migration.
-  func requireNotHeldBack(_ held: HeldStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin? {
+  func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
+  {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
     let pins = try PinStore(location: held.location, files: files)
     let pin: RestorePin?
@@ -59,7 +60,7 @@ extension MigrationRun {
 
   /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of which it says
   /// nothing.
-  func note(_ replaced: ReplacedStore, _ held: HeldStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
+  func note(_ replaced: ReplacedStore, _ held: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups
     do {

@@ -84,7 +84,7 @@ extension MigrationRun {
         takesNotes: self.request.takesNotes,
         files: self.files, stop: self.stop, observer: self.observer, end: end,
         views: ChainViews(counts: self.counts))
-      let outcome = try self.blamingSource(reader) { try chain.run() }
+      let outcome = try self.reportingSourceDamage(reader) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }
   }

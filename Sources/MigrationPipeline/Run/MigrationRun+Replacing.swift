@@ -57,7 +57,7 @@ extension MigrationRun {
     guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
       throw HopdError(.notFound, "the store is gone")
     }
-    let held = try HeldStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
+    let held = try LockedStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
     defer { held.release() }
     let area = StagingArea(location: held.location, job: job, files: files)
     do {
@@ -103,7 +103,7 @@ extension MigrationRun {
   }
 
   private func migrate(
-    _ held: HeldStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
+    _ held: LockedStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
   ) throws -> MigrationReport {
     replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
     if replacement != request.replacement, request.takesNotes {
@@ -138,7 +138,7 @@ extension MigrationRun {
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
       takesNotes: request.takesNotes,
       files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
-    let (outcome, verified) = try blamingSource(reader) {
+    let (outcome, verified) = try reportingSourceDamage(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
       if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
       return try build(chain, intent: &intent, environment: environment)

@@ -39,7 +39,7 @@ enum SmallStore {
 extension MigrationRun {
   /// Builds a small store in memory, writes it and verifies the file; nil where it must be built in files.
   func buildInMemory(
-    _ files: HopChain, _ held: HeldStore, intent: inout ReplacementIntent, environment: ReplacementEnvironment
+    _ files: HopChain, _ held: LockedStore, intent: inout ReplacementIntent, environment: ReplacementEnvironment
   ) throws -> (HopChain.Outcome, VerifiedStore)? {
     // What an interrupted run had left is gone on with, and cleaned up, where it was begun.
     guard interrupted == nil,

@@ -20,7 +20,7 @@ import SystemPackage
 /// Names hops that were compiled once.
 private struct CompilableHops: Hashable {}
 
-/// The journey of one store. It stays on the thread that made it.
+/// The migration path of one store. It stays on the thread that made it.
 final class MigrationRun {
   let request: MigrationRequest
   let files: any DurableFileSystem
@@ -59,7 +59,7 @@ final class MigrationRun {
   /// What came too late for the migration before and was set aside: warnings of the report.
   var lateFiles: [HopdError] = []
   /// What was counted in the store while it was planned: from then on nobody changes it until the run ends.
-  let counts = CountMemory()
+  let counts = RowCountCache()
   /// Did this run make the external data directory of a copy?
   var hasMadeExternalData = false
 
@@ -156,7 +156,7 @@ final class MigrationRun {
   /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes, and rows
   /// that break a key there may be twice under the same key: at that quick_check does not look. Then the store is damaged, and
   /// no bug of ours is to be reported.
-  func blamingSource<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
+  func reportingSourceDamage<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let error as HopdError
       where error.code == .verificationFailed || error.code == .internalError && error.cause is SQLiteError
     {

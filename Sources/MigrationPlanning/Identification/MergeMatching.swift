@@ -34,7 +34,7 @@ struct MergeMatching {
           + names.joined(separator: "; "), at: matching.place,
         hint: "name only the models that the app merges for this store")
     }
-    return try journey(of: way)
+    return try migrationPath(of: way)
   }
 
   // MARK: Search
@@ -99,7 +99,7 @@ struct MergeMatching {
   // MARK: The line of a merge
 
   /// The store's versions from here to the target: each hop takes every model one version further, until each is there.
-  private func journey(of way: [Candidate]) throws(HopdError) -> StoreMatch? {
+  private func migrationPath(of way: [Candidate]) throws(HopdError) -> StoreMatch? {
     let targets = try TargetVersion.parts(matching.target, of: way.map(bundle))
     var stops: [(bundle: ModelBundle, versions: [CatalogedVersion])] = []
     var isNewer = false

@@ -8,11 +8,11 @@ import PersistentStore
 import SQLite
 
 struct ClearedReferences {
-  private let journey: Journey
+  private let migrationPath: MigrationPath
   private let reader: StoreReader
   private let rows: [String: Int64]
 
-  private var source: StoreSchema { journey.sourceSchema }
+  private var source: StoreSchema { migrationPath.sourceSchema }
 
   /// A relationship that goes on, and an entity it can point to that does not.
   private struct Key: Hashable {
@@ -25,8 +25,8 @@ struct ClearedReferences {
     let origin: PairsOrigin
   }
 
-  init(journey: Journey, reader: StoreReader, rows: [String: Int64]) {
-    self.journey = journey
+  init(migrationPath: MigrationPath, reader: StoreReader, rows: [String: Int64]) {
+    self.migrationPath = migrationPath
     self.reader = reader
     self.rows = rows
   }
@@ -35,7 +35,7 @@ struct ClearedReferences {
   func warnings() throws(SQLiteError) -> [HopdError] {
     var order: [Key] = []
     var owners: [Key: Set<Int64>] = [:]
-    for hop in journey.mappings.indices {
+    for hop in migrationPath.mappings.indices {
       for (key, owner) in keys(of: hop) {
         if owners[key] == nil { order.append(key) }
         owners[key, default: []].insert(owner)
@@ -51,25 +51,27 @@ struct ClearedReferences {
           "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
             + "\(count == 1 ? "it points" : "they point") are dropped",
           at: Place(
-            hop: "\(journey.models[key.hop].name) → \(journey.models[key.hop + 1].name)", entity: key.entity,
+            hop: "\(migrationPath.models[key.hop].name) → \(migrationPath.models[key.hop + 1].name)",
+            entity: key.entity,
             property: key.relationship),
-          hint: "if \(key.removed) was renamed, set its renaming identifier in \(journey.models[key.hop + 1].name)"))
+          hint:
+            "if \(key.removed) was renamed, set its renaming identifier in \(migrationPath.models[key.hop + 1].name)"))
     }
     return warnings
   }
 
   /// The relationships that a hop carries and that may point at rows it drops, each with the number of an owner.
   private func keys(of hop: Int) -> [(Key, owner: Int64)] {
-    let (mapping, model) = (journey.mappings[hop], journey.models[hop])
+    let (mapping, model) = (migrationPath.mappings[hop], migrationPath.models[hop])
     let removed = mapping.entityMappings.filter { $0.destinationEntity == nil }.compactMap { entity in
       entity.sourceEntity.flatMap { name in
-        journey.sourceEntity(of: name, at: hop).map { (name: name, stored: $0) }
+        migrationPath.sourceEntity(of: name, at: hop).map { (name: name, stored: $0) }
       }
     }.filter { (rows[$0.stored] ?? 0) > 0 }
     guard !removed.isEmpty else { return [] }
     var keys: [(Key, owner: Int64)] = []
     for entity in mapping.entityMappings where entity.destinationEntity != nil {
-      guard let name = entity.sourceEntity, let stored = journey.sourceEntity(of: name, at: hop),
+      guard let name = entity.sourceEntity, let stored = migrationPath.sourceEntity(of: name, at: hop),
         (rows[stored] ?? 0) > 0, let owner = source.number(of: stored)
       else { continue }
       for relationship in entity.relationships {
@@ -100,7 +102,7 @@ struct ClearedReferences {
 
   /// The store's relationship, named by the entity that declares it, so that subentities share it.
   private func canonicalOrigin(of pairs: RelationshipMapping.SourcePairs, at hop: Int) -> PairsOrigin? {
-    guard let origin = journey.origin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop),
+    guard let origin = migrationPath.origin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop),
       let entity = source.model.entity(named: origin.entity)
     else { return nil }
     return PairsOrigin(

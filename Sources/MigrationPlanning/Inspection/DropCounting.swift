@@ -1,4 +1,4 @@
-// What a journey loses, counted in the store as it is: columns, pairs and whole entities that no later version
+// What a migration path loses, counted in the store as it is: columns, pairs and whole entities that no later version
 // continues. A rename without a renaming identifier looks exactly like this and is silent data loss
 // (docs/formats/migration-semantics.md, "Matching"), so every number is shown before anything happens.
 
@@ -9,7 +9,7 @@ import PersistentStore
 import SQLite
 
 struct DropCounting {
-  private let journey: Journey
+  private let migrationPath: MigrationPath
   private let census: StoreCensus
   private let rows: [String: Int64]
   /// In the order of hops, entities and properties.
@@ -32,13 +32,15 @@ struct DropCounting {
 
   private var reader: StoreReader { census.reader }
 
-  init(journey: Journey, census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) {
-    self.journey = journey
+  init(migrationPath: MigrationPath, census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) {
+    self.migrationPath = migrationPath
     self.census = census
     self.rows = rows
-    for (hop, mapping) in journey.mappings.enumerated() {
+    for (hop, mapping) in migrationPath.mappings.enumerated() {
       for entity in mapping.entityMappings {
-        guard let name = entity.sourceEntity, let stored = journey.sourceEntity(of: name, at: hop) else { continue }
+        guard let name = entity.sourceEntity, let stored = migrationPath.sourceEntity(of: name, at: hop) else {
+          continue
+        }
         if entity.destinationEntity == nil {
           noteRemoval(of: name, stored: stored, hop: hop)
         } else {
@@ -63,7 +65,8 @@ struct DropCounting {
           "the property is dropped with \(drop.nonNull) value\(drop.nonNull == 1 ? "" : "s") "
             + "(column \(drop.table).\(drop.column))",
           at: Place(hop: title(drop.hop), entity: drop.entity, property: drop.property),
-          hint: hint(drop.hop, "no expression of \(journey.mappingModels[drop.hop].joined(separator: ", ")) reads it")))
+          hint: hint(
+            drop.hop, "no expression of \(migrationPath.mappingModels[drop.hop].joined(separator: ", ")) reads it")))
     }
   }
 
@@ -75,13 +78,13 @@ struct DropCounting {
       HopdError(
         .dataDropped, "the entity is dropped with \(count) row\(count == 1 ? "" : "s")",
         at: Place(hop: title(hop), entity: entity),
-        hint: hint(hop, "\(journey.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it")))
+        hint: hint(hop, "\(migrationPath.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it")))
   }
 
   private mutating func noteAttributes(_ names: [String], of entity: String, stored: String, hop: Int) {
     // A derived value is no data of its own: nothing is lost with it.
-    for name in names where journey.definition(of: name, in: entity, at: hop)?.isDerived != true {
-      guard case .column(let table, let column, _) = journey.origin(ofAttribute: name, in: entity, at: hop) else {
+    for name in names where migrationPath.definition(of: name, in: entity, at: hop)?.isDerived != true {
+      guard case .column(let table, let column, _) = migrationPath.origin(ofAttribute: name, in: entity, at: hop) else {
         continue
       }
       note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
@@ -92,8 +95,8 @@ struct DropCounting {
     _ names: [String], of entity: String, stored: String, hop: Int
   ) throws(SQLiteError) {
     for name in names {
-      guard let origin = journey.origin(ofRelationship: name, in: entity, at: hop),
-        let storage = journey.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
+      guard let origin = migrationPath.origin(ofRelationship: name, in: entity, at: hop),
+        let storage = migrationPath.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
       switch storage {
       case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _):
@@ -121,8 +124,8 @@ struct DropCounting {
 
   /// Rows whose owner is of one entity.
   private func ownedRows(table: String, column: String, owner: String) throws(SQLiteError) -> Int64 {
-    guard (rows[owner] ?? 0) > 0, let owners = journey.sourceSchema.table(of: owner),
-      let number = journey.sourceSchema.number(of: owner)
+    guard (rows[owner] ?? 0) > 0, let owners = migrationPath.sourceSchema.table(of: owner),
+      let number = migrationPath.sourceSchema.number(of: owner)
     else { return 0 }
     return try reader.connection.integer(
       "SELECT count(*) FROM \(reader.qualified(table)) AS s JOIN \(reader.qualified(owners.name)) AS o"
@@ -137,22 +140,24 @@ struct DropCounting {
       hop: hop, entity: declarer(of: property, in: entity, hop: hop), property: property, table: table, column: column)
     if counts[key] == nil { order.append(key) }
     counts[key, default: 0] &+= 0
-    if (rows[stored] ?? 0) > 0, let number = journey.sourceSchema.number(of: stored) {
+    if (rows[stored] ?? 0) > 0, let number = migrationPath.sourceSchema.number(of: stored) {
       open[table, default: []].append((key, StoreCensus.ValueQuestion(column: column, entities: [number])))
     }
   }
 
   private func declarer(of property: String, in entity: String, hop: Int) -> String {
-    let model = journey.models[hop]
+    let model = migrationPath.models[hop]
     return model.entity(named: entity).flatMap { model.declaringEntity(of: property, in: $0)?.name } ?? entity
   }
 
   /// What to do against a drop; `reason` is why a mapping model drops it.
   private func hint(_ hop: Int, _ reason: String) -> String {
-    journey.isMapped(to: hop + 1)
+    migrationPath.isMapped(to: hop + 1)
       ? "\(reason); add one if the data are to stay"
-      : "if it was renamed, set its renaming identifier in \(journey.models[hop + 1].name)"
+      : "if it was renamed, set its renaming identifier in \(migrationPath.models[hop + 1].name)"
   }
 
-  private func title(_ hop: Int) -> String { "\(journey.models[hop].name) → \(journey.models[hop + 1].name)" }
+  private func title(_ hop: Int) -> String {
+    "\(migrationPath.models[hop].name) → \(migrationPath.models[hop + 1].name)"
+  }
 }

@@ -7,7 +7,7 @@ import PersistentStore
 import SQLite
 
 struct ExpectationCounting {
-  let journey: Journey
+  let migrationPath: MigrationPath
   let census: StoreCensus
   /// Rows per entity of the store.
   let rows: [String: Int64]
@@ -16,7 +16,7 @@ struct ExpectationCounting {
   let dangling: [DanglingReferences]
   let externalData: [String: [String: ExternalDataExpectation]]
 
-  private var source: StoreSchema { journey.sourceSchema }
+  private var source: StoreSchema { migrationPath.sourceSchema }
   private var reader: StoreReader { census.reader }
 
   func expectation(droppedRows: [String: Int64], storeUUID: String) throws(SQLiteError) -> StoreExpectation {
@@ -24,7 +24,7 @@ struct ExpectationCounting {
       rowsByEntity: rowsByEntity(), droppedRowsByEntity: droppedRows, rowsByJoinTable: try rowsByJoinTable(),
       highWaterMarks: try highWaterMarks(), danglingReferences: dangling.reduce(0) { $0 &+ $1.count },
       valuesByColumn: try ValueExpectation(
-        journey: journey, census: census, rows: rows, finalSchema: finalSchema
+        migrationPath: migrationPath, census: census, rows: rows, finalSchema: finalSchema
       ).valuesByColumn(),
       nullOrderKeys: try census.missingOrderKeys(),
       externalData: externalData, storeUUID: storeUUID)
@@ -33,7 +33,7 @@ struct ExpectationCounting {
   func rowsByEntity() -> [String: Int64] {
     Dictionary(
       finalSchema.model.entities.map { entity in
-        (entity.name, journey.sourceEntity(of: entity.name, at: journey.end).flatMap { rows[$0] } ?? 0)
+        (entity.name, migrationPath.sourceEntity(of: entity.name, at: migrationPath.end).flatMap { rows[$0] } ?? 0)
       }, uniquingKeysWith: { first, _ in first })
   }
 
@@ -46,7 +46,7 @@ struct ExpectationCounting {
     for root in finalSchema.model.rootEntities {
       marks[root.name] = 0
       for entity in finalSchema.model.subtree(of: root) {
-        guard let stored = journey.sourceEntity(of: entity.name, at: journey.end),
+        guard let stored = migrationPath.sourceEntity(of: entity.name, at: migrationPath.end),
           let table = source.table(of: stored), let number = source.number(of: table.rootEntity)
         else { continue }
         marks[root.name] = max(marks[root.name] ?? 0, maxima[number] ?? 0)
@@ -78,8 +78,9 @@ struct ExpectationCounting {
     guard let owner = finalSchema.model.entity(named: join.entity) else { return nil }
     var result: PairsOrigin?
     for entity in finalSchema.model.subtree(of: owner) {
-      guard journey.sourceEntity(of: entity.name, at: journey.end) != nil else { continue }
-      guard let origin = journey.origin(ofRelationship: join.relationship, in: entity.name, at: journey.end),
+      guard migrationPath.sourceEntity(of: entity.name, at: migrationPath.end) != nil else { continue }
+      guard
+        let origin = migrationPath.origin(ofRelationship: join.relationship, in: entity.name, at: migrationPath.end),
         let value = source.model.entity(named: origin.entity)
       else { return nil }
       let declarer = source.model.declaringEntity(of: origin.relationship, in: value)?.name ?? origin.entity
@@ -112,7 +113,7 @@ struct ExpectationCounting {
 
   private func arrive(_ stored: Entity, below final: Entity) -> Bool {
     source.model.subtree(of: stored).allSatisfy { member in
-      guard let name = journey.entity(continuing: member.name, at: journey.end),
+      guard let name = migrationPath.entity(continuing: member.name, at: migrationPath.end),
         let entity = finalSchema.model.entity(named: name)
       else { return (rows[member.name] ?? 0) == 0 }
       return finalSchema.model.lineage(of: entity).contains { $0.name == final.name }

@@ -1,4 +1,4 @@
-// Values with external storage before a journey: is each of them in a known form, is each file there, what moves from
+// Values with external storage before a migration path: is each of them in a known form, is each file there, what moves from
 // files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
 // reference that leads nowhere or elsewhere is reported before the first byte is written (docs/formats/faults.md,
 // "External files").
@@ -10,7 +10,7 @@ import PersistentStore
 import SQLite
 
 struct ExternalDataInspection {
-  private let journey: Journey
+  private let migrationPath: MigrationPath
   private let reader: StoreReader
   private let location: StoreLocation
   private let rows: [String: Int64]
@@ -37,18 +37,19 @@ struct ExternalDataInspection {
 
   /// Looks at a store whose tables are what they should be. Models without external storage cost nothing.
   init(
-    journey: Journey, reader: StoreReader, location: StoreLocation, rows: [String: Int64], finalSchema: StoreSchema,
+    migrationPath: MigrationPath, reader: StoreReader, location: StoreLocation, rows: [String: Int64],
+    finalSchema: StoreSchema,
     memoryLimit: Int64
   ) throws {
-    self.journey = journey
+    self.migrationPath = migrationPath
     self.reader = reader
     self.location = location
     self.rows = rows
     valueMax = ExternalDataForm.largestValue(memoryLimit: memoryLimit)
-    let isConcerned = journey.models.contains { model in
+    let isConcerned = migrationPath.models.contains { model in
       model.entities.contains { $0.attributes.contains(where: \.hasExternalForm) }
     }
-    guard isConcerned, journey.end > 0 else { return }
+    guard isConcerned, migrationPath.end > 0 else { return }
     try countSource()
     let left = followSwitches()
     try expect(finalSchema, left: left)
@@ -58,7 +59,7 @@ struct ExternalDataInspection {
   // MARK: The store as it is
 
   private mutating func countSource() throws {
-    let columns = ExternalDataColumn.all(in: journey.sourceSchema)
+    let columns = ExternalDataColumn.all(in: migrationPath.sourceSchema)
     guard !columns.isEmpty else { return }
     let directory = try ExternalDataDirectory(of: location)
     for column in columns {
@@ -114,22 +115,23 @@ struct ExternalDataInspection {
   /// Lanes that some hop takes out of files, with the first such hop's place; refuses what cannot be read.
   private mutating func followSwitches() -> [Lane: Place] {
     var left: [Lane: Place] = [:]
-    for version in journey.models.indices.dropFirst() {
-      let hop = "\(journey.models[version - 1].name) → \(journey.models[version].name)"
-      for entity in journey.models[version].entities {
-        guard let stored = journey.sourceEntity(of: entity.name, at: version), (rows[stored] ?? 0) > 0,
-          let number = journey.sourceSchema.number(of: stored)
+    for version in migrationPath.models.indices.dropFirst() {
+      let hop = "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
+      for entity in migrationPath.models[version].entities {
+        guard let stored = migrationPath.sourceEntity(of: entity.name, at: version), (rows[stored] ?? 0) > 0,
+          let number = migrationPath.sourceSchema.number(of: stored)
         else { continue }
-        for attribute in journey.models[version].allAttributes(of: entity).values {
+        for attribute in migrationPath.models[version].allAttributes(of: entity).values {
           guard attribute.type == .binary, !attribute.isTransient,
             let before = definition(before: attribute.name, in: entity.name, at: version),
             before.hasExternalForm, !attribute.hasExternalForm,
-            case .column(let table, let name, _) = journey.origin(
+            case .column(let table, let name, _) = migrationPath.origin(
               ofAttribute: attribute.name, in: entity.name, at: version)
           else { continue }
           let lane = Lane(column: Column(table: table, name: name), number: number)
           guard left[lane] == nil else { continue }
-          let declarer = journey.models[version].declaringEntity(of: attribute.name, in: entity)?.name ?? entity.name
+          let declarer =
+            migrationPath.models[version].declaringEntity(of: attribute.name, in: entity)?.name ?? entity.name
           left[lane] = Place(hop: hop, entity: declarer, property: attribute.name)
         }
       }
@@ -188,11 +190,11 @@ struct ExternalDataInspection {
   }
 
   private func definition(before attribute: String, in entity: String, at version: Int) -> Attribute? {
-    let mapping = journey.mappings[version - 1].mapping(toDestination: entity)
+    let mapping = migrationPath.mappings[version - 1].mapping(toDestination: entity)
     guard let old = mapping?.sourceEntity,
       let name = mapping?.attributes.first(where: { $0.destination == attribute })?.source
     else { return nil }
-    return journey.definition(of: name, in: old, at: version - 1)
+    return migrationPath.definition(of: name, in: old, at: version - 1)
   }
 
   // MARK: The result
@@ -226,11 +228,12 @@ struct ExternalDataInspection {
 
   private func parts(of attribute: String, in entity: Entity, _ schema: StoreSchema) -> [Part] {
     schema.model.subtree(of: entity).compactMap { member in
-      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), let count = rows[stored], count > 0,
-        let number = journey.sourceSchema.number(of: stored)
+      guard let stored = migrationPath.sourceEntity(of: member.name, at: migrationPath.end), let count = rows[stored],
+        count > 0,
+        let number = migrationPath.sourceSchema.number(of: stored)
       else { return nil }
       func bytes(_ value: AttributeDefault?) -> [UInt8]? { if case .binary(let bytes)? = value { bytes } else { nil } }
-      switch journey.origin(ofAttribute: attribute, in: member.name, at: journey.end) {
+      switch migrationPath.origin(ofAttribute: attribute, in: member.name, at: migrationPath.end) {
       case .null: return nil
       case .constant(let value): return Part(lane: nil, hasForm: false, filler: bytes(value), rows: count)
       case .column(let table, let name, let fallback):
@@ -294,7 +297,7 @@ struct ExternalDataInspection {
     return (count, bytes)
   }
 
-  /// Files of values that the journey drops.
+  /// Files of values that the migration path drops.
   private mutating func noteUnreferenced(_ schema: StoreSchema, left: [Lane: Place]) {
     var carried = Set(left.keys)
     for table in schema.tables {

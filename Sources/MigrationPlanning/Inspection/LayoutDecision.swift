@@ -6,30 +6,30 @@ import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// The layouts along a journey, from the store as it is to the last version.
+/// The layouts along a migration path, from the store as it is to the last version.
 struct LayoutDecision {
   /// One layout per version, the store's own first.
   private(set) var schemas: [StoreSchema]
-  /// What becomes of derived attributes; nil for a journey without hops.
+  /// What becomes of derived attributes; nil for a migration path without hops.
   private(set) var derivations: DerivationDecision?
   /// Derived attributes whose values each hop computes.
   var computed: [[SchemaDerivation]] { derivations?.computed ?? [] }
   /// Tables of persistent history whose rows go.
   private(set) var clearedHistory: [ClearedTable] = []
-  /// What decides about the last layout beside its model; nil for a journey without hops.
-  private(set) var last: JourneyMemory.LastLayout?
+  /// What decides about the last layout beside its model; nil for a migration path without hops.
+  private(set) var last: MigrationPathCache.LastLayout?
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
-  /// Decides for a journey of at least one hop, whose source shows `provenNames` and was inspected.
+  /// Decides for a migration path of at least one hop, whose source shows `provenNames` and was inspected.
   init(
-    journey: Journey, edges: [MigrationGraph.Edge], store: IdentifiedStore, inspection: StoreInspection,
+    migrationPath: MigrationPath, edges: [MigrationGraph.Edge], store: IdentifiedStore, inspection: StoreInspection,
     provenNames: Set<String>, rules: PlanningRules, reader: StoreReader
   ) throws {
-    let framework = journey.sourceSchema.frameworkVersion
-    schemas = [journey.sourceSchema]
+    let framework = migrationPath.sourceSchema.frameworkVersion
+    schemas = [migrationPath.sourceSchema]
     guard let last = edges.last?.destination.model else { return }
-    let decision = JoinTableDecision(journey: journey, destination: last, given: rules.naming)
+    let decision = JoinTableDecision(migrationPath: migrationPath, destination: last, given: rules.naming)
     for error in decision.findings.errors { findings.add(error) }
     warnings += decision.warnings
     // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
@@ -43,7 +43,7 @@ struct LayoutDecision {
       StoreSchema(model: last, frameworkVersion: framework, naming: decision.naming, observed: observed)
     }
     let derivations = DerivationDecision(
-      journey: journey, schemas: schemas + [layout()], objects: inspection.objects)
+      migrationPath: migrationPath, schemas: schemas + [layout()], objects: inspection.objects)
     for error in derivations.findings.errors { findings.add(error) }
     self.derivations = derivations
     observed.carriedDerivations = derivations.carried
@@ -57,7 +57,7 @@ struct LayoutDecision {
     clearedHistory = history.cleared
     warnings += history.warnings
     schemas.append(final)
-    self.last = JourneyMemory.LastLayout(
+    self.last = MigrationPathCache.LastLayout(
       naming: decision.naming, observed: observed, historyTables: history.layout?.tables ?? [:],
       historyIndexes: history.layout?.indexes ?? [])
     let autoVacuum = try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")

@@ -41,7 +41,7 @@ struct MappedHopInspection {
   }
 }
 
-extension Journey {
+extension MigrationPath {
   /// Rows per entity of a version, by those of the store: inferred hops keep every row of an entity that goes on.
   func rows(_ stored: [String: Int64], at version: Int) -> [String: Int64] {
     guard models.indices.contains(version) else { return [:] }

@@ -9,18 +9,18 @@ import PersistentStore
 import SQLite
 
 struct RowInspection {
-  let journey: Journey
+  let migrationPath: MigrationPath
   let census: StoreCensus
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
   private(set) var findings = Findings()
   private var asked: Set<String> = []
 
-  private var schema: StoreSchema { journey.sourceSchema }
+  private var schema: StoreSchema { migrationPath.sourceSchema }
   private var reader: StoreReader { census.reader }
 
-  init(journey: Journey, census: StoreCensus) {
-    self.journey = journey
+  init(migrationPath: MigrationPath, census: StoreCensus) {
+    self.migrationPath = migrationPath
     self.census = census
   }
 
@@ -62,7 +62,7 @@ struct RowInspection {
   /// Rows whose entity becomes abstract on the way: there is no entity left that they could have.
   mutating func checkAbstractEntities() {
     forEachLiveEntity { inspection, version, entity, source, count in
-      guard entity.isAbstract, let before = inspection.journey.models[version - 1].entity(named: source.before),
+      guard entity.isAbstract, let before = inspection.migrationPath.models[version - 1].entity(named: source.before),
         !before.isAbstract
       else { return }
       inspection.findings.add(
@@ -80,17 +80,17 @@ struct RowInspection {
     var checks: [(version: Int, entity: Entity, source: (stored: String, before: String), count: Int64)] = []
     forEachLiveEntity { _, version, entity, source, count in checks.append((version, entity, source, count)) }
     for check in checks {
-      let model = journey.models[check.version]
-      let mapping = journey.mappings[check.version - 1].mapping(toDestination: check.entity.name)
+      let model = migrationPath.models[check.version]
+      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
       for (name, attribute) in model.allAttributes(of: check.entity).sorted(by: { $0.key < $1.key })
       where !attribute.isOptional && !attribute.isTransient && !attribute.isDerived {
         let before = mapping?.attributes.first { $0.destination == name }?.source.flatMap {
-          journey.definition(of: $0, in: check.source.before, at: check.version - 1)
+          migrationPath.definition(of: $0, in: check.source.before, at: check.version - 1)
         }
         // What was required before is carried as it is, also where the app tolerated gaps.
         if let before, !before.isOptional { continue }
         let verb = before == nil ? "is new and required" : "becomes required"
-        switch journey.origin(ofAttribute: name, in: check.entity.name, at: check.version) {
+        switch migrationPath.origin(ofAttribute: name, in: check.entity.name, at: check.version) {
         case .constant: continue
         case .null:
           missing(name, check.entity.name, check.version, verb, rows: check.count, first: nil)
@@ -125,8 +125,8 @@ struct RowInspection {
 
   /// Constraints of later versions that rows of today break; values are counted and never shown.
   mutating func checkUniqueness() throws(SQLiteError) {
-    for version in journey.models.indices.dropFirst() {
-      let model = journey.models[version]
+    for version in migrationPath.models.indices.dropFirst() {
+      let model = migrationPath.models[version]
       for entity in model.entities {
         for constraint in entity.uniquenessConstraints {
           try check(constraint, of: entity, in: model, version: version)
@@ -142,19 +142,19 @@ struct RowInspection {
     var columnSets: Set<[String]> = []
     var tables: Set<String> = []
     for member in model.subtree(of: entity) where !member.isAbstract {
-      guard let source = journey.sourceEntity(of: member.name, at: version), (rows[source] ?? 0) > 0,
+      guard let source = migrationPath.sourceEntity(of: member.name, at: version), (rows[source] ?? 0) > 0,
         let number = schema.number(of: source), let table = schema.table(of: source)?.name
       else { continue }
       var keys: [String] = []
       var columns: [String] = []
       for attribute in constraint {
-        guard journey.definition(of: attribute, in: member.name, at: version) != nil else {
+        guard migrationPath.definition(of: attribute, in: member.name, at: version) != nil else {
           guard let key = toOneKey(attribute, of: member, in: model, version: version, table: table) else { return }
           keys.append(key.column.map(SQLiteIdentifier.quoted) ?? "NULL")
           if let column = key.column { columns.append(column) }
           continue
         }
-        switch journey.origin(ofAttribute: attribute, in: member.name, at: version) {
+        switch migrationPath.origin(ofAttribute: attribute, in: member.name, at: version) {
         case .null: keys.append("NULL")
         case .constant(let value): keys.append(value.sqlValue.literal)
         case .column(_, let name, let fallback):
@@ -216,7 +216,7 @@ struct RowInspection {
     _ name: String, of entity: Entity, in model: ManagedObjectModel, version: Int, table: String
   ) -> ToOneKey? {
     guard let relationship = model.allRelationships(of: entity)[name], !relationship.isToMany else { return nil }
-    guard let origin = journey.origin(ofRelationship: name, in: entity.name, at: version) else {
+    guard let origin = migrationPath.origin(ofRelationship: name, in: entity.name, at: version) else {
       return ToOneKey(column: nil)
     }
     guard !origin.isInverted,
@@ -224,9 +224,9 @@ struct RowInspection {
       let before = schema.model.entity(named: origin.entity).flatMap({
         schema.model.allRelationships(of: $0)[origin.relationship]
       }), let target = schema.model.entity(named: before.destinationEntityName),
-      journey.entity(continuing: target.name, at: version) == relationship.destinationEntityName,
+      migrationPath.entity(continuing: target.name, at: version) == relationship.destinationEntityName,
       schema.model.subtree(of: target).allSatisfy({
-        $0.isAbstract || journey.entity(continuing: $0.name, at: version) != nil
+        $0.isAbstract || migrationPath.entity(continuing: $0.name, at: version) != nil
       })
     else { return nil }
     return ToOneKey(column: column)
@@ -237,11 +237,12 @@ struct RowInspection {
   /// To-ones that reach the last version and name another entity than their target has: what they mean is not certain.
   mutating func checkDiscriminators() throws(SQLiteError) {
     let disagreeing = try census.discriminators().filter { $0.wrong > 0 }
-    guard !disagreeing.isEmpty, let last = journey.models.last else { return }
+    guard !disagreeing.isEmpty, let last = migrationPath.models.last else { return }
     var carried: Set<PairsOrigin> = []
     for entity in last.entities {
       for relationship in entity.relationships {
-        guard let origin = journey.origin(ofRelationship: relationship.name, in: entity.name, at: journey.end),
+        guard
+          let origin = migrationPath.origin(ofRelationship: relationship.name, in: entity.name, at: migrationPath.end),
           let reached = schema.model.entity(named: origin.entity)
         else { continue }
         let declaring = schema.model.declaringEntity(of: origin.relationship, in: reached)?.name ?? origin.entity
@@ -270,10 +271,11 @@ struct RowInspection {
   private mutating func forEachLiveEntity(
     _ body: (inout RowInspection, Int, Entity, (stored: String, before: String), Int64) -> Void
   ) {
-    for version in journey.models.indices.dropFirst() {
-      for entity in journey.models[version].entities {
-        guard let stored = journey.sourceEntity(of: entity.name, at: version), let count = rows[stored], count > 0,
-          let before = journey.mappings[version - 1].mapping(toDestination: entity.name)?.sourceEntity
+    for version in migrationPath.models.indices.dropFirst() {
+      for entity in migrationPath.models[version].entities {
+        guard let stored = migrationPath.sourceEntity(of: entity.name, at: version), let count = rows[stored],
+          count > 0,
+          let before = migrationPath.mappings[version - 1].mapping(toDestination: entity.name)?.sourceEntity
         else { continue }
         body(&self, version, entity, (stored, before), count)
       }
@@ -281,7 +283,7 @@ struct RowInspection {
   }
 
   private func hop(_ version: Int) -> String {
-    "\(journey.models[version - 1].name) → \(journey.models[version].name)"
+    "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
   }
 
   private func place(_ version: Int, _ entity: String) -> Place { Place(hop: hop(version), entity: entity) }

@@ -8,14 +8,14 @@ import PersistentStore
 import SQLite
 
 struct ValueExpectation {
-  let journey: Journey
+  let migrationPath: MigrationPath
   let census: StoreCensus
   /// Rows per entity of the store.
   let rows: [String: Int64]
   /// Layout of the last version.
   let finalSchema: StoreSchema
 
-  private var source: StoreSchema { journey.sourceSchema }
+  private var source: StoreSchema { migrationPath.sourceSchema }
 
   /// A number of values: some known already, the rest in columns of the source.
   private struct Sum {
@@ -42,7 +42,7 @@ struct ValueExpectation {
   /// Values per destination table and column, wherever the number is certain.
   func valuesByColumn() throws(SQLiteError) -> [String: [String: Int64]] {
     // Nothing is written to a store that is at the target already, so nothing will be compared.
-    guard journey.end > 0 else { return [:] }
+    guard migrationPath.end > 0 else { return [:] }
     var sums: [(table: String, column: String, sum: Sum)] = []
     for table in finalSchema.tables {
       for column in table.columns {
@@ -103,7 +103,8 @@ struct ValueExpectation {
   private func live(_ entity: String) -> [(final: String, stored: String, rows: Int64)] {
     guard let value = finalSchema.model.entity(named: entity) else { return [] }
     return finalSchema.model.subtree(of: value).compactMap { member in
-      guard let stored = journey.sourceEntity(of: member.name, at: journey.end), let count = rows[stored], count > 0
+      guard let stored = migrationPath.sourceEntity(of: member.name, at: migrationPath.end), let count = rows[stored],
+        count > 0
       else { return nil }
       return (member.name, stored, count)
     }
@@ -117,7 +118,7 @@ struct ValueExpectation {
     var sum = Sum()
     for member in live(entity) {
       guard isDeclaredOnce(attribute, in: member.final) else { return nil }
-      switch journey.origin(ofAttribute: attribute, in: member.final, at: journey.end) {
+      switch migrationPath.origin(ofAttribute: attribute, in: member.final, at: migrationPath.end) {
       case .null: continue
       case .constant(let value):
         guard value.isStored else { return nil }
@@ -136,21 +137,21 @@ struct ValueExpectation {
   /// hold for a column with two declarations is not known.
   private func isDeclaredOnce(_ attribute: String, in entity: String) -> Bool {
     var (entity, attribute) = (entity, attribute)
-    for version in stride(from: journey.end, through: 0, by: -1) {
-      let model = journey.models[version]
+    for version in stride(from: migrationPath.end, through: 0, by: -1) {
+      let model = migrationPath.models[version]
       guard let value = model.entity(named: entity) else { return false }
       let declarations = model.lineage(of: value).filter { ancestor in
         ancestor.attributes.contains { $0.name == attribute }
       }
       guard declarations.count == 1 else { return false }
       // A version between may compute what a later one goes on with.
-      if version > 0, version < journey.end,
+      if version > 0, version < migrationPath.end,
         declarations.first?.attributes.first(where: { $0.name == attribute })?.isDerived == true
       {
         return false
       }
       guard version > 0 else { return true }
-      let mapping = journey.mappings[version - 1].mapping(toDestination: entity)
+      let mapping = migrationPath.mappings[version - 1].mapping(toDestination: entity)
       guard let before = mapping?.sourceEntity,
         let name = mapping?.attributes.first(where: { $0.destination == attribute })?.source
       else { return true }
@@ -181,7 +182,7 @@ struct ValueExpectation {
     var origin: Column?
     var isEmpty = false
     for member in finalSchema.model.subtree(of: value) {
-      guard journey.sourceEntity(of: member.name, at: journey.end) != nil else { continue }
+      guard migrationPath.sourceEntity(of: member.name, at: migrationPath.end) != nil else { continue }
       switch trail(of: relationship, in: member.name, isOwnerColumn: true) {
       case .unknown: return nil
       case .empty: isEmpty = true
@@ -203,8 +204,8 @@ struct ValueExpectation {
   /// Follows a key column back, as long as every hop carries all of its values on the same side.
   private func trail(of relationship: String, in entity: String, isOwnerColumn: Bool) -> Trail {
     var (entity, relationship) = (entity, relationship)
-    for version in stride(from: journey.end, to: 0, by: -1) {
-      let mapping = journey.mappings[version - 1]
+    for version in stride(from: migrationPath.end, to: 0, by: -1) {
+      let mapping = migrationPath.mappings[version - 1]
       // Pairs that are turned round come by a statement of their own, which may reach rows of other entities too.
       let isTurned = mapping.entityMappings.contains { other in
         other.relationships.contains { $0.destination == relationship && $0.source?.isInverted == true }
@@ -233,14 +234,14 @@ struct ValueExpectation {
   }
 
   private func definition(of relationship: String, in entity: String, at version: Int) -> Relationship? {
-    let model = journey.models[version]
+    let model = migrationPath.models[version]
     return model.entity(named: entity).flatMap { model.allRelationships(of: $0)[relationship] }
   }
 
   private func allTargetsSurvive(
     _ before: Relationship, _ after: Relationship, mapping: InferredMapping, version: Int
   ) -> Bool {
-    let (old, new) = (journey.models[version - 1], journey.models[version])
+    let (old, new) = (migrationPath.models[version - 1], migrationPath.models[version])
     guard let target = old.entity(named: before.destinationEntityName) else { return false }
     return old.subtree(of: target).filter { !$0.isAbstract }.allSatisfy { member in
       guard let name = mapping.mapping(fromSource: member.name)?.destinationEntity,
@@ -254,7 +255,7 @@ struct ValueExpectation {
   private func allOwnersKeep(
     _ pairs: RelationshipMapping.SourcePairs, as relationship: String, mapping: InferredMapping, version: Int
   ) -> Bool {
-    let old = journey.models[version - 1]
+    let old = migrationPath.models[version - 1]
     guard let reached = old.entity(named: pairs.entity),
       let declaring = old.declaringEntity(of: pairs.relationship, in: reached)
     else { return false }

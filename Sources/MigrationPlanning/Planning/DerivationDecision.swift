@@ -1,4 +1,4 @@
-// Derived attributes of a journey. A count has a known form: it is computed where it is wanted. Every other derivation
+// Derived attributes of a migration path. A count has a known form: it is computed where it is wanted. Every other derivation
 // keeps the values and triggers of the store, and that is right only while nothing they speak of changes on the way.
 
 import Diagnostics
@@ -15,14 +15,14 @@ struct DerivationDecision {
   private(set) var triggers: [SchemaTrigger] = []
   private(set) var findings = Findings()
 
-  private let journey: Journey
+  private let migrationPath: MigrationPath
   /// Layouts of the store's version and of every version after it.
   private let schemas: [StoreSchema]
   private let objects: [SchemaObject]
 
   /// `objects` is what sqlite_master of the store holds.
-  init(journey: Journey, schemas: [StoreSchema], objects: [SchemaObject]) {
-    self.journey = journey
+  init(migrationPath: MigrationPath, schemas: [StoreSchema], objects: [SchemaObject]) {
+    self.migrationPath = migrationPath
     self.schemas = schemas
     self.objects = objects
     for (version, schema) in schemas.enumerated().dropFirst() {
@@ -32,7 +32,7 @@ struct DerivationDecision {
           counts.append(derivation)
         } else if let reason = reasonAgainstCarrying(derivation, to: version) {
           refuse(derivation, version, reason)
-        } else if version == journey.end {
+        } else if version == migrationPath.end {
           carried.insert("\(derivation.entity).\(derivation.attribute)")
           triggers += triggersOfStore(derivation)
         }
@@ -43,21 +43,21 @@ struct DerivationDecision {
 
   /// Only the last version's derivations count, and those that a later version goes on with as plain values.
   private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
-    if version == journey.end { return true }
+    if version == migrationPath.end { return true }
     // Expressions may read it.
-    if derivation.isCount, journey.isMapped(to: version + 1) { return true }
+    if derivation.isCount, migrationPath.isMapped(to: version + 1) { return true }
     guard let entity = schemas[version].model.entity(named: derivation.entity) else { return false }
     return schemas[version].model.subtree(of: entity).contains { member in
-      guard let mapping = journey.mappings[version].mapping(fromSource: member.name),
+      guard let mapping = migrationPath.mappings[version].mapping(fromSource: member.name),
         let next = mapping.destinationEntity,
         let name = mapping.attributes.first(where: { $0.source == derivation.attribute })?.destination
       else { return false }
-      return journey.definition(of: name, in: next, at: version + 1)?.isDerived == false
+      return migrationPath.definition(of: name, in: next, at: version + 1)?.isDerived == false
     }
   }
 
   private mutating func refuse(_ derivation: SchemaDerivation, _ version: Int, _ reason: String) {
-    let hop = "\(journey.models[version - 1].name) → \(journey.models[version].name)"
+    let hop = "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
     findings.add(
       HopdError(
         .derivationUnsupported,
@@ -68,7 +68,7 @@ struct DerivationDecision {
   }
 
   private func triggersOfStore(_ derivation: SchemaDerivation) -> [SchemaTrigger] {
-    let all = journey.sourceSchema.derivations
+    let all = migrationPath.sourceSchema.derivations
     return objects.compactMap { object in
       guard object.type == "trigger", let text = object.sql,
         let owner = SchemaDerivation.owner(ofTrigger: object.name, on: object.table, among: all),
@@ -82,16 +82,16 @@ struct DerivationDecision {
 
   /// Values of the store that the attribute kept by itself and that a count takes the place of; each is a warning.
   func replacedValues(census: StoreCensus, rows: [String: Int64]) throws(SQLiteError) -> [HopdError] {
-    let source = journey.sourceSchema
+    let source = migrationPath.sourceSchema
     var warnings: [HopdError] = []
     for (hop, counts) in computed.enumerated() {
       for count in counts {
-        let model = journey.models[hop + 1]
+        let model = migrationPath.models[hop + 1]
         var replaced: Int64 = 0
         for member in model.entity(named: count.entity).map(model.subtree) ?? [] {
-          guard let stored = journey.sourceEntity(of: member.name, at: hop + 1), (rows[stored] ?? 0) > 0,
+          guard let stored = migrationPath.sourceEntity(of: member.name, at: hop + 1), (rows[stored] ?? 0) > 0,
             let number = source.number(of: stored),
-            case .column(let table, let column, _) = journey.origin(
+            case .column(let table, let column, _) = migrationPath.origin(
               ofAttribute: count.attribute, in: member.name, at: hop + 1),
             !source.derivations.contains(where: { $0.table == table && $0.column == column })
           else { continue }
@@ -104,7 +104,7 @@ struct DerivationDecision {
             .valuesReplaced,
             "the attribute becomes derived: \(replaced) value\(replaced == 1 ? "" : "s") of the store give\(replaced == 1 ? "s" : "") way to the count",
             at: Place(
-              hop: "\(journey.models[hop].name) → \(model.name)", entity: count.entity, property: count.attribute),
+              hop: "\(migrationPath.models[hop].name) → \(model.name)", entity: count.entity, property: count.attribute),
             hint: "give the derived attribute another name and renaming identifier if the values are to stay"))
       }
     }
@@ -115,16 +115,16 @@ struct DerivationDecision {
 
   /// Why values and triggers of the store would not do for the attribute at that version; nil where they do.
   private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {
-    let source = journey.sourceSchema
-    if (1...max(1, version)).contains(where: journey.isMapped) { return "a mapping model makes the objects anew" }
+    let source = migrationPath.sourceSchema
+    if (1...max(1, version)).contains(where: migrationPath.isMapped) { return "a mapping model makes the objects anew" }
     guard
       let stored = source.derivations.first(where: {
         $0.entity == derivation.entity && $0.attribute == derivation.attribute
       }), stored.kind == derivation.kind
     else { return "the store does not derive it in this way yet" }
     guard
-      journey.definition(of: derivation.attribute, in: derivation.entity, at: 0)?.type
-        == journey.definition(of: derivation.attribute, in: derivation.entity, at: version)?.type
+      migrationPath.definition(of: derivation.attribute, in: derivation.entity, at: 0)?.type
+        == migrationPath.definition(of: derivation.attribute, in: derivation.entity, at: version)?.type
     else { return "its type changes" }
     let triggers = triggersOfStore(stored)
     var subjects = DerivationSubjects(schema: source)
@@ -142,13 +142,13 @@ struct DerivationDecision {
 
   /// What of the subjects differs at a version from the store; nil where nothing does.
   private func change(of subjects: DerivationSubjects, at version: Int) -> String? {
-    let (source, schema) = (journey.sourceSchema, schemas[version])
+    let (source, schema) = (migrationPath.sourceSchema, schemas[version])
     for name in subjects.tables.sorted() {
       guard let before = source.tables.first(where: { $0.name == name }) else { continue }
       guard let after = schema.tables.first(where: { $0.name == name }) else { return "the table \(name) goes" }
       for entity in Set(before.entities + after.entities).sorted() {
         guard source.number(of: entity) == schema.number(of: entity), after.entities.contains(entity),
-          journey.sourceEntity(of: entity, at: version) == entity
+          migrationPath.sourceEntity(of: entity, at: version) == entity
         else { return "the entity \(entity) of the table \(name) is added, removed, renamed or renumbered" }
       }
       for column in before.columns where subjects.columns[name]?.contains(column.name) == true {
@@ -173,7 +173,7 @@ struct DerivationDecision {
     case .attribute(let entity, let name):
       guard let value = schemas[version].model.entity(named: entity) else { return false }
       return schemas[version].model.subtree(of: value).allSatisfy {
-        journey.origin(ofAttribute: name, in: $0.name, at: version)
+        migrationPath.origin(ofAttribute: name, in: $0.name, at: version)
           == .column(table: table, name: column.name, fallback: nil)
       }
     case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
@@ -184,13 +184,13 @@ struct DerivationDecision {
 
   private func isUnchanged(_ relationship: String, of entity: String, at version: Int) -> Bool {
     let model = schemas[version].model
-    let before = journey.sourceSchema.model.entity(named: entity)?.relationships.first { $0.name == relationship }
+    let before = migrationPath.sourceSchema.model.entity(named: entity)?.relationships.first { $0.name == relationship }
     guard let value = model.entity(named: entity),
       value.relationships.first(where: { $0.name == relationship })?.destinationEntityName
         == before?.destinationEntityName
     else { return false }
     return model.subtree(of: value).allSatisfy { member in
-      guard let origin = journey.origin(ofRelationship: relationship, in: member.name, at: version) else {
+      guard let origin = migrationPath.origin(ofRelationship: relationship, in: member.name, at: version) else {
         return false
       }
       return origin.relationship == relationship && !origin.isInverted

@@ -13,12 +13,12 @@ struct JoinTableDecision {
   private(set) var warnings: [HopdError] = []
 
   /// `given` is what the configuration, the command line or a reference store says; it wins.
-  init(journey: Journey, destination: ManagedObjectModel, given: JoinTableNaming) {
+  init(migrationPath: MigrationPath, destination: ManagedObjectModel, given: JoinTableNaming) {
     naming = given
     let layout = StoreSchema(
-      model: destination, frameworkVersion: journey.sourceSchema.frameworkVersion, naming: given)
+      model: destination, frameworkVersion: migrationPath.sourceSchema.frameworkVersion, naming: given)
     for pair in layout.uncertainJoinTables {
-      if let choice = JoinTableDecision.inherited(pair, journey: journey, destination: destination) {
+      if let choice = JoinTableDecision.inherited(pair, migrationPath: migrationPath, destination: destination) {
         naming.namingRelationships.insert("\(pair.entity).\(choice.relationship)")
         if choice.isRenamed {
           warnings.append(
@@ -35,7 +35,7 @@ struct JoinTableDecision {
           .joinTableNameUncertain,
           "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
             + "\(pair.guessed) or after \(pair.alternative)",
-          at: Place(hop: journey.lastHop, entity: pair.entity, property: pair.guessed),
+          at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.guessed),
           hint: "look at a store that the app made with this version, then give "
             + "--join-table \(pair.entity).\(pair.guessed) or --join-table \(pair.entity).\(pair.alternative), "
             + "or give that store with --reference STORE; for the daemon, set join_tables = "
@@ -45,16 +45,16 @@ struct JoinTableDecision {
 
   /// The end that names the table in the store as it is, where the number of properties has not changed since.
   private static func inherited(
-    _ pair: UncertainJoinTable, journey: Journey, destination: ManagedObjectModel
+    _ pair: UncertainJoinTable, migrationPath: MigrationPath, destination: ManagedObjectModel
   ) -> (relationship: String, isRenamed: Bool)? {
     guard let entity = destination.entity(named: pair.entity),
-      let origin = journey.origin(ofRelationship: pair.guessed, in: pair.entity, at: journey.end),
-      let sourceName = journey.sourceEntity(of: pair.entity, at: journey.end),
-      let source = journey.sourceSchema.model.entity(named: sourceName),
-      case .join(let join, let isOwner) = journey.sourceSchema.storage(
+      let origin = migrationPath.origin(ofRelationship: pair.guessed, in: pair.entity, at: migrationPath.end),
+      let sourceName = migrationPath.sourceEntity(of: pair.entity, at: migrationPath.end),
+      let source = migrationPath.sourceSchema.model.entity(named: sourceName),
+      case .join(let join, let isOwner) = migrationPath.sourceSchema.storage(
         ofRelationship: origin.relationship, in: origin.entity), join.entity == join.inverseEntity
     else { return nil }
-    let before = propertyNames(of: source, in: journey.sourceSchema.model)
+    let before = propertyNames(of: source, in: migrationPath.sourceSchema.model)
     let after = propertyNames(of: entity, in: destination)
     guard before.count == after.count else { return nil }
     // The guessed end names the table if the relationship that it continues does.
@@ -70,7 +70,7 @@ struct JoinTableDecision {
   }
 }
 
-extension Journey {
+extension MigrationPath {
   /// The last hop's title; nil where there is none.
   var lastHop: String? {
     guard models.count > 1, let last = models.last else { return nil }

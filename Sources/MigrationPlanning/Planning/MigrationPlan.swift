@@ -1,4 +1,4 @@
-// The plan of one store's journey, complete before a byte is touched: the chain with all models and mappings loaded,
+// The plan of one store's migration path, complete before a byte is touched: the chain with all models and mappings loaded,
 // what it will cost, what it will drop, and what must hold at the end.
 
 import Diagnostics
@@ -14,7 +14,7 @@ package struct MigrationPlan: Sendable {
   package let target: CatalogedVersion
   /// In order; empty when the store is at the target already.
   package let hops: [Hop]
-  /// Columns whose values the journey drops, with the count of rows that hold one in the store today.
+  /// Columns whose values the migration path drops, with the count of rows that hold one in the store today.
   package let drops: [DroppedColumn]
   /// Tables of persistent history that the last store has without their rows; empty for a store without history.
   package let clearedHistory: [ClearedTable]
@@ -25,7 +25,7 @@ package struct MigrationPlan: Sendable {
   /// What the finished store must hold, counted in the source.
   package let expectation: StoreExpectation
   /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case hex.
-  package let journey: String
+  package let migrationPath: String
   /// What was worked out of the hops alone, whatever the rows: stores that go the same way share it.
   package let memo: Memo
   /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
@@ -43,10 +43,10 @@ package struct MigrationPlan: Sendable {
   package init(
     store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
     clearedHistory: [ClearedTable] = [], warnings: [HopdError],
-    estimate: MigrationEstimate, expectation: StoreExpectation, journey: String, memo: Memo, fingerprint: String,
+    estimate: MigrationEstimate, expectation: StoreExpectation, migrationPath: String, memo: Memo, fingerprint: String,
     found: FoundFile
   ) {
-    self.journey = journey
+    self.migrationPath = migrationPath
     self.memo = memo
     self.found = found
     self.store = store
@@ -179,7 +179,7 @@ package struct StoreExpectation: Sendable, Hashable {
   /// Rows per destination entity (concrete entity, not its subentities), entities without rows included; absent where a
   /// mapping model makes objects of which no exact number is known ahead.
   package let rowsByEntity: [String: Int64]
-  /// Rows in the source of entities that the journey drops, by source entity name.
+  /// Rows in the source of entities that the migration path drops, by source entity name.
   package let droppedRowsByEntity: [String: Int64]
   /// Rows per destination join table name, where every pair of one source storage is carried; absent where a hop
   /// filters or regroups pairs, so that no exact number is known ahead.

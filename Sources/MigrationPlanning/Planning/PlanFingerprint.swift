@@ -10,10 +10,10 @@ import SQLite
 /// Names a chain of hops.
 enum PlanFingerprint {
   /// The name of what is done to one store.
-  static func of(journey: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, journey]) }
+  static func of(migrationPath: String, storeUUID: String) -> String { name(of: ["plan 3", storeUUID, migrationPath]) }
 
   /// The name of the hops, the same for every store that goes them, but for the numbers of its history.
-  static func journey(
+  static func migrationPath(
     hops: [Hop], source: CatalogedVersion, target: CatalogedVersion, rules: PlanningRules
   ) -> String {
     var lines = [source.model.name, target.model.name]
@@ -44,9 +44,9 @@ enum PlanFingerprint {
   }
 
   /// The name of the hops with what a store's history brings to them, which another store's does not.
-  static func of(journey: String, history: HistoryLayout?) -> String {
-    guard let numbers = history?.numbers, !numbers.isEmpty else { return journey }
-    return name(of: [journey] + numbers.map { "history \($0.number) \($0.highWaterMark)" })
+  static func of(migrationPath: String, history: HistoryLayout?) -> String {
+    guard let numbers = history?.numbers, !numbers.isEmpty else { return migrationPath }
+    return name(of: [migrationPath] + numbers.map { "history \($0.number) \($0.highWaterMark)" })
   }
 
   private static func name(of lines: [String]) -> String {

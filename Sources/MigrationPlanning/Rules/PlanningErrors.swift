@@ -62,9 +62,9 @@ extension HopdError.Code {
 
   // Warnings of a plan.
 
-  /// Values, pairs or rows that the journey drops.
+  /// Values, pairs or rows that the migration path drops.
   package static let dataDropped = HopdError.Code("data-dropped", exit: .success)
-  /// Rows of persistent history that the journey drops.
+  /// Rows of persistent history that the migration path drops.
   package static let historyCleared = HopdError.Code("history-cleared", exit: .success)
   /// A version hash rests on a rule that was never compared with Apple's software.
   package static let hashUncertain = HopdError.Code("hash-uncertain", exit: .success)

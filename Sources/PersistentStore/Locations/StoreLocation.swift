@@ -42,7 +42,7 @@ package struct StoreLocation: Sendable, Hashable {
   /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of ours, or the
   /// temporary store of Apple's own migration (docs/formats/migration-semantics.md, "Temporary stores of Apple's
   /// migration")?
-  package static func isBelongings(fileName: String) -> Bool {
+  package static func isAuxiliaryFile(fileName: String) -> Bool {
     fileName.hasSuffix("-wal") || fileName.hasSuffix("-shm") || fileName.hasSuffix("-journal")
       || (fileName.hasPrefix(".") && fileName.contains(".hop-"))
       || fileName.contains(".migrationdestination_")

@@ -6,14 +6,14 @@ import SQLite
 /// Counts rows of a store that nobody changes meanwhile, and remembers every answer.
 final class RowCounter {
   private let reader: StoreReader
-  private let memory: CountMemory
+  private let memory: RowCountCache
 
   /// The name of a row's table within conditions.
   static let row = "s"
 
   init(reader: StoreReader) {
     self.reader = reader
-    memory = reader.memory ?? CountMemory()
+    memory = reader.memory ?? RowCountCache()
   }
 
   /// All rows of a table.

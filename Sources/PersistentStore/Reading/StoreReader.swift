@@ -55,9 +55,9 @@ package struct StoreReader {
   /// The connection; it stays with the task that opened it.
   package let connection: Connection
   /// Where its tables are in that connection.
-  package let space: TableSpace
+  package let space: SourceTables
   /// What was counted in it already.
-  package let memory: CountMemory?
+  package let memory: RowCountCache?
   /// Schema name in that connection: "main" or the name of an attached store; of views "temp".
   package var schema: String { space.schemaName }
 
@@ -69,7 +69,7 @@ package struct StoreReader {
   /// Reads the store whose tables, or their views, are in `space` of `connection`.
   ///
   /// With a `memory` nothing is counted that somebody has counted before; the tables must not change meanwhile.
-  package init(connection: Connection, space: TableSpace, memory: CountMemory? = nil) {
+  package init(connection: Connection, space: SourceTables, memory: RowCountCache? = nil) {
     self.connection = connection
     self.space = space
     self.memory = memory

@@ -63,7 +63,7 @@ package struct ValidationRule: Sendable, Hashable {
   package static let matchesFunction = "hopd_rule_matches"
 
   /// Every rule of a layout, by table, entity number and property; `space` is where its tables are in the connection.
-  package static func all(in layout: StoreSchema, space: TableSpace) -> [ValidationRule] {
+  package static func all(in layout: StoreSchema, space: SourceTables) -> [ValidationRule] {
     var rules: [ValidationRule] = []
     for table in layout.tables {
       for name in table.entities {
@@ -81,13 +81,13 @@ package struct ValidationRule: Sendable, Hashable {
 /// Makes the rules of one entity.
 private struct RuleBuilder {
   let layout: StoreSchema
-  let space: TableSpace
+  let space: SourceTables
   let entity: Entity
   let table: EntityTable
   let number: Int64
   var rules: [ValidationRule] = []
 
-  init(layout: StoreSchema, space: TableSpace, entity: Entity, table: EntityTable, number: Int64) {
+  init(layout: StoreSchema, space: SourceTables, entity: Entity, table: EntityTable, number: Int64) {
     self.layout = layout
     self.space = space
     self.entity = entity

@@ -13,14 +13,14 @@ final class PolicySide {
   let model: ManagedObjectModel
   let schema: StoreSchema
   /// Where its tables are in the connection, and the name of their schema.
-  let space: TableSpace
+  let space: SourceTables
   var schemaName: String { space.schemaName }
   private let names: [Int64: String]
   private var shapes: [String: PolicyShape] = [:]
   private let computed: Set<[String]>
 
   init(
-    _ side: PolicyObjectID.Side, schema: StoreSchema, space: TableSpace, computed: [SchemaDerivation] = []
+    _ side: PolicyObjectID.Side, schema: StoreSchema, space: SourceTables, computed: [SchemaDerivation] = []
   ) {
     self.side = side
     model = schema.model

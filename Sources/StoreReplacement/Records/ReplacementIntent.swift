@@ -33,7 +33,7 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   /// The format this hopd writes, and the newest it reads.
   package static let currentFormat = 1
 
-  /// How far the journey had come when the record was last written.
+  /// How far the migration path had come when the record was last written.
   package enum Stage: String, Sendable, Codable, Hashable, CaseIterable {
     /// The staged store is being built; the store itself is untouched.
     case building

@@ -13,7 +13,7 @@ package struct StagingArea: Sendable {
   package let job: String
   private let files: any DurableFileSystem
 
-  /// The area of a job. `location` must be `HeldStore.location`, or another with a canonical path.
+  /// The area of a job. `location` must be `LockedStore.location`, or another with a canonical path.
   package init(location: StoreLocation, job: String, files: any DurableFileSystem) {
     self.location = location
     self.job = job

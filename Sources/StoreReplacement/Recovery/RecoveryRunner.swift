@@ -104,7 +104,7 @@ package struct RecoveryRunner {
       let areMine = leftovers.allSatisfy { $0.job == intent?.job }
       findings.staged = mayResume == true && areMine ? .resumable : .stale
     }
-    var held: HeldStore?
+    var held: LockedStore?
     if findings.intent != .newer, hasDirectory, try files.status(location.database) != nil {
       if acts { held = try look(location, intent, &findings) } else { try lookUnchanged(location, intent, &findings) }
     }
@@ -120,7 +120,7 @@ package struct RecoveryRunner {
 
   /// Removes a rollback journal whose header is zeroed: what a kill between SQLite's commit and its last unlink leaves. SQLite itself removes
   /// it, and only with its lock; nothing else is done with the store afterwards.
-  private func removeColdJournal(_ held: HeldStore) {
+  private func removeColdJournal(_ held: LockedStore) {
     guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
       (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
@@ -150,9 +150,9 @@ package struct RecoveryRunner {
   /// Holds the store and finds out what it is.
   private func look(
     _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
-  ) throws -> HeldStore? {
+  ) throws -> LockedStore? {
     do {
-      let held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
+      let held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
       findings.store = try content(of: held, intent)
       findings.lostWriteAheadLogMode = intent?.journalMode == .wal && held.journalMode == .delete
       findings.lacksJournalMode = intent?.wantedJournalMode.map { $0 != held.journalMode } ?? false
@@ -165,7 +165,7 @@ package struct RecoveryRunner {
     return nil
   }
 
-  private func content(of held: HeldStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
+  private func content(of held: LockedStore, _ intent: ReplacementIntent?) throws -> RecoveryFindings.Store {
     let connection = try held.connection
     connection.setProgressHandler(every: 200_000, keepAlive)
     defer { connection.setProgressHandler(nil) }
@@ -199,7 +199,7 @@ package struct RecoveryRunner {
 
   private func act(
     _ decision: RecoveryDecision, _ location: StoreLocation, _ leftovers: [StagingArea.Leftover],
-    _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: HeldStore?,
+    _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: LockedStore?,
     _ intent: ReplacementIntent?
   ) throws {
     let actions: [RecoveryAction]

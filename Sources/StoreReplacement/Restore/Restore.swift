@@ -79,11 +79,11 @@ package struct Restore {
     let job = Job(
       name: job, source: source, location: location, rule: BackupRule(keep: .max, directory: rule.directory), now: now,
       options: options)
-    // Whether there is a store is only known under the lock; `HeldStore` takes it for a store that is there.
+    // Whether there is a store is only known under the lock; `LockedStore` takes it for a store that is there.
     guard let fingerprint = try SourceFingerprint(of: location, files: files) else { return try placeWhereNoneIs(job) }
-    let held: HeldStore
+    let held: LockedStore
     do {
-      held = try HeldStore(location: location, lockDirectory: lockDirectory, files: files)
+      held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
     } catch var error as HopdError where error.code == .storeDamaged {
       error.hint = "move the damaged file and its -wal, -shm and -journal files away, then restore again"
       throw error
@@ -109,7 +109,7 @@ package struct Restore {
     let storeUUID: String?
   }
 
-  private func replace(_ held: HeldStore, _ fingerprint: SourceFingerprint, _ job: Job) throws -> RestoredStore {
+  private func replace(_ held: LockedStore, _ fingerprint: SourceFingerprint, _ job: Job) throws -> RestoredStore {
     let area = StagingArea(location: job.location, job: job.name, files: files)
     let copy = try stage(job, in: area)
     let intent: ReplacementIntent
@@ -189,7 +189,7 @@ package struct Restore {
   }
 
   /// Throws `.otherStore` where backup and store say that they are two.
-  private func requireSameStore(_ held: HeldStore, _ copy: Copy, _ job: Job) throws {
+  private func requireSameStore(_ held: LockedStore, _ copy: Copy, _ job: Job) throws {
     guard !job.options.goesOnAnyway, let own = held.storeUUID, let other = copy.storeUUID, own != other else { return }
     let label = record(of: job.source).map { ", the store of \($0.store.path.printable)" } ?? ""
     throw HopdError(
@@ -274,7 +274,7 @@ package struct Restore {
         .cannotReplace, "the store is missing but a side file of it is still there", at: Place(file: file),
         hint: "move \(file.printable) away, then restore again")
     }
-    let lock = try HeldStore.lock(location, lockDirectory: lockDirectory, files: files)
+    let lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
     defer { lock.release() }
     guard try files.status(location.database) == nil else {
       throw HopdError(
@@ -336,7 +336,7 @@ package struct Restore {
     try files.syncFile(copy.path)
   }
 
-  private func currentVersion(_ held: HeldStore, _ job: Job) throws -> StoreVersionMark {
+  private func currentVersion(_ held: LockedStore, _ job: Job) throws -> StoreVersionMark {
     let digest = try swap.identify(held.connection)
     return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
   }

@@ -37,7 +37,7 @@ struct InPlaceSwap {
   private var files: any DurableFileSystem { swap.files }
 
   func replace(
-    _ held: HeldStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
   ) throws -> ReplacedStore {
     let location = held.location
@@ -89,7 +89,7 @@ struct InPlaceSwap {
   /// The staged store as a source: in rollback mode, as the header's mode comes along with the first page, and with the
   /// page size of the store, as a store in WAL mode refuses another one (docs/formats/faults.md, "SQLite and files").
   private func openStaged(
-    _ staged: FilePath, for held: HeldStore
+    _ staged: FilePath, for held: LockedStore
   ) throws -> (connection: Connection, identity: FileIdentity) {
     guard let status = try files.status(staged) else {
       throw HopdError(.notFound, "the staged store is gone", at: Place(file: staged))
@@ -109,7 +109,7 @@ struct InPlaceSwap {
   }
 
   /// Everything that is still to be written must fit before the first byte is.
-  private func requireSpace(_ held: HeldStore, _ staged: FilePath, _ folder: FilePath) throws {
+  private func requireSpace(_ held: LockedStore, _ staged: FilePath, _ folder: FilePath) throws {
     let location = held.location
     let store = try held.databaseBytes()
     let size = try files.status(staged)?.size ?? 0
@@ -124,7 +124,7 @@ struct InPlaceSwap {
   }
 
   /// B2: both names still stand for the files they stood for, and nobody wrote to the store.
-  private func compare(_ held: HeldStore, _ staged: FilePath, _ source: FileIdentity) throws {
+  private func compare(_ held: LockedStore, _ staged: FilePath, _ source: FileIdentity) throws {
     try held.requireSameFile()
     try held.requireUnchanged()
     guard try files.status(staged)?.identity == source else {
@@ -136,7 +136,7 @@ struct InPlaceSwap {
   }
 
   /// B3 and B4: the pages, and SQLite's commit as the last step.
-  private func commit(_ source: Connection, into held: HeldStore) throws {
+  private func commit(_ source: Connection, into held: LockedStore) throws {
     let location = held.location
     try HopdError.sqlite("write the new store into the old one", location.database) {
       try held.connection.replaceContent(with: source, pagesPerStep: swap.pagesPerStep) { _, _ in
@@ -147,7 +147,7 @@ struct InPlaceSwap {
   }
 
   /// B5: what a reader finds is the new version, sound; the log is folded in, and the journal mode is the wanted one.
-  private func confirm(_ held: HeldStore, _ intent: ReplacementIntent) throws {
+  private func confirm(_ held: LockedStore, _ intent: ReplacementIntent) throws {
     let location = held.location
     try HopdError.sqlite("read the new store back", location.database) {
       let connection = try held.connection
@@ -167,7 +167,7 @@ struct InPlaceSwap {
   }
 
   /// What the store holds after a step of the commit failed; nil where that cannot be told for good.
-  private func content(of held: HeldStore, _ intent: ReplacementIntent) -> RecoveryFindings.Store? {
+  private func content(of held: LockedStore, _ intent: ReplacementIntent) -> RecoveryFindings.Store? {
     do {
       // Frames of a commit whose sync failed must not be found by the next one who opens the store: what this connection
       // sees is made the truth.
@@ -182,7 +182,7 @@ struct InPlaceSwap {
   }
 
   private func finish(
-    _ held: HeldStore, _ intent: ReplacementIntent, _ folder: FilePath, _ backups: BackupSet, _ rule: BackupRule,
+    _ held: LockedStore, _ intent: ReplacementIntent, _ folder: FilePath, _ backups: BackupSet, _ rule: BackupRule,
     _ staged: FilePath, _ now: Int64
   ) -> ReplacedStore {
     let location = held.location
@@ -204,7 +204,7 @@ struct InPlaceSwap {
 
   // MARK: Ways back
 
-  private func unconfirmed(_ error: any Error, _ held: HeldStore, _ old: FilePath) -> HopdError {
+  private func unconfirmed(_ error: any Error, _ held: LockedStore, _ old: FilePath) -> HopdError {
     held.closeConnection()
     return HopdError(
       .replacementUnconfirmed, "the new store was written, but that it is in place for good could not be confirmed",
@@ -215,7 +215,7 @@ struct InPlaceSwap {
 
   /// Takes everything back while the store holds its old content, and answers the error to throw.
   private func undone(
-    _ error: any Error, _ held: HeldStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
+    _ error: any Error, _ held: LockedStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
   ) -> any Error {
     let location = held.location
     let code = (error as? HopdError)?.code

@@ -12,7 +12,7 @@ extension StoreSwap {
   /// How a store can be replaced safely: `wanted`, or in place where a rename is not safe because the system cannot tell who has
   /// the file open. Where the operator has chosen the rename (`isChosen`), throws `.cannotReplace` instead.
   package static func safeMode(
-    _ wanted: ReplacementMode, isChosen: Bool, for held: HeldStore
+    _ wanted: ReplacementMode, isChosen: Bool, for held: LockedStore
   ) throws -> ReplacementMode {
     guard wanted == .rename, let obstacle = FileLease.obstacle(held.identity) else { return wanted }
     if isChosen { throw renameIsUnsafe(held, obstacle) }
@@ -20,7 +20,7 @@ extension StoreSwap {
   }
 
   /// Nobody who has opened the store and waits for its lock would be seen: what such a program commits after a rename is lost.
-  private static func renameIsUnsafe(_ held: HeldStore, _ obstacle: FileLease.Obstacle) -> HopdError {
+  private static func renameIsUnsafe(_ held: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
     HopdError(
       .cannotReplace,
       "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because \(obstacle.reason)",
@@ -31,7 +31,7 @@ extension StoreSwap {
 
   /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store is
   /// locked: programs that wait for it give up after a while, or it is busy.
-  func holdAlone(_ held: HeldStore) throws -> FileLease? {
+  func holdAlone(_ held: LockedStore) throws -> FileLease? {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
     while true {
@@ -48,7 +48,7 @@ extension StoreSwap {
 
   /// The last check before the rename: a program that opened the old file since the lease was taken has broken the lease. The swap
   /// waits until such a program closes the file, and takes a new lease: a short look must not cost the whole migration.
-  func stillAlone(_ lease: FileLease?, _ held: HeldStore) throws -> FileLease? {
+  func stillAlone(_ lease: FileLease?, _ held: LockedStore) throws -> FileLease? {
     guard let lease, !lease.isWhole else { return lease }
     lease.giveBack()
     return try holdAlone(held)
@@ -56,7 +56,7 @@ extension StoreSwap {
 
   /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that program can
   /// do nothing but give up; after a while hopd goes on all the same.
-  func waitUntilClosed(_ held: HeldStore) {
+  func waitUntilClosed(_ held: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {
       guard case .isOpenElsewhere = FileLease.take(held.identity) else { return }
@@ -65,7 +65,7 @@ extension StoreSwap {
     }
   }
 
-  private func inUse(_ held: HeldStore) -> HopdError {
+  private func inUse(_ held: LockedStore) -> HopdError {
     HopdError(
       .storeBusy, "the store is open in another program, which would go on with the old file",
       at: Place(store: held.location.database),

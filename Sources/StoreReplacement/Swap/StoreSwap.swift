@@ -115,7 +115,7 @@ package struct StoreSwap {
   /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
   /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms it.
   package func replace(
-    _ held: HeldStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
+    _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacedStore {
     try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
@@ -124,7 +124,7 @@ package struct StoreSwap {
   /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built on
   /// disk that could be resumed. `replace` with this record and the same `now` does not write it again.
   package func announce(
-    _ given: ReplacementIntent, _ held: HeldStore, staged: FilePath, backup: BackupRule,
+    _ given: ReplacementIntent, _ held: LockedStore, staged: FilePath, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
   ) throws -> ReplacementIntent {
     let backups = try BackupSet(location: held.location, rule: backup, files: files)
@@ -134,7 +134,7 @@ package struct StoreSwap {
   }
 
   func announced(
-    _ given: ReplacementIntent, _ held: HeldStore, _ staged: FilePath, _ rule: BackupRule,
+    _ given: ReplacementIntent, _ held: LockedStore, _ staged: FilePath, _ rule: BackupRule,
     _ journalMode: JournalModeRule, _ backups: BackupSet, _ now: Int64
   ) throws -> ReplacementIntent {
     var intent = given
@@ -155,7 +155,7 @@ package struct StoreSwap {
   }
 
   func swap(
-    _ held: HeldStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
     journalMode: JournalModeRule, now: Int64
   ) throws -> ReplacedStore {
     let location = held.location
@@ -227,7 +227,7 @@ package struct StoreSwap {
 
   /// A5: the old store gets its second name, with the folder of backups owned until the end.
   private func keepOld(
-    _ held: HeldStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
+    _ held: LockedStore, _ intent: ReplacementIntent, _ backups: BackupSet, _ folder: FilePath, _ now: Int64,
     _ undo: inout Undo
   ) throws {
     try backups.requireTrusted(backups.directory)
@@ -238,7 +238,7 @@ package struct StoreSwap {
 
   /// The label of the generation that a replacement makes. The store is held: its number is nobody else's.
   func label(
-    _ intent: ReplacementIntent, _ held: HeldStore, _ backups: BackupSet, _ now: Int64
+    _ intent: ReplacementIntent, _ held: LockedStore, _ backups: BackupSet, _ now: Int64
   ) throws -> BackupRecord {
     // A replacement in place writes into the store's own file.
     let placed = mode == .rename ? try intent.staged.flatMap { try files.status($0.path) } : nil

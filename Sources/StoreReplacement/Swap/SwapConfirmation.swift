@@ -13,7 +13,7 @@ extension StoreSwap {
   private static let attempts = 50
 
   /// Closes hopd's connection, and reads the new store back. Throws `.storeDamaged` where it is not the verified one.
-  func confirm(_ held: HeldStore, _ version: StoreVersionMark) throws {
+  func confirm(_ held: LockedStore, _ version: StoreVersionMark) throws {
     let location = held.location
     if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
     held.closeConnection()

@@ -20,7 +20,7 @@ extension StoreSwap {
   }
 
   /// A1: journal mode into the header, attributes, sync. Answers which file it is.
-  func seal(_ staged: FilePath, like held: HeldStore, journalMode: JournalModeRule) throws -> FileIdentity {
+  func seal(_ staged: FilePath, like held: LockedStore, journalMode: JournalModeRule) throws -> FileIdentity {
     let wanted = journalMode.mode(keeping: held.journalMode)
     try HopdError.sqlite("set the journal mode of the staged store", staged) {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
@@ -46,7 +46,7 @@ extension StoreSwap {
 
   /// A2: the log is folded into the store, and the answer is tested: on an I/O error the pragma gives none and answers
   /// `wal` (docs/formats/faults.md, "SQLite and files").
-  func foldLog(of held: HeldStore, _ undo: inout Undo) throws {
+  func foldLog(of held: LockedStore, _ undo: inout Undo) throws {
     let location = held.location
     undo.isFolded = held.journalMode == .wal
     try HopdError.sqlite("fold the write-ahead log in", location.database) {
@@ -63,7 +63,7 @@ extension StoreSwap {
 
   /// A3: the lock is given up for an instant, so that SQLite takes its side file away now and not by its path after the
   /// rename. A commit in that instant changes `data_version`.
-  func clearSideFiles(of held: HeldStore) throws {
+  func clearSideFiles(of held: LockedStore) throws {
     let location = held.location
     try HopdError.sqlite("lock the store again", location.database) {
       let connection = try held.connection
@@ -89,7 +89,7 @@ extension StoreSwap {
   }
 
   /// A4: both names still stand for the files they stood for.
-  func compare(_ held: HeldStore, _ staged: FilePath, _ new: FileIdentity) throws {
+  func compare(_ held: LockedStore, _ staged: FilePath, _ new: FileIdentity) throws {
     try held.requireSameFile()
     guard try files.status(staged)?.identity == new else {
       throw HopdError(
@@ -141,7 +141,7 @@ extension StoreSwap {
       hint: "nothing was replaced; the next run starts afresh from the store as it is now")
   }
 
-  func unconfirmed(_ error: any Error, _ held: HeldStore, _ old: FilePath) -> HopdError {
+  func unconfirmed(_ error: any Error, _ held: LockedStore, _ old: FilePath) -> HopdError {
     if let connection = try? held.connection, connection.isInTransaction { try? connection.execute("ROLLBACK") }
     held.closeConnection()
     return HopdError(
@@ -151,7 +151,7 @@ extension StoreSwap {
   }
 
   /// Takes everything back that was done before the rename, and answers the error to throw.
-  func undone(_ error: any Error, _ undo: Undo, _ held: HeldStore, _ backups: BackupSet, _ staged: FilePath)
+  func undone(_ error: any Error, _ undo: Undo, _ held: LockedStore, _ backups: BackupSet, _ staged: FilePath)
     -> any Error
   {
     let location = held.location

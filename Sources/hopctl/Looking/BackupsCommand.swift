@@ -43,8 +43,8 @@ struct BackupsCommand: HopctlCommand {
     let all = stores.flatMap(\.backups)
     let bytes = all.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
     try output.line(
-      "\(Wording.count(Int64(all.count), "backup", "backups")) of "
-        + "\(Wording.count(Int64(stores.count), "store", "stores")), \(Wording.bytes(bytes))")
+      "\(MessageFormatter.count(Int64(all.count), "backup", "backups")) of "
+        + "\(MessageFormatter.count(Int64(stores.count), "store", "stores")), \(MessageFormatter.bytes(bytes))")
     for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
     try output.object(
       BackupsShape(
@@ -94,10 +94,10 @@ struct BackupsCommand: HopctlCommand {
     let rows = store.backups.map { backup in
       [
         backup.createdAt ?? "?", backup.madeBy ?? "?", "\(backup.from ?? "?") → \(backup.to ?? "?")",
-        Wording.bytes(backup.bytes), goes(backup),
+        MessageFormatter.bytes(backup.bytes), goes(backup),
       ]
     }
-    for (line, backup) in zip(Wording.table(rows, right: [3]), store.backups) {
+    for (line, backup) in zip(MessageFormatter.table(rows, right: [3]), store.backups) {
       try output.line(line)
       try output.line("    \(FilePath(backup.backup).removingLastComponent().printable)")
     }

@@ -38,8 +38,8 @@ struct CheckConfigCommand: HopctlCommand {
     let files = loaded.files.map(\.printable).joined(separator: ", ")
     try output.line(
       (files.isEmpty ? "no configuration file" : files) + ": ok, "
-        + Wording.count(Int64(configuration.watches.count), "watch", "watches"))
-    for line in Wording.table(configuration.watches.map { [$0.name, $0.directory.printable] }) {
+        + MessageFormatter.count(Int64(configuration.watches.count), "watch", "watches"))
+    for line in MessageFormatter.table(configuration.watches.map { [$0.name, $0.directory.printable] }) {
       try output.line(line)
     }
     if !configuration.isConfigured {

@@ -45,7 +45,7 @@ struct CreateCommand: HopctlCommand {
       schema: schema, uuid: FreshStore.uuid(seed: seed ?? UInt64.random(in: .min ... .max)))
     try make(fresh, at: location)
     let name = version.model.name
-    try output.line("created \(store.text): \(name), \(Wording.count(rows, "object", "objects"))")
+    try output.line("created \(store.text): \(name), \(MessageFormatter.count(rows, "object", "objects"))")
     try output.object(
       CreateShape(
         store: location.database.string, model: version.modelName, version: name, storeUUID: fresh.uuid,

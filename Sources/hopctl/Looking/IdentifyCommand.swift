@@ -26,8 +26,8 @@ struct IdentifyCommand: HopctlCommand {
     let found = try StoreIdentifier.identify(location, catalog: loaded.catalog, target: target)
     try output.line("\(store.text): \(IdentifyCommand.sentence(found))")
     let rows = found.entities.sorted { $0.number < $1.number }
-    for line in Wording.table(
-      rows.map { [String($0.number), $0.name, Wording.count($0.rows, "row", "rows")] }, right: [0, 2])
+    for line in MessageFormatter.table(
+      rows.map { [String($0.number), $0.name, MessageFormatter.count($0.rows, "row", "rows")] }, right: [0, 2])
     {
       try output.line(line)
     }
@@ -44,7 +44,7 @@ struct IdentifyCommand: HopctlCommand {
         version: OrNull(wrappedValue: found.version?.model.name),
         targetVersion: OrNull(wrappedValue: found.target?.model.name),
         configuration: OrNull(wrappedValue: found.version?.configuration),
-        modelSource: OrNull(wrappedValue: found.version.map(Wording.modelSource)),
+        modelSource: OrNull(wrappedValue: found.version.map(MessageFormatter.modelSource)),
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
         frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion),
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },

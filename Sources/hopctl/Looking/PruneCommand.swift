@@ -98,12 +98,14 @@ struct PruneCommand: HopctlCommand {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
       try output.line(
         "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
-          + "(\(PruneCommand.reason(removal.reason))\(version), \(Wording.bytes(removal.generation.bytes)), of "
+          + "(\(PruneCommand.reason(removal.reason))\(version), \(MessageFormatter.bytes(removal.generation.bytes)), of "
           + "\(store.database.printable))")
     }
-    let count = Wording.count(Int64(removed.count), "backup", "backups")
+    let count = MessageFormatter.count(Int64(removed.count), "backup", "backups")
     try output.line(
-      yes ? "\(count) removed, \(Wording.bytes(bytes))" : "\(count) would go, \(Wording.bytes(bytes)); --yes removes")
+      yes
+        ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
+        : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
     for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
     try output.object(
       PruneShape(

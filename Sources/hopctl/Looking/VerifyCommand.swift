@@ -54,7 +54,7 @@ struct VerifyCommand: HopctlCommand {
           ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed")
         + (depth == .quick ? " (quick: entries of indexes are not compared with the rows; --verify full does it)" : ""))
     let rows = checks.map { [$0.passed ? "ok" : "FAILED", $0.name, $0.detail] }
-    for line in Wording.table(rows) { try output.line(line) }
+    for line in MessageFormatter.table(rows) { try output.line(line) }
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
     try output.object(
       VerifyShape(

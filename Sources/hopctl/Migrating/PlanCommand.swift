@@ -71,7 +71,7 @@ struct PlanCommand: HopctlCommand {
         PlanShape(
           store: location.database.string, from: version, to: assessment.target?.model.name ?? version,
           configuration: OrNull(wrappedValue: assessment.version?.configuration),
-          modelSource: OrNull(wrappedValue: assessment.version.map(Wording.modelSource)), hops: [],
+          modelSource: OrNull(wrappedValue: assessment.version.map(MessageFormatter.modelSource)), hops: [],
           estimate: PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
           pin: OrNull(wrappedValue: pin), warnings: loaded.warnings.map(ErrorShape.init)))
     }
@@ -133,15 +133,15 @@ struct PlanCommand: HopctlCommand {
     let from = plan.store.version.title
     try output.line(
       "\(store.text): \(from) → \(plan.target.model.name), "
-        + Wording.count(Int64(plan.hops.count), "hop", "hops"))
+        + MessageFormatter.count(Int64(plan.hops.count), "hop", "hops"))
     for (hop, shape) in zip(plan.hops, hops) {
       let way = shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))"
       try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way))")
       let rows = shape.entities.map { entity in
-        ["\(entity.subject)", entity.type, Wording.count(entity.rows, "row", "rows")]
+        ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]
           + (hop.isMapped ? [entity.execution] : [])
       }
-      for line in Wording.table(rows, right: [2]) { try output.line(line) }
+      for line in MessageFormatter.table(rows, right: [2]) { try output.line(line) }
       for entity in shape.entities where !entity.reasons.isEmpty {
         try output.line("  \(entity.subject): \(entity.reasons.joined(separator: "; "))")
       }
@@ -150,13 +150,15 @@ struct PlanCommand: HopctlCommand {
       }
       for drop in drops where drop.hop == hop.index {
         try output.line(
-          "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(Wording.count(drop.nonNull, "value", "values"))")
+          "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(MessageFormatter.count(drop.nonNull, "value", "values"))"
+        )
       }
     }
     let passes = try Passes(of: plan, options: request.engine)
     for line in PlanCommand.lines(passes) { try output.line(line) }
     for table in plan.clearedHistory where table.rows > 0 {
-      try output.line("clears \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
+      try output.line(
+        "clears \(table.table) (persistent history): \(MessageFormatter.count(table.rows, "row", "rows"))")
     }
     for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)", keepingNewlines: true) }
     let estimate = passes.estimate
@@ -166,15 +168,15 @@ struct PlanCommand: HopctlCommand {
       try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
     }
     try output.line(
-      "estimate: \(Wording.count(estimate.rows, "row", "rows")), \(Wording.bytes(estimate.bytes)) to read, "
-        + "\(Wording.bytes(disk)) of free disk, \(Wording.bytes(estimate.memory)) of memory, about "
-        + Wording.duration(estimate.seconds))
+      "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), \(MessageFormatter.bytes(estimate.bytes)) to read, "
+        + "\(MessageFormatter.bytes(disk)) of free disk, \(MessageFormatter.bytes(estimate.memory)) of memory, about "
+        + MessageFormatter.duration(estimate.seconds))
     if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure)") }
     try output.object(
       PlanShape(
         store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
         configuration: OrNull(wrappedValue: plan.store.version.configuration),
-        modelSource: OrNull(wrappedValue: Wording.modelSource(plan.store.version)), hops: hops,
+        modelSource: OrNull(wrappedValue: MessageFormatter.modelSource(plan.store.version)), hops: hops,
         passes: passes.groups.map { PlanShape.Pass($0, reason: passes.reason) },
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },

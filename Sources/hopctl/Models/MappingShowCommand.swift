@@ -148,7 +148,7 @@ struct MappingShowCommand: HopctlCommand {
     var lines = ["", "\(mapping.name.printableLine)  \(mapping.type.word)  \(ends.printableLine)"]
     if let policy = mapping.policy { lines.append("  policy \(policy.printableLine)") }
     if let filter = mapping.filter { lines.append("  filter \(filter.text.printableLine)") }
-    lines += Wording.table(
+    lines += MessageFormatter.table(
       (mapping.attributes + mapping.relationships).map {
         [$0.name.printableLine, ($0.value?.description ?? "(no expression)").printableLine]
       })

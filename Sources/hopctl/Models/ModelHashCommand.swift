@@ -26,7 +26,7 @@ struct ModelHashCommand: HopctlCommand {
       try output.line(version.name + (version.current ? "  (current)" : ""))
       try output.line("  checksum  \(version.versionChecksum)")
       let rows = version.entityVersionHashes.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }
-      for line in Wording.table(rows) { try output.line(line) }
+      for line in MessageFormatter.table(rows) { try output.line(line) }
       for uncertainty in model.uncertainHashes { try output.line("  uncertain: \(uncertainty)") }
     }
     try output.object(ModelHashShape(versions: versions))

@@ -26,17 +26,19 @@ struct MigrationOutput {
           : "current \(path): a copy of the store, which is \(report.to) already")
     case .migrated, .completedBeforeCrash:
       let rows = report.rows.values.reduce(Int64(0), &+)
-      let how = report.result == .completedBeforeCrash ? "finished by the run before" : Wording.duration(report.seconds)
+      let how =
+        report.result == .completedBeforeCrash
+        ? "finished by the run before" : MessageFormatter.duration(report.seconds)
       try output.line(
         "\(verb) \(path): \(report.from) → \(report.to), "
-          + "\(Wording.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
+          + "\(MessageFormatter.count(rows, "object", "objects")), \(how)\(report.wasResumed ? ", resumed" : "")")
       for drop in report.dropped {
         try output.line(
-          "  dropped \(drop.entity).\(drop.property): \(Wording.count(drop.nonNull, "value", "values"))")
+          "  dropped \(drop.entity).\(drop.property): \(MessageFormatter.count(drop.nonNull, "value", "values"))")
       }
       for table in report.clearedHistory where table.rows > 0 {
         try output.line(
-          "  cleared \(table.table) (persistent history): \(Wording.count(table.rows, "row", "rows"))")
+          "  cleared \(table.table) (persistent history): \(MessageFormatter.count(table.rows, "row", "rows"))")
       }
       for hop in report.hops { for line in MigrationOutput.lines(hop.tallies) { try output.line("  \(line)") } }
       if let quarantine = report.quarantine {
@@ -92,9 +94,11 @@ struct MigrationOutput {
 
   /// What became of rows that make no object of their own.
   static func lines(_ tallies: HopTallies) -> [String] {
-    tallies.merged.sorted { $0.key < $1.key }.map { "merged \(Wording.count($0.value, "row", "rows")) by \($0.key)" }
+    tallies.merged.sorted { $0.key < $1.key }.map {
+      "merged \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
+    }
       + tallies.dropped.sorted { $0.key < $1.key }.map {
-        "left out \(Wording.count($0.value, "row", "rows")) by \($0.key)"
+        "left out \(MessageFormatter.count($0.value, "row", "rows")) by \($0.key)"
       }
       + tallies.invalidRows.map { rows in
         let what =
@@ -103,7 +107,7 @@ struct MigrationOutput {
           case .default: "gave the default to"
           case .quarantine: "quarantined"
           }
-        return "\(what) \(Wording.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
+        return "\(what) \(MessageFormatter.count(rows.count, "row", "rows")) of \(rows.entity), \(rows.property): "
           + "\(rows.code.rawValue)"
       }
   }

@@ -65,8 +65,8 @@ final class ProgressBar {
     let full = Int(share * Double(width))
     var line = "[" + String(repeating: "#", count: full) + String(repeating: "-", count: width - full) + "] "
     line += "\(Int(share * 100)) %  \(subject)"
-    if let pace, pace.isFinite, pace < 1e12 { line += "  \(Wording.count(Int64(pace))) rows/s" }
-    if let remaining { line += "  ETA \(Wording.duration(remaining))" }
+    if let pace, pace.isFinite, pace < 1e12 { line += "  \(MessageFormatter.count(Int64(pace))) rows/s" }
+    if let remaining { line += "  ETA \(MessageFormatter.duration(remaining))" }
     // A line that wraps cannot be rewritten.
     try? StandardStreams.write("\r\u{1b}[K" + line.printableLine.prefix(79), to: .error)
     isDrawn = true

@@ -49,7 +49,7 @@ package struct AlterProgram: Sendable, Hashable {
   }
 
   /// The statements, for a copy that is attached under `destination`.
-  func program(source: TableSpace, destination: String) -> HopProgram {
+  func program(source: SourceTables, destination: String) -> HopProgram {
     let prefix = SQLiteIdentifier.quoted(destination) + "."
     let qualified = { (name: String) in prefix + SQLiteIdentifier.quoted(name) }
     var steps: [HopProgram.Step] = []

@@ -64,9 +64,9 @@ private struct FusedPass {
   let first: Int
   let options: EngineOptions
   private(set) var end: Int
-  private var trial: StatementTrial?
+  private var trial: QueryPlanProbe?
   /// Where the last hop reads.
-  private var space = TableSpace.schema("main")
+  private var space = SourceTables.schema("main")
   /// Columns of the last hop's source with how much of the store's rows each is computed from.
   private var weights = ColumnWeights()
   /// Views that never have a row: of entities that a hop of the pass adds.
@@ -89,7 +89,7 @@ private struct FusedPass {
       return "\(next.title) evaluates expressions object by object"
     }
     let layout = try Self.layout(of: inner)
-    let program = try InnerProgram(hop: inner, source: space, layout: layout, options: options)
+    let program = try IntermediateHop(hop: inner, source: space, layout: layout, options: options)
     if let obstacle = program.obstacle { return "\(inner.title) is made because \(obstacle)" }
     let weights = weights.after(program)
     if let heavy = weights.heaviest {
@@ -116,8 +116,8 @@ private struct FusedPass {
     return nil
   }
 
-  private func started() throws(SQLiteError) -> StatementTrial {
-    let trial = try StatementTrial()
+  private func started() throws(SQLiteError) -> QueryPlanProbe {
+    let trial = try QueryPlanProbe()
     try trial.create(hops[first].sourceSchema, in: "main", withIndexes: true)
     return trial
   }
@@ -132,7 +132,7 @@ private struct FusedPass {
 
   /// What the next hop would have to look for from end to end in the views, and finds by an index in tables.
   private static func lostLookup(
-    _ hop: Hop, over views: TableSpace, empty: Set<String>, trial: StatementTrial
+    _ hop: Hop, over views: SourceTables, empty: Set<String>, trial: QueryPlanProbe
   ) throws -> String? {
     let (tables, staged) = ("tables\(hop.index)", "staged\(hop.index)")
     try trial.attach(tables)
@@ -161,7 +161,7 @@ private struct FusedPass {
 
   /// The program of a hop; where it is not known whether references are sound, with every look-up.
   private static func program(
-    of hop: Hop, source: TableSpace, destination: String
+    of hop: Hop, source: SourceTables, destination: String
   ) throws(HopdError) -> HopProgram {
     guard let layout = try layout(of: hop) else {
       return try HopCompiler.compile(hop: hop, source: source, destinationSchema: destination, withIndexes: false)
@@ -184,7 +184,7 @@ private struct ColumnWeights {
   private static let most = 200
 
   /// The weights of a program's views.
-  func after(_ program: InnerProgram) -> ColumnWeights {
+  func after(_ program: IntermediateHop) -> ColumnWeights {
     var result = ColumnWeights()
     for table in program.tables {
       for row in table.rows {

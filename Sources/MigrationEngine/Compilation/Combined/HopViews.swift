@@ -16,20 +16,20 @@ package enum HopViews {
   /// Checks the hop's preconditions and the destination's rules over the rows: errors speak of that hop. Throws an internal
   /// error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
-    _ hop: Hop, over source: TableSpace, connection: Connection, options: EngineOptions,
-    references: ReferenceMemory = ReferenceMemory(), counts: CountMemory, memo: Memo? = nil
-  ) throws -> TableSpace {
+    _ hop: Hop, over source: SourceTables, connection: Connection, options: EngineOptions,
+    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache, memo: Memo? = nil
+  ) throws -> SourceTables {
     do {
       // As the engine wants it later: a change of this setting takes every temporary view with it.
       try connection.execute("PRAGMA temp_store = FILE")
       try registerFunctions(on: connection)
       let reader = StoreReader(connection: connection, space: source, memory: counts)
       let layout = hop.isMapped ? try AssociationLayout(hop: hop, source: reader) : nil
-      let views = try RememberedPrograms(memo: memo).program(
-        RememberedPrograms.Key(hop: hop, source: source, options: options, layout: layout, isFinal: false),
+      let views = try ProgramCache(memo: memo).program(
+        ProgramCache.Key(hop: hop, source: source, options: options, layout: layout, isFinal: false),
         isSound: SourceReference.asking(source, of: connection, memory: references)
       ) { isSound in
-        let program = try InnerProgram(hop: hop, source: source, layout: layout, options: options, isSound: isSound)
+        let program = try IntermediateHop(hop: hop, source: source, layout: layout, options: options, isSound: isSound)
         if let obstacle = program.obstacle {
           throw HopdError(
             .internalError, "the hop cannot be read without being made: \(obstacle)", at: Place(hop: hop.title),

@@ -9,7 +9,7 @@ import SQLite
 struct IntermediateIndexes {
   let connection: Connection
   /// What the program reads: a staged store, or views over one.
-  let source: TableSpace
+  let source: SourceTables
 
   /// Core Data's names begin with Z or A.
   private static let prefix = "HOPD_SOURCE_"
@@ -73,7 +73,7 @@ struct IntermediateIndexes {
   private func used(
     by program: HopProgram, base: String, tables: [String], _ candidates: [Candidate], _ destination: StoreSchema
   ) throws(SQLiteError) -> Set<String> {
-    let trial = try StatementTrial()
+    let trial = try QueryPlanProbe()
     try trial.attach(base)
     let start = "CREATE TABLE "
     for sql in tables where sql.hasPrefix(start) {

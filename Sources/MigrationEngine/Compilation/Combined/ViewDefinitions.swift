@@ -15,7 +15,7 @@ struct ViewDefinitions: Sendable {
   }
 
   /// Where the views are.
-  let space: TableSpace
+  let space: SourceTables
   let preconditions: [HopProgram.Precondition]
   let questions: [Question]
   /// What the destination's model demands of rows in `space`, but for what follows from the views; none for a hop without mapping
@@ -24,28 +24,28 @@ struct ViewDefinitions: Sendable {
   private let statements: [String]
 
   /// Writes the statements of a program over `source`.
-  init(_ program: InnerProgram, hop: Hop, source: TableSpace) {
-    let names = TableSpace.views(ofHop: hop.index, over: source, origins: [:])
+  init(_ program: IntermediateHop, hop: Hop, source: SourceTables) {
+    let names = SourceTables.views(ofHop: hop.index, over: source, origins: [:])
     let affinities = ViewTable.affinities(of: hop.sourceSchema)
-    var origins: [String: TableSpace.Origin] = [:]
+    var origins: [String: SourceTables.Origin] = [:]
     var statements: [String] = []
     for table in program.tables {
       let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:])
       statements.append("CREATE TEMP VIEW \(SQLiteIdentifier.quoted(names.name(of: table.table))) AS \(select)")
       origins[table.table] =
         table.origin
-        ?? TableSpace.Origin(
+        ?? SourceTables.Origin(
           table: "",
-          driver: TableSpace.Driver(
+          driver: SourceTables.Driver(
             table: names.qualified(table.table),
-            key: table.isJoin ? SQLiteIdentifier.quoted(TableSpace.rangeColumn) : "\"Z_PK\""), carried: [:],
+            key: table.isJoin ? SQLiteIdentifier.quoted(SourceTables.rangeColumn) : "\"Z_PK\""), carried: [:],
           numbers: [], whole: [:])
     }
-    let space = TableSpace.views(ofHop: hop.index, over: source, origins: origins)
+    let space = SourceTables.views(ofHop: hop.index, over: source, origins: origins)
     self.space = space
     self.statements = statements
     preconditions = program.preconditions
-    let implied = ImpliedDemands(written: space, counts: nil, indexes: [])
+    let implied = ImpliedConstraints(written: space, counts: nil, indexes: [])
     demands =
       hop.isMapped
       ? ValidationRule.all(in: hop.destinationSchema, space: space).filter { !implied.contains($0) } : []

@@ -21,7 +21,7 @@ extension HopdError.Code {
 /// Compiles one hop.
 package struct HopCompiler {
   let hop: Hop
-  let source: TableSpace
+  let source: SourceTables
   let destinationSchema: String
   /// Intermediate stores get no indexes: nothing reads them but the next hop (docs/PERFORMANCE.md).
   let withIndexes: Bool
@@ -31,7 +31,7 @@ package struct HopCompiler {
   var updates: [HopProgram.StatementStep] = []
 
   /// Prepares to compile `hop` from what is in `source` into a schema of the connection.
-  package init(hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool) {
+  package init(hop: Hop, source: SourceTables, destinationSchema: String, withIndexes: Bool) {
     self.hop = hop
     self.source = source
     self.destinationSchema = destinationSchema
@@ -40,7 +40,7 @@ package struct HopCompiler {
 
   /// The hop's statements.
   package static func compile(
-    hop: Hop, source: TableSpace, destinationSchema: String, withIndexes: Bool
+    hop: Hop, source: SourceTables, destinationSchema: String, withIndexes: Bool
   ) throws(HopdError) -> HopProgram {
     var compiler = HopCompiler(
       hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: withIndexes)

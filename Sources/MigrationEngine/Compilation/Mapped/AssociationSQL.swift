@@ -41,7 +41,7 @@ package struct AssociationSQL {
     var conditions: [String]
     /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one after ?1.
     let rangeKey: String
-    let driver: TableSpace.Driver
+    let driver: SourceTables.Driver
     var nextKey: String { driver.nextKey }
     let row: MappedRow
     let key: String
@@ -158,7 +158,7 @@ package struct AssociationSQL {
       let table = own(AssociationLayout.groupTable(lane.index))
       return Rows(
         tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
-        driver: TableSpace.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
+        driver: SourceTables.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
         number: String(lane.destinationNumber))
     case .expanded(let member):
       guard let members = expressions.hop.sourceSchema.table(of: member) else {
@@ -171,7 +171,7 @@ package struct AssociationSQL {
       return Rows(
         tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],
         conditions: ["s.\"Z_PK\" = x.\"source\"", "m.\"Z_PK\" = x.\"member\""], rangeKey: "x.\"destination\"",
-        driver: TableSpace.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
+        driver: SourceTables.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
         number: String(lane.destinationNumber))
     case .policy:
       let table = own(AssociationLayout.associationTable)
@@ -180,7 +180,7 @@ package struct AssociationSQL {
         conditions: [
           "a.\"mapping\" = \(lane.index)", "a.\"source_entity\" = \(lane.sourceNumber)", "s.\"Z_PK\" = a.\"source\"",
           "s.\"Z_ENT\" = a.\"source_entity\"",
-        ], rangeKey: "a.rowid", driver: TableSpace.Driver(table: table, key: "rowid"), row: row,
+        ], rangeKey: "a.rowid", driver: SourceTables.Driver(table: table, key: "rowid"), row: row,
         key: "a.\"destination\"",
         number: "a.\"destination_entity\"")
     }

@@ -31,7 +31,7 @@ struct ReachedObjects {
 /// Compiles expressions of one hop.
 package struct MappedExpressions {
   let hop: Hop
-  let source: TableSpace
+  let source: SourceTables
   let moment: Double
   /// What is evaluated on objects; filled while statements are made.
   let fallbacks: ExpressionFallbacks
@@ -39,7 +39,7 @@ package struct MappedExpressions {
 
   /// Compiles for the tables of `source`; `moment` is the value of `now()`.
   package init(
-    hop: Hop, source: TableSpace, moment: Double, fallbacks: ExpressionFallbacks, evaluatesOnInstances: Bool
+    hop: Hop, source: SourceTables, moment: Double, fallbacks: ExpressionFallbacks, evaluatesOnInstances: Bool
   ) {
     self.hop = hop
     self.source = source

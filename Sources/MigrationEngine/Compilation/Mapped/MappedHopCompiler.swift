@@ -32,7 +32,7 @@ package enum MappedExecution: Sendable, Hashable {
 package struct MappedHopCompiler {
   let hop: Hop
   let layout: AssociationLayout
-  let source: TableSpace
+  let source: SourceTables
   let destinationSchema: String
   let moment: Double
   let withIndexes: Bool
@@ -46,7 +46,7 @@ package struct MappedHopCompiler {
 
   /// Prepares to compile `hop`; `layout` must speak of its source as it is, and `moment` is what `now()` means.
   package init(
-    hop: Hop, layout: AssociationLayout, source: TableSpace, destinationSchema: String, moment: Double,
+    hop: Hop, layout: AssociationLayout, source: SourceTables, destinationSchema: String, moment: Double,
     withIndexes: Bool, evaluatesOnInstances: Bool = false,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) {

@@ -19,7 +19,7 @@ struct MappedHopValidation {
   let connection: Connection
   let layout: StoreSchema
   /// Where the rows are; objects are only taken out of a staged store.
-  let space: TableSpace
+  let space: SourceTables
   let rules: InvalidRowsRules
   /// "Model 2 → Model 3".
   let hop: String

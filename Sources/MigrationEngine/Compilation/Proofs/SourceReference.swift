@@ -29,7 +29,7 @@ package struct SourceReference: Sendable, Hashable {
   /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view it
   /// often follows from what it shows.
   package func isSound(
-    in space: TableSpace, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
+    in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
   ) throws(SQLiteError) -> Bool {
     let name = space.qualified("")
     if let answer = memory.answer(self, in: name) { return answer }
@@ -39,11 +39,11 @@ package struct SourceReference: Sendable, Hashable {
   }
 
   private func finds(
-    _ space: TableSpace, _ connection: Connection, _ memory: ReferenceMemory
+    _ space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
     if space.isViews {
       if try followsFromSource(of: space, connection, memory) { return true }
-    } else if try SoundReferences(connection: connection, schema: space.schemaName).contains(self) {
+    } else if try VerifiedReferences(connection: connection, schema: space.schemaName).contains(self) {
       return true
     }
     if try isWithinDenseKeys(in: space, connection, memory) { return true }
@@ -57,7 +57,7 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Where an entity's keys have no gaps, whatever lies between the first and the last is one of them: no look-ups are needed.
   private func isWithinDenseKeys(
-    in space: TableSpace, _ connection: Connection, _ memory: ReferenceMemory
+    in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
     if space.isViews { return false }
     let target = space.qualified(targetTable)
@@ -73,7 +73,7 @@ package struct SourceReference: Sendable, Hashable {
   /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an entity
   /// lacks none of its objects: what is sound below is sound in the view.
   func followsFromSource(
-    of space: TableSpace, _ connection: Connection, _ memory: ReferenceMemory
+    of space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
     guard let source = space.source, let origin = space.origin(of: table), let key = origin.carried[column],
       let target = space.origin(of: targetTable), let number = target.whole[targetNumber]
@@ -86,7 +86,7 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Asks a space about a column once, whoever wants to know it how often; one that is gone has nothing sound.
   static func asking(
-    _ space: TableSpace, of connection: Connection, memory: ReferenceMemory
+    _ space: SourceTables, of connection: Connection, memory: ReferenceMemory
   ) -> (SourceReference) throws(SQLiteError) -> Bool {
     { reference throws(SQLiteError) in
       space.isGone ? false : try reference.isSound(in: space, of: connection, memory: memory)
@@ -100,10 +100,10 @@ package final class ReferenceMemory {
   /// Keys of an entity by table and number; none where they have gaps.
   private var keys: [String: [Int64: ClosedRange<Int64>?]] = [:]
   /// What was counted in the same tables.
-  let counts: CountMemory?
+  let counts: RowCountCache?
 
   /// Remembers nothing yet; `counts` has what was counted in the same tables.
-  package init(counts: CountMemory? = nil) { self.counts = counts }
+  package init(counts: RowCountCache? = nil) { self.counts = counts }
 
   /// Forgets everything: the tables may be others now.
   package func forget() {

@@ -1,12 +1,12 @@
 // What is known of the hops of a plan whatever rows the store has: their name, and a memo for whatever follows from them alone
-// (programs, passes). Stores that go the same way share one; a daemon plans the same journey for ten thousand stores of an app.
+// (programs, passes). Stores that go the same way share one; a daemon plans the same migration path for ten thousand stores of an app.
 
 import ManagedObjectModel
 import PersistentStore
 
 /// The hops of a plan without the rows of its store.
-struct JourneyMemory: Sendable {
-  /// `MigrationPlan.journey` but for the numbers of history tables.
+struct MigrationPathCache: Sendable {
+  /// `MigrationPlan.migration path` but for the numbers of history tables.
   let name: String
   let memo: Memo
 

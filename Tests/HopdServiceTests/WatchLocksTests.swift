@@ -1,4 +1,4 @@
-// Who may watch a directory: two daemons are two `WatchClaims` with one room.
+// Who may watch a directory: two daemons are two `WatchLocks` with one room.
 
 import Diagnostics
 import DurableFiles
@@ -10,7 +10,7 @@ import Testing
 @testable import HopdService
 
 @Suite("One daemon per directory")
-struct WatchClaimsTests {
+struct WatchLocksTests {
   /// A room for claims and a few directories.
   final class World {
     let root: FilePath
@@ -34,8 +34,8 @@ struct WatchClaimsTests {
       }
     }
 
-    func daemon(_ state: String) -> WatchClaims {
-      WatchClaims(stateDirectory: root.appending(state), room: root.appending("room"))
+    func daemon(_ state: String) -> WatchLocks {
+      WatchLocks(stateDirectory: root.appending(state), room: root.appending("room"))
     }
 
     func watch(_ path: String, recursive: Bool = false) -> WatchedDirectory {
@@ -234,7 +234,7 @@ struct WatchClaimsTests {
 
   @Test func whereThereIsNoRoomDaemonsRunAsBefore() throws {
     let world = try World()
-    let daemon = WatchClaims(stateDirectory: world.root, room: world.root.appending("none"))
+    let daemon = WatchLocks(stateDirectory: world.root, room: world.root.appending("none"))
     try daemon.claim([world.watch("stores")])
     try daemon.require(world.watch("stores"))
   }

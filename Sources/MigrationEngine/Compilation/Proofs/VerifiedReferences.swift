@@ -7,7 +7,7 @@ import PersistentStore
 import SQLite
 
 /// The note of a staged store.
-struct SoundReferences {
+struct VerifiedReferences {
   let connection: Connection
   /// Schema name of the staged store.
   let schema: String

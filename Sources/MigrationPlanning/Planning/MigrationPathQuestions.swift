@@ -1,11 +1,11 @@
-// What a journey will ask of the rows, as far as it is known before any of them is counted: brought along to the one pass that
+// What a migration path will ask of the rows, as far as it is known before any of them is counted: brought along to the one pass that
 // counts them. What is missing here is asked later, in a pass of its own; nothing depends on it but time.
 
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
 
-extension Journey {
+extension MigrationPath {
   /// Columns whose values will be counted, of the store's tables with rows of one entity only: those that some hop drops, and
   /// with `expectsValues` all, as the result will be held to them.
   ///

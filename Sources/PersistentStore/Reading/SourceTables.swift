@@ -5,7 +5,7 @@
 import SQLite
 
 /// The tables of a store within a connection.
-package struct TableSpace: Sendable, Hashable {
+package struct SourceTables: Sendable, Hashable {
   /// The table by whose key the rows of a view are taken in ranges.
   package struct Driver: Sendable, Hashable {
     /// Its name with the schema before it, quoted.
@@ -62,7 +62,7 @@ package struct TableSpace: Sendable, Hashable {
   private let prefix: String
   private let origins: [String: Origin]
   /// The space below, none for tables.
-  private let below: [TableSpace]
+  private let below: [SourceTables]
 
   package func hash(into hasher: inout Hasher) {
     // Origins are long, and views of one hop seldom differ in them alone.
@@ -72,16 +72,16 @@ package struct TableSpace: Sendable, Hashable {
   }
 
   /// The tables of a schema: "main", or what a file is attached as.
-  package static func schema(_ name: String) -> TableSpace {
-    TableSpace(fileSchema: name, schemaName: name, prefix: "", origins: [:], below: [])
+  package static func schema(_ name: String) -> SourceTables {
+    SourceTables(fileSchema: name, schemaName: name, prefix: "", origins: [:], below: [])
   }
 
   /// No tables: the store was there and is gone.
-  package static let gone = TableSpace.schema("")
+  package static let gone = SourceTables.schema("")
 
   /// The views of a hop over the tables that it reads; `origins` are those of its tables.
-  package static func views(ofHop index: Int, over source: TableSpace, origins: [String: Origin]) -> TableSpace {
-    TableSpace(
+  package static func views(ofHop index: Int, over source: SourceTables, origins: [String: Origin]) -> SourceTables {
+    SourceTables(
       fileSchema: source.fileSchema, schemaName: "temp", prefix: "hop\(index) ", origins: origins, below: [source])
   }
 
@@ -92,7 +92,7 @@ package struct TableSpace: Sendable, Hashable {
   package var isViews: Bool { !below.isEmpty }
 
   /// The tables that views show rows of.
-  package var source: TableSpace? { below.first }
+  package var source: SourceTables? { below.first }
 
   /// The name of a table within its schema, not quoted.
   package func name(of table: String) -> String { prefix + table }
@@ -106,7 +106,7 @@ package struct TableSpace: Sendable, Hashable {
   package func origin(of table: String) -> Origin? { origins[table] }
 
   /// Is it known, by what views show and by what was counted, that a column has a value in every row?
-  package func isPresent(_ column: String, of table: String, by memory: CountMemory?) -> Bool {
+  package func isPresent(_ column: String, of table: String, by memory: RowCountCache?) -> Bool {
     guard isViews else { return memory?.isPresent(column, of: qualified(table)) ?? false }
     guard let origin = origins[table], let source else { return false }
     if origin.present.contains(column) { return true }
@@ -127,7 +127,7 @@ package struct TableSpace: Sendable, Hashable {
   package var joinRangeColumn: String { isViews ? SQLiteIdentifier.quoted(Self.rangeColumn) : "rowid" }
 }
 
-extension TableSpace.Driver {
+extension SourceTables.Driver {
   /// Where the least key from ?1 on is found: what a chunk begins with.
   package var nextKey: String { "SELECT min(\(key)) FROM \(table) WHERE \(key) >= ?1" }
 }

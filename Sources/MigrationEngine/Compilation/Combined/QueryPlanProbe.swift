@@ -7,7 +7,7 @@ import SQLite
 import SystemPackage
 
 /// A connection to try statements on.
-final class StatementTrial {
+final class QueryPlanProbe {
   let connection: Connection
 
   /// How one statement is run.

@@ -3,7 +3,7 @@
 import MigrationPlanning
 
 /// Text for people.
-enum Wording {
+enum MessageFormatter {
   /// Where the model of a store's version comes from, as `--json` calls it.
   static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
 

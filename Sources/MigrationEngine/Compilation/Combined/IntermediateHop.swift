@@ -10,7 +10,7 @@ import PersistentStore
 import SQLite
 
 /// A hop that is not the last of its pass.
-struct InnerProgram: Sendable {
+struct IntermediateHop: Sendable {
   /// Every table of the destination.
   let tables: [ViewTable]
   /// What a table's rows are called in errors: the entity or mapping whose step would write them.
@@ -21,7 +21,7 @@ struct InnerProgram: Sendable {
 
   /// Compiles the hop over `source`; `layout` are its keys where it has mapping models.
   init(
-    hop: Hop, source: TableSpace, layout: AssociationLayout?, options: EngineOptions,
+    hop: Hop, source: SourceTables, layout: AssociationLayout?, options: EngineOptions,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) throws(HopdError) {
     var found = Self.obstacle(in: hop, options: options)

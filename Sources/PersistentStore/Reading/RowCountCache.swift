@@ -4,7 +4,7 @@
 import SQLite
 
 /// Answers to counting questions by table, shared by all who read the same store over one connection.
-package final class CountMemory {
+package final class RowCountCache {
   private var totals: [String: Int64] = [:]
   private var counts: [String: [String: Int64]] = [:]
   private var ends: [String: KeyEnds] = [:]
@@ -24,10 +24,10 @@ package final class CountMemory {
   }
 
   /// Keeps what a store in `space` says of itself, where it has no tables for that: views of a hop that is not written.
-  package func keep(_ found: StoreBooks, of space: TableSpace) { books[space.qualified(StoreBooks.table)] = found }
+  package func keep(_ found: StoreBooks, of space: SourceTables) { books[space.qualified(StoreBooks.table)] = found }
 
   /// What the store in `space` says of itself, where it was kept.
-  func books(of space: TableSpace) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
+  func books(of space: SourceTables) -> StoreBooks? { books[space.qualified(StoreBooks.table)] }
 
   /// All rows of a table, whose name has its schema before it.
   func total(of table: String) -> Int64? { totals[table] }

@@ -67,7 +67,7 @@ package struct WatchClaim: Hashable, Sendable {
 }
 
 /// The claims of a running daemon.
-package final class WatchClaims: Sendable {
+package final class WatchLocks: Sendable {
   private let room: FilePath
   private let stateDirectory: FilePath
   private let held = Mutex<[FileIdentity: HeldClaim]>([:])

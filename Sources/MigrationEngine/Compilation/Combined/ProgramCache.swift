@@ -9,7 +9,7 @@ import SQLite
 import Synchronization
 
 /// Compiles through a memo that belongs to the hops; without one everything is compiled anew.
-struct RememberedPrograms {
+struct ProgramCache {
   let memo: Memo?
 
   typealias Asking = (SourceReference) throws(SQLiteError) -> Bool
@@ -18,13 +18,13 @@ struct RememberedPrograms {
   struct Key: Hashable, Sendable {
     /// Position of the hop in its chain.
     let hop: Int
-    let source: TableSpace
+    let source: SourceTables
     let options: EngineOptions
     let isFinal: Bool
 
     /// nil for a hop some of whose keys are counted on from those of this store.
     init?(
-      hop: Hop, source: TableSpace, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
+      hop: Hop, source: SourceTables, options: EngineOptions, layout: AssociationLayout?, isFinal: Bool
     ) {
       for lane in layout?.lanes ?? [] {
         if case .expanded = lane.kind { return nil }
@@ -85,7 +85,7 @@ final class ProgramVariants<Program: Sendable>: Sendable {
 
   /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and the next one
   /// depends on the answers before: none is asked that would not be asked anyway.
-  func program(_ isSound: RememberedPrograms.Asking) throws(SQLiteError) -> Program? {
+  func program(_ isSound: ProgramCache.Asking) throws(SQLiteError) -> Program? {
     // Asking may take long: nobody waits for it.
     let known = variants.withLock { $0 }
     search: for variant in known {

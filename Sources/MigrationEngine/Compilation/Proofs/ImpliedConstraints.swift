@@ -8,7 +8,7 @@ import SQLite
 extension HopProgram {
   /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which no other
   /// statement names. nil where policies write, whatever they like.
-  func written(_ hop: Hop) -> TableSpace? {
+  func written(_ hop: Hop) -> SourceTables? {
     var rows: [Insertion] = []
     var others: [String] = []
     for step in steps {
@@ -27,15 +27,15 @@ extension HopProgram {
       let names = [table.table, SQLiteIdentifier.quoted(table.table)]
       return table.obstacle == nil && !others.contains { sql in names.contains { sql.contains($0) } }
     }
-    var origins: [String: TableSpace.Origin] = [:]
+    var origins: [String: SourceTables.Origin] = [:]
     for table in tables { origins[table.table] = table.origin }
-    return TableSpace.views(ofHop: hop.index, over: source, origins: origins)
+    return SourceTables.views(ofHop: hop.index, over: source, origins: origins)
   }
 
   /// Notes columns of the staged store that have a value in every row, for the hop that reads it.
-  func notePresent(_ hop: Hop, in counts: CountMemory) {
+  func notePresent(_ hop: Hop, in counts: RowCountCache) {
     guard let written = written(hop) else { return }
-    let staged = TableSpace.schema(destination)
+    let staged = SourceTables.schema(destination)
     for table in hop.destinationSchema.tables {
       for column in table.columns where written.isPresent(column.name, of: table.name, by: counts) {
         counts.keepPresent(column.name, of: staged.qualified(table.name))
@@ -45,11 +45,11 @@ extension HopProgram {
 }
 
 /// What need not be asked of a staged store.
-struct ImpliedDemands {
+struct ImpliedConstraints {
   /// What the store shows of its source; nil where that is not known.
-  let written: TableSpace?
+  let written: SourceTables?
   /// What was counted in the source.
-  let counts: CountMemory?
+  let counts: RowCountCache?
   /// The indexes that are built afterwards, if a violation stops the hop anyway.
   let indexes: [SchemaIndex]
 

@@ -24,7 +24,7 @@ struct PairsOrigin: Hashable {
   let isInverted: Bool
 }
 
-struct Journey {
+struct MigrationPath {
   /// Layout of the store as it is.
   let sourceSchema: StoreSchema
   /// The store's version, then the version after each hop.
@@ -40,7 +40,7 @@ struct Journey {
     mappingModels = edges.map { $0.mapped?.mappings.map(\.name) ?? [] }
   }
 
-  /// The journey over hops of a plan that follow each other, from the layout that the first of them reads.
+  /// The migration path over hops of a plan that follow each other, from the layout that the first of them reads.
   init(sourceSchema: StoreSchema, hops: [Hop]) {
     self.sourceSchema = sourceSchema
     models = [sourceSchema.model] + hops.map(\.destination)
@@ -48,15 +48,15 @@ struct Journey {
     mappingModels = hops.map { $0.mapped?.mappings.map(\.name) ?? [] }
   }
 
-  private init(_ whole: Journey, hops: Int) {
+  private init(_ whole: MigrationPath, hops: Int) {
     sourceSchema = whole.sourceSchema
     models = Array(whole.models.prefix(hops + 1))
     mappings = Array(whole.mappings.prefix(hops))
     mappingModels = Array(whole.mappingModels.prefix(hops))
   }
 
-  /// The first hops of the journey.
-  func prefix(_ hops: Int) -> Journey { Journey(self, hops: hops) }
+  /// The first hops of the migration path.
+  func prefix(_ hops: Int) -> MigrationPath { MigrationPath(self, hops: hops) }
 
   /// Does a mapping model make the objects of version `version` anew?
   func isMapped(to version: Int) -> Bool {

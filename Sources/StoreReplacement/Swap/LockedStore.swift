@@ -14,7 +14,7 @@ import SystemPackage
 /// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is SQLite's
 /// own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not looked at: it is
 /// memory that other programs share, and one that cuts it off would end this process.
-package final class HeldStore {
+package final class LockedStore {
   /// The store under its canonical path.
   package let location: StoreLocation
   /// Device and inode of the database when it was opened.
@@ -82,7 +82,7 @@ package final class HeldStore {
       }
 
       // P2: one owner.
-      lock = try HeldStore.lock(location, lockDirectory: lockDirectory, files: files)
+      lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
 
       // Within this process too: closing any other descriptor of the file would drop the lock.
       use = try HeldFile(found.identity)
@@ -107,7 +107,7 @@ package final class HeldStore {
         throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
       }
       guard try files.status(database)?.identity == found.identity,
-        HeldStore.has(connection, open: found.identity, in: folder.identity)
+        LockedStore.has(connection, open: found.identity, in: folder.identity)
       else {
         connection.keepWriteAheadLogOnClose()
         throw HopdError(.storeReplaced, "the store was replaced by another file while it was being opened")

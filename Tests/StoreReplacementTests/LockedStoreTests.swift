@@ -9,9 +9,9 @@ import SystemPackage
 import Testing
 
 @Suite("Holding a store")
-struct HeldStoreTests {
-  private func hold(_ world: TestWorld) throws -> HeldStore {
-    try HeldStore(location: world.location, lockDirectory: world.locks)
+struct LockedStoreTests {
+  private func hold(_ world: TestWorld) throws -> LockedStore {
+    try LockedStore(location: world.location, lockDirectory: world.locks)
   }
 
   @Test("Held and given back, every file is as it was", arguments: SourceKind.allCases)
@@ -76,7 +76,7 @@ struct HeldStoreTests {
     #expect(code { _ = try self.hold(world) } == .lockedByOther)
     let other = StoreLocation(database: world.stores.appending("Other.sqlite"))
     do { try Connection(path: other.database, access: .create).execute("CREATE TABLE t(x)") }
-    let second = try HeldStore(location: other, lockDirectory: world.locks)
+    let second = try LockedStore(location: other, lockDirectory: world.locks)
     second.release()
     first.release()
     try holdSoon(world).release()
@@ -99,7 +99,7 @@ struct HeldStoreTests {
 
   /// Holds a store that nobody uses any more. A program that another test starts has this process's files for the instant before
   /// it becomes itself, and a store that is open anywhere is busy.
-  private func holdSoon(_ world: TestWorld) throws -> HeldStore {
+  private func holdSoon(_ world: TestWorld) throws -> LockedStore {
     for _ in 0..<200 {
       do { return try hold(world) } catch let error as HopdError where error.code == .storeBusy { usleep(10_000) }
     }
@@ -108,7 +108,7 @@ struct HeldStoreTests {
 
   /// A file system that cannot tell who has a file open, as most network file systems.
   private func busyWithoutLease(_ world: TestWorld) -> HopdError.Code? {
-    code { _ = try HeldStore(location: world.location, lockDirectory: world.locks, files: NoLeases()) }
+    code { _ = try LockedStore(location: world.location, lockDirectory: world.locks, files: NoLeases()) }
   }
 
   @Test("Without leases SQLite's own locks tell", arguments: SourceKind.allCases)
@@ -134,7 +134,7 @@ struct HeldStoreTests {
         default: #expect(symlink("/dev/zero", file.string) == 0)
         }
         let error = #expect(throws: HopdError.self, "\(side) \(kind)") {
-          _ = try HeldStore(
+          _ = try LockedStore(
             location: StoreLocation(database: world.stores.appending("Library.sqlite")), lockDirectory: world.locks)
         }
         #expect(error?.code == .notAStore && error?.hint != nil)
@@ -148,7 +148,7 @@ struct HeldStoreTests {
     let world = try TestWorld(.rollback)
     func held(_ name: String) -> HopdError.Code? {
       code {
-        _ = try HeldStore(
+        _ = try LockedStore(
           location: StoreLocation(database: world.stores.appending(name)), lockDirectory: world.locks)
       }
     }
@@ -248,8 +248,8 @@ struct StagingAreaTests {
     let area = StagingArea(location: world.location, job: "ab12", files: files)
     #expect(area.path(hop: nil).lastComponent?.string == ".Library.sqlite.hop-ab12.tmp")
     #expect(area.path(hop: 3).lastComponent?.string == ".Library.sqlite.hop-ab12-3.tmp")
-    #expect(StoreLocation.isBelongings(fileName: ".Library.sqlite.hop-ab12-3.tmp"))
-    #expect(StoreLocation.isBelongings(fileName: ".Library.sqlite.hopd-backups"))
+    #expect(StoreLocation.isAuxiliaryFile(fileName: ".Library.sqlite.hop-ab12-3.tmp"))
+    #expect(StoreLocation.isAuxiliaryFile(fileName: ".Library.sqlite.hopd-backups"))
     _ = try area.create(hop: 1)
     let second = try area.create(hop: 2)
     #expect(try files.status(second)?.mode == 0o600)
@@ -318,7 +318,7 @@ struct StagingAreaTests {
       waitpid(pid, &status, 0)
     }
     do {
-      try HeldStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
+      try LockedStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
       Issue.record("the store was held")
     } catch let error as HopdError {
       #expect(error.code == .storeBusy)
@@ -360,7 +360,7 @@ struct StagingAreaTests {
     try world.plain.unlink(world.location.database)
     try world.plain.createFile(world.location.database, [], mode: 0o644)
     let found = code {
-      try HeldStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
+      try LockedStore(location: world.location, lockDirectory: world.locks, files: world.plain).release()
     }
     #expect(found == .notAStore)
     #expect(try world.plain.status(world.location.database)?.size == 0)
