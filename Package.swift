@@ -171,7 +171,9 @@ let package = Package(
     /// The configuration as one validated value; errors with file, line, key and remedy.
     .target(
       name: "HopdConfiguration",
-      dependencies: ["Diagnostics", "TOMLDocuments", systemPackage],
+      dependencies: [
+        "Diagnostics", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
+      ],
       swiftSettings: strict),
 
     // MARK: 5 - Programs
@@ -180,8 +182,9 @@ let package = Package(
     .target(
       name: "ConfigurationInspection",
       dependencies: [
-        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationPlanning",
-        "MigrationPolicy", "PersistentStore", "PolicyHost", systemPackage,
+        "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "MigrationPipeline", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "StoreReplacement", systemPackage,
       ],
       swiftSettings: strict),
     /// The daemon's wiring: watchers, queue, jobs, reports.
@@ -346,7 +349,7 @@ let package = Package(
     .testTarget(
       name: "HopdConfigurationTests",
       dependencies: [
-        "Diagnostics", "HopdConfiguration", "TOMLDocuments", systemPackage,
+        "Diagnostics", "HopdConfiguration", "StoreReplacement", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
     .testTarget(
@@ -393,8 +396,8 @@ let package = Package(
   ]
 )
 
-// What tools/fuzz builds, in a folder of its own: parsers between libFuzzer and the bounds that they promise. Left out of
-// every other build, because these programs have libFuzzer's main instead of one of their own.
+// What tools/fuzz builds, in a folder of its own: parsers between libFuzzer and the bounds that they promise. Left out
+// of every other build, because these programs have libFuzzer's main instead of one of their own.
 if Context.environment["HOPD_FUZZ"] != nil {
   /// One program per parser, made of the parser's libraries and one function.
   func fuzzer(_ name: String, _ parser: [Target.Dependency]) -> Target {

@@ -1,6 +1,7 @@
-// Bounds of one input, measured where libFuzzer cannot: -timeout counts time on the wall, which a busy machine takes from
-// us, and -rss_limit_mb the whole process with libFuzzer's own tables and corpus. Here it is the processor time and the
-// live heap that the parser itself takes. malloc is replaced for that, in this program only; AddressSanitizer has its own.
+// Bounds of one input, measured where libFuzzer cannot: -timeout counts time on the wall, which a busy machine takes
+// from us, and -rss_limit_mb the whole process with libFuzzer's own tables and corpus. Here it is the processor time
+// and the live heap that the parser itself takes. malloc is replaced for that, in this program only; AddressSanitizer
+// has its own.
 
 #define _GNU_SOURCE
 #include "FuzzBounds.h"

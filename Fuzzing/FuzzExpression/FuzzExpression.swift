@@ -1,5 +1,5 @@
-// Texts of expressions and predicates between libFuzzer and the bounds: a text in, a tree with its types or an error with
-// its words out. What reads must also be printed and read again as the same tree.
+// Texts of expressions and predicates between libFuzzer and the bounds: a text in, a tree with its types or an error
+// with its words out. What reads must also be printed and read again as the same tree.
 
 import Diagnostics
 import Expressions

@@ -1,6 +1,6 @@
-// Messages of policy programs between libFuzzer and the bounds: the bytes of a frame in, packed or JSON, a message or an error
-// with its words out, at both ends of the pipe. What reads must also be written, in both forms, and read again as the same
-// message.
+// Messages of policy programs between libFuzzer and the bounds: the bytes of a frame in, packed or JSON, a message or
+// an error with its words out, at both ends of the pipe. What reads must also be written, in both forms, and read again
+// as the same message.
 
 import FuzzBounds
 import MigrationPolicy

@@ -1,5 +1,5 @@
-// Property lists between libFuzzer and the bounds: bytes in, a value or an error with its words out. What reads must also
-// be written and read again as the same value.
+// Property lists between libFuzzer and the bounds: bytes in, a value or an error with its words out. What reads must
+// also be written and read again as the same value.
 
 import Diagnostics
 import FuzzBounds

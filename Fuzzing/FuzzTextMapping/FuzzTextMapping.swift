@@ -1,5 +1,5 @@
-// Text mappings between libFuzzer and the bounds: TOML in, a mapping set against two models and checked out, or an error
-// with its words. The reader of TOML below it is the one of the configuration too.
+// Text mappings between libFuzzer and the bounds: TOML in, a mapping set against two models and checked out, or an
+// error with its words. The reader of TOML below it is the one of the configuration too.
 
 import Diagnostics
 import FuzzBounds

@@ -2,9 +2,9 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-// Expat with a budget. Expat keeps every different name of a document, so a document of a few megabytes can make it take
-// a hundred; it has no limit of its own, but it ends with XML_ERROR_NO_MEMORY where its allocator gives nothing. Its
-// allocators get no argument of ours, and one document is read within one call on one thread, so the rest of the
+// Expat with a budget. Expat keeps every different name of a document, so a document of a few megabytes can make it
+// take a hundred; it has no limit of its own, but it ends with XML_ERROR_NO_MEMORY where its allocator gives nothing.
+// Its allocators get no argument of ours, and one document is read within one call on one thread, so the rest of the
 // budget belongs to the thread. The functions are here because Swift cannot make thread-local variables.
 
 static inline size_t *hopd_expat_left(void) {

@@ -28,8 +28,8 @@ int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on) {
 
 int clinux_sqlite3_without_statistics(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
-// A table in which SQLite's R-Tree keeps its content. It prepares its writes when the tree is opened, also only to read; statements
-// of others do not come at these tables, as DEFENSIVE protects them.
+// A table in which SQLite's R-Tree keeps its content. It prepares its writes when the tree is opened, also only to
+// read; statements of others do not come at these tables, as DEFENSIVE protects them.
 static int is_rtree_content(const char *table) {
   static const char *const suffixes[] = {"_node", "_rowid", "_parent"};
   size_t length = table ? strlen(table) : 0;
@@ -67,8 +67,8 @@ static int guard(void *context, int action, const char *one, const char *two, co
   case SQLITE_INSERT:
   case SQLITE_UPDATE:
   case SQLITE_DELETE:
-    // A virtual table of SQLite's own, as pragma_table_info, tells its columns in the form of an update of the schema; to write
-    // it for real DEFENSIVE and the way in which the file is open do not allow.
+    // A virtual table of SQLite's own, as pragma_table_info, tells its columns in the form of an update of the schema;
+    // to write it for real DEFENSIVE and the way in which the file is open do not allow.
     return !reads_only || is_temporary || (action == SQLITE_UPDATE && one && strcmp(one, "sqlite_master") == 0)
                    || is_rtree_content(one)
                ? SQLITE_OK
@@ -170,7 +170,8 @@ static int open_step_by_step(int directory, const char *path, int flags, unsigne
     } else {
       memcpy(name, path, length);
       name[length] = 0;
-      // A symbolic link in the middle answers ENOTDIR to O_DIRECTORY, one at the end ELOOP: either way it is not followed.
+      // A symbolic link in the middle answers ENOTDIR to O_DIRECTORY, one at the end ELOOP: either way it is not
+      // followed.
       result = *rest ? openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                      : openat(parent, name, flags | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode);
     }

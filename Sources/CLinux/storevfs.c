@@ -1,15 +1,16 @@
-// The VFS under every connection to a database file. SQLite trusts what lies beside a database: a rollback journal may name
-// any file of the machine, which SQLite then deletes (pager_delsuper), and side files are opened by path, so that whoever may
-// rename a directory decides where they lie. This VFS stands between SQLite and its own VFS for Linux:
+// The VFS under every connection to a database file. SQLite trusts what lies beside a database: a rollback journal may
+// name any file of the machine, which SQLite then deletes (pager_delsuper), and side files are opened by path, so that
+// whoever may rename a directory decides where they lie. This VFS stands between SQLite and its own VFS for Linux:
 //
-// - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals first.
-// - The directory is opened once, without following a symbolic link. Database, journal and log are opened, looked for and
-//   deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name /proc/self/fd/N/NAME,
-//   and the few calls that take a name (xSetSystemCall) make openat(N, NAME) and its like of it.
-// - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the index of a
-//   log lives in the heap, and a database with a log opens only in exclusive locking mode.
-// - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time for some
-//   schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
+// - A database has its journal and its log beside it, and no other file. Every other name is refused, super-journals
+//   first.
+// - The directory is opened once, without following a symbolic link. Database, journal and log are opened, looked for
+//   and deleted relative to that descriptor, wherever the path leads by then. SQLite's own VFS gets the name
+//   /proc/self/fd/N/NAME, and the few calls that take a name (xSetSystemCall) make openat(N, NAME) and its like of it.
+// - Nothing is mapped into memory: a file that another program cuts off would end this process with SIGBUS. So the
+//   index of a log lives in the heap, and a database with a log opens only in exclusive locking mode.
+// - While a schema is read, its objects, its pages and the processor's time are counted: SQLite needs quadratic time
+//   for some schemas and eighty times their text in memory for others, and calls no progress handler meanwhile.
 //
 // Another default VFS than SQLite's own (a simulated disk) keeps its names: only the refusals apply to it.
 
@@ -141,8 +142,8 @@ static int take_over_calls(void) {
 
 // MARK: Which database a name belongs to
 
-// The database whose journal or log this very pointer is. By pointer, as two connections may have opened the same path while it
-// led to two directories.
+// The database whose journal or log this very pointer is. By pointer, as two connections may have opened the same path
+// while it led to two directories.
 static database *owner_of(const char *name, const char **translated) {
   pthread_mutex_lock(&databases_lock);
   database *found = databases;
@@ -273,7 +274,8 @@ static int64_t processor_time(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Entries of the schema on a page: the cells of a leaf of its table. Page 1 begins with the header of the file, in the log too.
+// Entries of the schema on a page: the cells of a leaf of its table. Page 1 begins with the header of the file, in the
+// log too.
 static int64_t schema_entries(const unsigned char *page, int size) {
   int start = memcmp(page, "SQLite format 3", 16) == 0 ? 100 : 0;
   if (size < start + 8 || page[start] != 0x0d) return 0;
@@ -319,8 +321,8 @@ static int file_control(sqlite3_file *file, int operation, void *argument) {
   if (operation == CLINUX_FCNTL_IDENTITY) {
     struct stat here, folder;
     if (!own->database || own->database->directory < 0) return SQLITE_NOTFOUND;
-    // The descriptor of the file is SQLite's; its name below the checked directory is what SQLite opened. A second descriptor
-    // would drop SQLite's locks when it is closed.
+    // The descriptor of the file is SQLite's; its name below the checked directory is what SQLite opened. A second
+    // descriptor would drop SQLite's locks when it is closed.
     if (call_stat(own->database->base_name, &here) != 0 || fstat(own->database->directory, &folder) != 0) {
       return SQLITE_IOERR_FSTAT;
     }
@@ -410,8 +412,8 @@ static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *resul
   const char *base_name = NULL;
   *result = 0;
   if (!base || !name || !owner_of(name, &base_name)) {
-    // SQLite asks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean that
-    // the transaction was committed.
+    // SQLite asks for the super-journal that a journal names, before it plays the journal back. "Not there" would mean
+    // that the transaction was committed.
     refusal = CLINUX_REFUSED_SUPER_JOURNAL;
     return SQLITE_IOERR_ACCESS;
   }

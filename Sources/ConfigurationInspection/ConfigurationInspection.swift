@@ -1,4 +1,5 @@
-// Everything that a configuration names, opened once: what `hopctl check-config`, `hopd --check` and a reload of the unit look at.
+// Everything that a configuration names, opened once: what `hopctl check-config`, `hopd --check` and a reload of the
+// unit look at.
 
 import Diagnostics
 import DurableFiles
@@ -56,7 +57,8 @@ package struct ConfigurationInspection {
     return findings
   }
 
-  /// All findings as the one error to show; nil where there is none. With `waits` set, directories that a watch waits for are none.
+  /// All findings as the one error to show; nil where there is none. With `waits` set, directories that a watch waits
+  /// for are none.
   package static func error(_ findings: Findings, waits: Bool = false) -> HopdError? {
     let reasons = findings.mistakes + (waits ? [] : findings.obstacles)
     guard reasons.count != 1 else { return reasons.first }

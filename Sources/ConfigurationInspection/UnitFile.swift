@@ -1,5 +1,5 @@
-// The installed unit, as far as it says where the service may write. It is read from its files: no program is started, and it works
-// where systemd does not run.
+// The installed unit, as far as it says where the service may write. It is read from its files: no program is started,
+// and it works where systemd does not run.
 
 import Glibc
 import SystemPackage
@@ -49,7 +49,8 @@ package struct UnitFile: Sendable {
     user = values["User"]?.last.flatMap { $0 == "root" ? nil : $0 }
   }
 
-  /// Why the service may not write below a path, in a sentence with the path as its subject; nil where the unit allows it.
+  /// Why the service may not write below a path, in a sentence with the path as its subject; nil where the unit allows
+  /// it.
   package func obstacle(to path: FilePath) -> String? {
     func isBelow(_ folders: [FilePath]) -> Bool { folders.contains { path.starts(with: $0) } }
     let named = isBelow(words("ReadWritePaths").map { FilePath($0).lexicallyNormalized() } + bound)

@@ -1,5 +1,5 @@
-// What a watch needs from disk before its stores can be looked at. The daemon loads it at the start and at each reload, `check-config`
-// to see whether it can be loaded.
+// What a watch needs from disk before its stores can be looked at. The daemon loads it at the start and at each reload,
+// `check-config` to see whether it can be loaded.
 
 import Diagnostics
 import HopdConfiguration
@@ -63,8 +63,8 @@ package struct WatchModels: Sendable {
 }
 
 extension HopdError {
-  /// Can the cause of this failure to read a model go away without anybody changing the configuration: a file system that is not
-  /// mounted yet, a right that is still to be given?
+  /// Can the cause of this failure to read a model go away without anybody changing the configuration: a file system
+  /// that is not mounted yet, a right that is still to be given?
   package var mayPass: Bool {
     [.notFound, .noPermission, .inputOutput, .noModels].contains(code)
   }

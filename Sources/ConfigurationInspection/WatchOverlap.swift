@@ -1,5 +1,5 @@
-// Two watches must not see the same store: each would want to take it to its own target. Directories are compared as the file system
-// knows them, so that a symbolic link is no way around.
+// Two watches must not see the same store: each would want to take it to its own target. Directories are compared as
+// the file system knows them, so that a symbolic link is no way around.
 
 import Diagnostics
 import Glibc

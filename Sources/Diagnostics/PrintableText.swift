@@ -1,6 +1,6 @@
-// Text from strangers' files made fit for a line on a terminal or in a log. Names in models and stores may hold anything:
-// a newline must not forge a second message, an escape sequence must not reach the terminal, and a name of a megabyte must
-// not bury the rest.
+// Text from strangers' files made fit for a line on a terminal or in a log. Names in models and stores may hold
+// anything: a newline must not forge a second message, an escape sequence must not reach the terminal, and a name of a
+// megabyte must not bury the rest.
 
 extension Unicode.Scalar {
   /// Neither a control character nor one that changes how a line reads.

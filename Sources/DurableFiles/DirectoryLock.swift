@@ -1,5 +1,5 @@
-// A lock on a directory itself, for work that several processes with different state directories may do in it. It needs no file
-// that would stay, and the kernel frees it with the process.
+// A lock on a directory itself, for work that several processes with different state directories may do in it. It needs
+// no file that would stay, and the kernel frees it with the process.
 
 import CLinux
 import Diagnostics
@@ -12,7 +12,8 @@ package final class DirectoryLock {
 
   /// Takes the lock; nil while somebody else holds it, or when the directory is gone or was made anew meanwhile.
   ///
-  /// Where the directory is not on a real file system, or its file system has no locks, the answer is a lock that holds nothing.
+  /// Where the directory is not on a real file system, or its file system has no locks, the answer is a lock that holds
+  /// nothing.
   package init?(_ directory: FilePath) throws {
     let files = LinuxFileSystem()
     let opened: Int32

@@ -29,17 +29,19 @@ package protocol DurableFileSystem: Sendable {
   func freeBytes(at path: FilePath) throws -> Int64
   /// Throws `.noPermission` when this process may not write to `path`.
   func checkWritable(_ path: FilePath) throws
-  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell. Where none exists, runs `body` while
-  /// programs that open the file have to wait.
+  /// Does another descriptor of this file exist anywhere? nil where the system cannot tell. Where none exists, runs
+  /// `body` while programs that open the file have to wait.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool?
-  /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or it cannot be told.
+  /// A process that has a lock on this file, as SQLite's connections have; nil where there is none or it cannot be
+  /// told.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func holder(of path: FilePath) throws -> FileHolder?
 
-  /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the directory.
+  /// Makes a file that does not exist yet, with this content, and syncs it. The name is not yet safe: sync the
+  /// directory.
   func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
   /// The same without the sync: for scratch, and for what the caller syncs when it is complete.
   func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws
@@ -48,8 +50,8 @@ package protocol DurableFileSystem: Sendable {
   func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool
   /// Gives back what was set aside beyond the end of a file.
   func giveBackReserve(of path: FilePath) throws
-  /// Copies content and mode into a file that does not exist yet, and syncs it. Holes stay holes; throws `.noSpace` before it
-  /// writes where there is less space than the data take; shows `SignsOfLife` on the way.
+  /// Copies content and mode into a file that does not exist yet, and syncs it. Holes stay holes; throws `.noSpace`
+  /// before it writes where there is less space than the data take; shows `SignsOfLife` on the way.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func copyFile(from source: FilePath, to destination: FilePath) throws
@@ -70,8 +72,8 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing: `syncFile` is
-  /// needed as before, has less left to do, and tells of errors that came meanwhile.
+  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing:
+  /// `syncFile` is needed as before, has less left to do, and tells of errors that came meanwhile.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func startWriteBack(of path: FilePath)

@@ -1,4 +1,5 @@
-// Who has a file locked: for the refusal that an operator reads. The lock itself is the kernel's and needs none of this.
+// Who has a file locked: for the refusal that an operator reads. The lock itself is the kernel's and needs none of
+// this.
 
 import Diagnostics
 import Glibc

@@ -1,6 +1,6 @@
-// The kernel's word that nobody else has a file open, and that it is told of whoever tries to. SQLite's locks say who works
-// with a database; they say nothing of a program that has opened it and waits. Such a program would go on with the old file
-// after a rename, and find the new one's side files by their path.
+// The kernel's word that nobody else has a file open, and that it is told of whoever tries to. SQLite's locks say who
+// works with a database; they say nothing of a program that has opened it and waits. Such a program would go on with
+// the old file after a rename, and find the new one's side files by their path.
 
 import CLinux
 import Diagnostics
@@ -40,8 +40,8 @@ package final class FileLease {
 
   private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// Takes a lease through the one descriptor that this process has of the file: opening another one and closing it would drop
-  /// the locks that SQLite holds through it.
+  /// Takes a lease through the one descriptor that this process has of the file: opening another one and closing it
+  /// would drop the locks that SQLite holds through it.
   package static func take(_ file: FileIdentity) -> Attempt {
     guard let descriptor = descriptor(of: file) else { return .unavailable(.fileSystem) }
     do {

@@ -32,7 +32,8 @@ package final class FileLock {
           "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
           at: Place(file: path), hint: "wait until it has finished, then try again")
       }
-      // Whoever had it may have removed the file between the two calls: a lock on a file without a name keeps nobody out.
+      // Whoever had it may have removed the file between the two calls: a lock on a file without a name keeps nobody
+      // out.
       guard try FileLock.isNamed(path, file.number) else { continue }
       // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
       descriptor = try call("keep the lock", at: path) { fcntl(file.number, F_DUPFD_CLOEXEC, 0) }
@@ -62,7 +63,8 @@ package final class FileLock {
     return there.identity == FileIdentity(device: UInt64(mine.st_dev), inode: UInt64(mine.st_ino))
   }
 
-  /// Writes into a lock file who has it, in place of what stood there: a help for readers, so nothing is synced and no failure told.
+  /// Writes into a lock file who has it, in place of what stood there: a help for readers, so nothing is synced and no
+  /// failure told.
   package static func note(_ text: [UInt8], in descriptor: Int32) {
     _ = ftruncate(descriptor, 0)
     _ = pwrite(descriptor, text, text.count, 0)

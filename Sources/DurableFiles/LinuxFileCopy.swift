@@ -1,5 +1,5 @@
-// Copies of files of any size: blocks are shared where the file system can, holes stay holes, only what is there needs space,
-// and whoever waits sees signs of life.
+// Copies of files of any size: blocks are shared where the file system can, holes stay holes, only what is there needs
+// space, and whoever waits sees signs of life.
 
 import CLinux
 import Diagnostics
@@ -63,8 +63,8 @@ private struct FileCopy {
     self.destination = destination
   }
 
-  /// Copies the parts of the file that are no holes, then what came after `size` meanwhile, also where the size is not known
-  /// (/proc).
+  /// Copies the parts of the file that are no holes, then what came after `size` meanwhile, also where the size is not
+  /// known (/proc).
   mutating func copyParts(size: Int64) throws {
     var place: Int64 = 0
     while place < size, let data = try nextData(place, size) {

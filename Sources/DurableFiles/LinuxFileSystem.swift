@@ -190,8 +190,8 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   /// Runs `body` with a descriptor of the parent directory and the name in it.
   ///
-  /// The path is taken apart by its bytes: FilePath checks a path anew at every step in debug builds, and this is below every
-  /// file call.
+  /// The path is taken apart by its bytes: FilePath checks a path anew at every step in debug builds, and this is below
+  /// every file call.
   func within<Result>(
     _ path: FilePath, _ body: (Int32, UnsafePointer<CChar>) throws -> Result
   ) throws -> Result {

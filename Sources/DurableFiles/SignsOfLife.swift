@@ -1,6 +1,6 @@
-// Some file calls last as long as the file is large. Whoever runs them names one callback for everything below: it feeds a
-// watchdog, and its answer says whether to go on. It is no parameter of each call, as all steps between the run and the call
-// would only hand it on.
+// Some file calls last as long as the file is large. Whoever runs them names one callback for everything below: it
+// feeds a watchdog, and its answer says whether to go on. It is no parameter of each call, as all steps between the run
+// and the call would only hand it on.
 
 import Diagnostics
 import SystemPackage

@@ -1,6 +1,9 @@
 // The configuration as the rest of the program sees it: one immutable value, complete and valid. What is not set has
 // its default here already; nobody else knows defaults, TOML, or files.
 
+import MigrationPlanning
+import StoreReplacement
+import StoreVerification
 import SystemPackage
 
 /// Everything an operator can set.
@@ -76,60 +79,6 @@ package struct Configuration: Sendable, Hashable {
     package var backup: Backup
   }
 
-  /// How thoroughly a migrated store is verified.
-  package enum Verification: String, CaseIterable, Sendable {
-    /// Schema, counts, references, quick_check.
-    case quick
-    /// Every check there is.
-    case full
-  }
-
-  /// Journal mode of the migrated store.
-  package enum JournalMode: String, CaseIterable, Sendable {
-    /// As the store had it.
-    case keep
-    /// Write-ahead log.
-    case wal
-    /// Rollback journal, deleted.
-    case delete
-  }
-
-  /// How the new store takes the old one's place.
-  package enum Replacement: String, CaseIterable, Sendable {
-    /// A new file is renamed over the old one.
-    case rename
-    /// SQLite writes into the old file.
-    case inPlace = "in-place"
-  }
-
-  /// What becomes of a store with persistent history.
-  package enum History: String, CaseIterable, Sendable {
-    /// Its tables stay, its rows go.
-    case clear
-    /// The store is not migrated.
-    case refuse
-  }
-
-  /// What becomes of rows that break the rules of the version they come to.
-  package enum InvalidRows: String, CaseIterable, Sendable {
-    /// The migration fails.
-    case fail
-    /// They are left out.
-    case skip
-    /// The model's default takes the place of the value.
-    case `default`
-    /// They are left out and kept in a side file.
-    case quarantine
-  }
-
-  /// What becomes of rows whose entity goes on while no entity mapping takes it.
-  package enum UnmappedEntities: String, CaseIterable, Sendable {
-    /// The migration is refused.
-    case fail
-    /// They are dropped.
-    case drop
-  }
-
   /// One entry of `[policies]`.
   package struct Policy: Sendable, Hashable {
     /// The class, with or without its module.
@@ -151,19 +100,19 @@ package struct Configuration: Sendable, Hashable {
     /// `fuse_hops`: are hops that follow each other done as one pass over the rows, where the result is the same?
     package var fuseHops: Bool = true
     /// `invalid_rows`, for entities that it does not name.
-    package var invalidRows: InvalidRows = .fail
+    package var invalidRows: InvalidRowsRule = .fail
     /// `invalid_rows` by entity of the version that the rows come to.
-    package var invalidRowsByEntity: [String: InvalidRows] = [:]
+    package var invalidRowsByEntity: [String: InvalidRowsRule] = [:]
     /// `unmapped_entities`.
-    package var unmappedEntities: UnmappedEntities = .fail
+    package var unmappedEntities: UnmappedEntitiesRule = .fail
     /// `history`.
-    package var history: History
+    package var history: HistoryRule
     /// `verify`.
-    package var verify: Verification
+    package var verify: VerificationDepth
     /// `replace`: how the new store takes the old one's place; nil for a rename, or in place where that is not safe.
-    package var replace: Replacement?
+    package var replace: ReplacementMode?
     /// `journal_mode`.
-    package var journalMode: JournalMode
+    package var journalMode: JournalModeRule
     /// `join_tables`: ends ("Entity.relationship") that name many-to-many tables of an entity with itself.
     package var joinTables: [String]
     /// `reference`: a store of the target version that the app made, absolute; names of tables are read off it.

@@ -1,7 +1,10 @@
-// From the merged tree to the `Configuration`: every key by its name, its type, its range and its default. Nothing stops
-// at the first mistake; all of them are told at once, because an operator repairs a file in one go.
+// From the merged tree to the `Configuration`: every key by its name, its type, its range and its default. Nothing
+// stops at the first mistake; all of them are told at once, because an operator repairs a file in one go.
 
 import Diagnostics
+import MigrationPlanning
+import StoreReplacement
+import StoreVerification
 import SystemPackage
 import TOMLDocuments
 
@@ -91,11 +94,11 @@ struct ConfigurationReader {
   }
 
   /// `replace`: "auto", the default, leaves the choice to hopd, store by store.
-  private mutating func replacement(_ scope: Scope) -> Configuration.Replacement? {
+  private mutating func replacement(_ scope: Scope) -> ReplacementMode? {
     if case .string("auto")? = scope.entries["replace"]?.value { return nil }
     guard scope.entries["replace"] != nil else { return nil }
     let known = errors.count
-    let chosen = choice(scope, "replace", Configuration.Replacement.rename)
+    let chosen = choice(scope, "replace", ReplacementMode.rename)
     if errors.count > known, let last = errors.indices.last {
       errors[last].message = "`replace` must be one of auto, rename, in-place"
       errors[last].hint = "write replace = \"auto\""
@@ -113,13 +116,13 @@ struct ConfigurationReader {
   /// One rule for all entities, or a table of entities in which "*" stands for those that it does not name.
   private mutating func invalidRows(
     _ scope: Scope
-  ) -> (standard: Configuration.InvalidRows, byEntity: [String: Configuration.InvalidRows]) {
+  ) -> (standard: InvalidRowsRule, byEntity: [String: InvalidRowsRule]) {
     guard case .table(let entries)? = scope.entries["invalid_rows"]?.value else {
       return (choice(scope, "invalid_rows", .fail), [:])
     }
     let inner = Scope(
       entries: entries, path: "\(scope.path).invalid_rows", shown: scope.shown("invalid_rows"))
-    var rules: [String: Configuration.InvalidRows] = [:]
+    var rules: [String: InvalidRowsRule] = [:]
     for entity in entries.keys.sorted() { rules[entity] = choice(inner, entity, .fail) }
     let standard = rules.removeValue(forKey: "*") ?? .fail
     return (standard, rules)

@@ -118,8 +118,8 @@ package struct MappingHops: Sendable {
       served.append(pairs)
       if pairs.isEmpty, let error = Self.staleness(of: entry.file, sources, destinations) { stale.append(error) }
     }
-    // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M): it serves
-    // those of which, together with the others there, it leaves nothing unmapped, if there are such.
+    // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M): it
+    // serves those of which, together with the others there, it leaves nothing unmapped, if there are such.
     for (entry, pairs) in zip(entries, served) where pairs.count > 1 {
       let complete = pairs.filter {
         Self.isComplete(candidates[$0] ?? [], versions[$0.source], versions[$0.destination])

@@ -1,5 +1,5 @@
-// The planner: from an identified store to the whole migration path, or to every reason why it cannot be made. All models,
-// mappings and layouts are ready and all rows are checked before a byte is written anywhere.
+// The planner: from an identified store to the whole migration path, or to every reason why it cannot be made. All
+// models, mappings and layouts are ready and all rows are checked before a byte is written anywhere.
 
 import Diagnostics
 import Glibc

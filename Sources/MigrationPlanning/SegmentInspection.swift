@@ -1,5 +1,6 @@
-// Hops behind mapping models. Their rows do not exist while the plan is made, so they are inspected where they lie: in the
-// staged store of the hop before. What is found there stops the migration before the hop, as a plan would have done.
+// Hops behind mapping models. Their rows do not exist while the plan is made, so they are inspected where they lie: in
+// the staged store of the hop before. What is found there stops the migration before the hop, as a plan would have
+// done.
 
 import Diagnostics
 import ManagedObjectModel
@@ -14,8 +15,8 @@ package struct SegmentInspection: Sendable {
   /// What the operator should know.
   package let warnings: [HopdError]
 
-  /// Inspects the hops of a plan from `first` up to the next with mapping models, or that one hop, over the staged store that
-  /// they read. Throws a refusal with every reason.
+  /// Inspects the hops of a plan from `first` up to the next with mapping models, or that one hop, over the staged
+  /// store that they read. Throws a refusal with every reason.
   package init(plan: MigrationPlan, from first: Int, rules: PlanningRules, input: StoreReader) throws {
     guard plan.hops.indices.contains(first) else {
       (drops, warnings) = ([], [])
@@ -69,8 +70,8 @@ extension MigrationPlanner {
     return Array(plan.hops[first...].prefix { !$0.isMapped })
   }
 
-  /// What the last store of a plan with mapping models must hold, counted in the store that the last hop reads: the source,
-  /// or the staged store of the hop before.
+  /// What the last store of a plan with mapping models must hold, counted in the store that the last hop reads: the
+  /// source, or the staged store of the hop before.
   package static func expectation(
     of plan: MigrationPlan, rules: PlanningRules, input: StoreReader
   ) throws -> StoreExpectation {
@@ -126,8 +127,8 @@ extension MigrationPlanner {
 }
 
 extension MappedHop {
-  /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose mappings
-  /// make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
+  /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose
+  /// mappings make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
   func exactRows(
     _ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules
   ) -> [String: Int64] {

@@ -1,5 +1,6 @@
-// What a program writes to standard error, line by line: passed on for the journal as far as it is bounded, and the last lines
-// kept for the error message. A program that writes without end is not held up, but only its beginning is passed on.
+// What a program writes to standard error, line by line: passed on for the journal as far as it is bounded, and the
+// last lines kept for the error message. A program that writes without end is not held up, but only its beginning is
+// passed on.
 
 /// Lines of a program's standard error.
 struct DiagnosticLines {

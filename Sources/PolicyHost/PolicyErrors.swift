@@ -1,5 +1,6 @@
-// What can go wrong with a policy program, as codes: the hook itself failed, the program did not keep to the protocol or to its
-// limits, or it could not be started. The migration of the store ends in each case, and the store stays as it is.
+// What can go wrong with a policy program, as codes: the hook itself failed, the program did not keep to the protocol
+// or to its limits, or it could not be started. The migration of the store ends in each case, and the store stays as it
+// is.
 
 import Diagnostics
 

@@ -1,5 +1,5 @@
-// Where policies in Python find their library: with the program itself, if it does not lie where Python looks anyway. A checkout
-// has it in python/, an installation in lib/python3/dist-packages below its prefix.
+// Where policies in Python find their library: with the program itself, if it does not lie where Python looks anyway. A
+// checkout has it in python/, an installation in lib/python3/dist-packages below its prefix.
 
 import Glibc
 import SystemPackage

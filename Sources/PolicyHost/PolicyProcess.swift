@@ -1,7 +1,7 @@
-// One running policy program: started through swift-subprocess with pipes of our own, in a process group of its own, and ended
-// with the whole group. The library's `run` is asynchronous and lives in a task on a thread of its own; the engine's thread
-// blocks, and never waits for Swift's pool, whose few threads it may be holding. The task keeps the ended program unreaped
-// until the group has been killed: until then nobody else can have its number.
+// One running policy program: started through swift-subprocess with pipes of our own, in a process group of its own,
+// and ended with the whole group. The library's `run` is asynchronous and lives in a task on a thread of its own; the
+// engine's thread blocks, and never waits for Swift's pool, whose few threads it may be holding. The task keeps the
+// ended program unreaped until the group has been killed: until then nobody else can have its number.
 
 import CLinux
 import Dispatch
@@ -94,7 +94,8 @@ final class PolicyProcess {
     input = -1
   }
 
-  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Says how it ended.
+  /// Waits for the program to end by itself, at most so long; then ends it and everything in its group. Says how it
+  /// ended.
   @discardableResult
   func finish(waiting: Duration) -> End {
     if let end { return end }
@@ -107,8 +108,8 @@ final class PolicyProcess {
     let isKnown = clinux_peek_end(number, &status, &signal) == 1
     let result: End = !isKnown ? .unknown : signal != 0 ? .signal(signal) : .exit(status)
     end = result
-    // The library reaps it now, on its own thread; what it does after that may have to wait for Swift's pool, so its return
-    // is not waited for.
+    // The library reaps it now, on its own thread; what it does after that may have to wait for Swift's pool, so its
+    // return is not waited for.
     state.letGo()
     for _ in 0..<10_000 where clinux_peek_end(number, &status, &signal) >= 0 { usleep(1000) }
     return result
@@ -166,7 +167,8 @@ private struct PolicyPipes {
       (theirs.input, ours.input) = try Self.pipe(nonblocking: 1)
       (ours.output, theirs.output) = try Self.pipe(nonblocking: 0)
       (ours.error, theirs.error) = try Self.pipe(nonblocking: 0)
-      // A whole batch fits, so nobody waits for the other to read. Where the system allows no more, a pipe stays as it is.
+      // A whole batch fits, so nobody waits for the other to read. Where the system allows no more, a pipe stays as it
+      // is.
       for end in [ours.input, ours.output] { _ = fcntl(end, Self.setPipeSize, Self.pipeBytes) }
     } catch {
       closeOurs()

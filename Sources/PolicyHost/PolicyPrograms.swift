@@ -1,5 +1,5 @@
-// Which program has which policy, and opening it. The engine asks by the class name that the mapping model has; how a program is
-// started and talked to stands in PolicyProcess and ProgramConversation.
+// Which program has which policy, and opening it. The engine asks by the class name that the mapping model has; how a
+// program is started and talked to stands in PolicyProcess and ProgramConversation.
 
 import Diagnostics
 import Glibc
@@ -27,7 +27,8 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
   private let observer: @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void
   private let isStopped: @Sendable () -> Bool
 
-  /// Binds programs; `observer` gets every line that a program writes to standard error, with class and entity mapping, `isStopped` ends a wait early.
+  /// Binds programs; `observer` gets every line that a program writes to standard error, with class and entity mapping,
+  /// `isStopped` ends a wait early.
   package init(
     _ bindings: [String: PolicyBinding], isStopped: @escaping @Sendable () -> Bool = { false },
     observer: @escaping @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void = { _, _, _ in }
@@ -39,7 +40,8 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
 
   package func isBound(_ policy: String) -> Bool { !names(for: policy).isEmpty }
 
-  /// Names of the bindings that fit a class: the very name alone, else names that agree where one of the two has no module.
+  /// Names of the bindings that fit a class: the very name alone, else names that agree where one of the two has no
+  /// module.
   private func names(for policy: String) -> [String] {
     if bindings[policy] != nil { return [policy] }
     let bare = PolicyClassName.bare(policy)
@@ -95,7 +97,8 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     return conversation
   }
 
-  /// What a program finds in its environment: nothing of ours but where programs and languages are, and what it is there for.
+  /// What a program finds in its environment: nothing of ours but where programs and languages are, and what it is
+  /// there for.
   private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
     var variables = [
       "PATH": searchPath, "LANG": "C.UTF-8", "HOPD_PROTOCOL": "\(PolicyWire.version)",

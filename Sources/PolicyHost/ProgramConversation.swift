@@ -1,5 +1,5 @@
-// The engine's side of the protocol: introduction, then call by call until the reply, questions answered in between. Whatever
-// goes wrong becomes an error that says which policy, which hook, what the program last wrote, and what to do.
+// The engine's side of the protocol: introduction, then call by call until the reply, questions answered in between.
+// Whatever goes wrong becomes an error that says which policy, which hook, what the program last wrote, and what to do.
 
 import Diagnostics
 import Glibc

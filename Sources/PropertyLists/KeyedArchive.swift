@@ -12,7 +12,8 @@ extension HopdError.Code {
 }
 
 extension PropertyListLimits {
-  /// Limits of a keyed archive: a large compiled model has some hundred kilobytes and a flat list of many small objects.
+  /// Limits of a keyed archive: a large compiled model has some hundred kilobytes and a flat list of many small
+  /// objects.
   package static let archive = PropertyListLimits(
     maximumBytes: 8 << 20, maximumDepth: 16, maximumValues: 300_000, maximumValueBytes: 4 << 20)
 }

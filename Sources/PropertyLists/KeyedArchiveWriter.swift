@@ -1,5 +1,6 @@
-// Writes an object graph as NSKeyedArchiver does: a property list whose `$objects` refer to each other by number. Models
-// are kept in that form, with cycles between entities, properties and inverses. What the objects mean is for others.
+// Writes an object graph as NSKeyedArchiver does: a property list whose `$objects` refer to each other by number.
+// Models are kept in that form, with cycles between entities, properties and inverses. What the objects mean is for
+// others.
 
 /// Collects the objects of one archive, then writes them.
 ///

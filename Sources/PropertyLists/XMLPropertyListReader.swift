@@ -29,8 +29,8 @@ final class XMLPropertyListReader: XMLEventHandler {
     _ bytes: [UInt8], limits: PropertyListLimits, at place: Place
   ) throws(HopdError) -> PropertyListValue {
     let reader = XMLPropertyListReader(limits: limits, place: place)
-    // Xcode's XML lists take kilobytes, and large values are kept in binary ones: 4 MiB keep a flood of attributes small.
-    // One level more for `<plist>` and one for the scalar inside the deepest container.
+    // Xcode's XML lists take kilobytes, and large values are kept in binary ones: 4 MiB keep a flood of attributes
+    // small. One level more for `<plist>` and one for the scalar inside the deepest container.
     let size = min(limits.maximumBytes, 4 << 20)
     let xml = XMLLimits(
       maximumBytes: size, maximumDepth: limits.maximumDepth + 2, maximumAttributes: 16, maximumTextBytes: size)

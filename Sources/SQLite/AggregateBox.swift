@@ -1,5 +1,5 @@
-// Aggregate functions of our own: SQLite gives each group of rows a few bytes, in which a reference to the group's state
-// lies from its first row to its end.
+// Aggregate functions of our own: SQLite gives each group of rows a few bytes, in which a reference to the group's
+// state lies from its first row to its end.
 
 import CSQLite
 

@@ -1,5 +1,5 @@
-// A way around values for what functions of SQL are called with most: ASCII text whose letters change their case. A String in and
-// a String out would be most of the time that such a row takes.
+// A way around values for what functions of SQL are called with most: ASCII text whose letters change their case. A
+// String in and a String out would be most of the time that such a row takes.
 
 import CSQLite
 

@@ -1,12 +1,12 @@
-// What a column makes of the values that are written into it, by the words of its declared type. A view has no columns that
-// could do it, so whoever shows in a view what a table would hold says it with a function.
+// What a column makes of the values that are written into it, by the words of its declared type. A view has no columns
+// that could do it, so whoever shows in a view what a table would hold says it with a function.
 
 /// The affinity of a column (sqlite.org/datatype3.html, section 3.1).
 package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
   case integer, text, blob, real, numeric
 
-  /// The affinity of a declared type, by SQLite's rules in their order. Every column of every plan is asked for it, so the bytes
-  /// are gone over once.
+  /// The affinity of a declared type, by SQLite's rules in their order. Every column of every plan is asked for it, so
+  /// the bytes are gone over once.
   package init(declaredType: String) {
     var last: UInt32 = 0
     var (isText, isBlob, isReal) = (false, declaredType.isEmpty, false)

@@ -1,6 +1,6 @@
-// Databases in memory beside the one that is open: small stores are built there and written in one go. Those that become a
-// file live on SQLite's memdb VFS, where a commit writes the same header fields and pages as on disk; others have no file at
-// all, which is the cheapest.
+// Databases in memory beside the one that is open: small stores are built there and written in one go. Those that
+// become a file live on SQLite's memdb VFS, where a commit writes the same header fields and pages as on disk; others
+// have no file at all, which is the cheapest.
 
 import CSQLite
 
@@ -13,8 +13,8 @@ package enum MemoryPurpose: Sendable, Hashable {
 }
 
 extension Connection {
-  /// Attaches an empty database in memory under a schema name. Whatever would make it larger than `maximumBytes` fails as on
-  /// a full disk; the page size must stand before the first table.
+  /// Attaches an empty database in memory under a schema name. Whatever would make it larger than `maximumBytes` fails
+  /// as on a full disk; the page size must stand before the first table.
   package func attachMemory(as schema: String, for purpose: MemoryPurpose) throws(SQLiteError) {
     // Without a leading slash the name belongs to this one connection (sqlite.org: memdb). The mode is said because a
     // connection in memory would hand its own on, and SQLite keep no header for what has no file.

@@ -16,14 +16,15 @@ package final class Connection {
   /// What the last failed call of a registered function threw.
   fileprivate var functionFailure: (any Error)?
 
-  /// Page cache of a database that is read from one end to the other, in KiB; sorting takes as much again, by the cache of
-  /// "main". More is no faster (docs/decisions/0023).
+  /// Page cache of a database that is read from one end to the other, in KiB; sorting takes as much again, by the cache
+  /// of "main". More is no faster (docs/decisions/0023).
   package static let readingCacheKibibytes: Int64 = 1024
   /// Page cache of temporary tables in KiB.
   static let scratchCacheKibibytes: Int64 = 512
 
-  /// Nobody asks how much memory SQLite has, and counting it takes a lock with every allocation: a hundredth of a migration, a
-  /// twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it goes on counting.
+  /// Nobody asks how much memory SQLite has, and counting it takes a lock with every allocation: a hundredth of a
+  /// migration, a twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it
+  /// goes on counting.
   private static let isConfigured = clinux_sqlite3_without_statistics() == 0
 
   /// Registers the VFS of every connection (CLinux/storevfs.c), once for the process.
@@ -140,8 +141,8 @@ package final class Connection {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep ? 1 : 0)
   }
 
-  /// Gives databases that this connection makes from here on SQLite's schema format 1, which stores of the first iPhones
-  /// have, in place of 4.
+  /// Gives databases that this connection makes from here on SQLite's schema format 1, which stores of the first
+  /// iPhones have, in place of 4.
   package func makesOldestFileFormat(_ oldest: Bool) {
     _ = clinux_sqlite3_db_config_flag(handle, SQLITE_DBCONFIG_LEGACY_FILE_FORMAT, oldest ? 1 : 0)
   }
@@ -255,14 +256,14 @@ package final class Connection {
     }
   }
 
-  /// Bounds the bytes of one value: SQLite answers SQLITE_TOOBIG to a larger one before it reads it. A statement that carries a
-  /// value has it in memory up to four times.
+  /// Bounds the bytes of one value: SQLite answers SQLITE_TOOBIG to a larger one before it reads it. A statement that
+  /// carries a value has it in memory up to four times.
   package func limitValues(toBytes bytes: Int64) {
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Int32(clamping: max(1, bytes)))
   }
 
-  /// The file that this connection has open and the directory that it was opened in; nil for one in memory, or on another VFS
-  /// than SQLite's own.
+  /// The file that this connection has open and the directory that it was opened in; nil for one in memory, or on
+  /// another VFS than SQLite's own.
   package var openFile: OpenFile? {
     var found = clinux_store_identity()
     guard sqlite3_file_control(handle, "main", Int32(CLINUX_FCNTL_IDENTITY), &found) == SQLITE_OK else { return nil }
@@ -336,7 +337,8 @@ package final class Connection {
 
   // MARK: Interruption and functions
 
-  /// Calls `body` about every `interval` steps of SQLite's virtual machine; an answer of false interrupts the statement.
+  /// Calls `body` about every `interval` steps of SQLite's virtual machine; an answer of false interrupts the
+  /// statement.
   package func setProgressHandler(every interval: Int32 = 20_000, _ body: (() -> Bool)?) {
     guard let body else {
       sqlite3_progress_handler(handle, 0, nil, nil)
@@ -386,8 +388,8 @@ package final class Connection {
   /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
   /// has the error. It is not called from the schema of a store.
   ///
-  /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it once
-  /// where they are constant. A `mapping` says what it does with ASCII text as its only argument.
+  /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it
+  /// once where they are constant. A `mapping` says what it does with ASCII text as its only argument.
   package func registerFailingFunction(
     _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
     _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue

@@ -1,5 +1,5 @@
-// What a connection lets statements and schemas do, whatever file it has open: bounds of sizes, and a look at every statement
-// that is prepared. Here in one place, so that it can be read and tested as a list.
+// What a connection lets statements and schemas do, whatever file it has open: bounds of sizes, and a look at every
+// statement that is prepared. Here in one place, so that it can be read and tested as a list.
 
 import CLinux
 import CSQLite
@@ -10,7 +10,8 @@ final class ConnectionGuard {
   static let room: Int64 = 64 << 20
   /// The longest statement, also the text of a table: two thousand columns with the longest names take less.
   static let statementBytes: Int32 = 16 << 20
-  /// The longest text of a table, index, view or trigger in the schema of a file: SQLite keeps eighty times as much of a view in memory.
+  /// The longest text of a table, index, view or trigger in the schema of a file: SQLite keeps eighty times as much of
+  /// a view in memory.
   static let schemaStatementBytes: Int32 = 1 << 20
   /// Triggers that start triggers. Core Data's own start none.
   static let triggerDepth: Int32 = 8

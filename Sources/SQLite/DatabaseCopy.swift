@@ -1,6 +1,6 @@
-// A database copied page by page, into another file or over the content of one that is held, as it lies there: with its page
-// size, its auto_vacuum and every text of its schema. What stands in the source's `-wal` is in the copy. Separate from `Connection`
-// because it is about two of them.
+// A database copied page by page, into another file or over the content of one that is held, as it lies there: with its
+// page size, its auto_vacuum and every text of its schema. What stands in the source's `-wal` is in the copy. Separate
+// from `Connection` because it is about two of them.
 
 import CSQLite
 import SystemPackage
@@ -17,16 +17,16 @@ extension Connection {
 
   /// Copies the database `schema` of this connection into `path`, an empty file that nobody else has open.
   ///
-  /// The copy is in rollback mode and was not synced. After every `pagesPerStep` pages `progress` gets the pages that are
-  /// done and all of them; an answer of false gives up with an interruption, and what is in the file then is no database.
-  /// Memory is that of two page caches.
+  /// The copy is in rollback mode and was not synced. After every `pagesPerStep` pages `progress` gets the pages that
+  /// are done and all of them; an answer of false gives up with an interruption, and what is in the file then is no
+  /// database. Memory is that of two page caches.
   package func copy(
     _ schema: String, to path: FilePath, pagesPerStep: Int32 = 512, progress: (_ done: Int64, _ all: Int64) -> Bool
   ) throws(SQLiteError) {
     let target = try Connection(path: path, access: .readWrite)
-    // Nobody reads the file before it is complete, and after a kill it is made again: no journal on disk (in memory, where an
-    // empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking lets it leave
-    // the write-ahead mode, which the first page brings along, without a `-shm`.
+    // Nobody reads the file before it is complete, and after a kill it is made again: no journal on disk (in memory,
+    // where an empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking
+    // lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
     try target.execute(
       "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA cache_size = -512"
     )
@@ -41,13 +41,13 @@ extension Connection {
       throw SQLiteError(extendedCode: SQLITE_BUSY, message: "the copy does not leave the write-ahead mode")
     }
   }
-  /// Makes the database "main" of this connection the one of `source`, in one transaction of SQLite: before its commit, which
-  /// is the last thing done here, every program finds the old content, after it the new one.
+  /// Makes the database "main" of this connection the one of `source`, in one transaction of SQLite: before its commit,
+  /// which is the last thing done here, every program finds the old content, after it the new one.
   ///
-  /// Journal mode and locks stay those of this connection, which must have no statement open; the write lock is kept from the
-  /// first page to the last. The page sizes must be equal. Between steps of `pagesPerStep` pages `progress` gets the pages that
-  /// are done and all of them; an error thrown there is thrown on when everything is rolled back. The schema's version number
-  /// (`PRAGMA schema_version`) is the old one plus 1 afterwards [SQLite's backup.c].
+  /// Journal mode and locks stay those of this connection, which must have no statement open; the write lock is kept
+  /// from the first page to the last. The page sizes must be equal. Between steps of `pagesPerStep` pages `progress`
+  /// gets the pages that are done and all of them; an error thrown there is thrown on when everything is rolled back.
+  /// The schema's version number (`PRAGMA schema_version`) is the old one plus 1 afterwards [SQLite's backup.c].
   package func replaceContent(
     with source: Connection, pagesPerStep: Int32 = 1000, progress: (_ done: Int64, _ all: Int64) throws -> Void
   ) throws {

@@ -25,7 +25,8 @@ package enum SQLiteIdentifier {
   /// A string as an SQL literal.
   package static func literal(_ text: String) -> String { enclosed(text, in: UInt8(ascii: "'")) }
 
-  /// By bytes, as SQLite reads them: a mark that a combining character follows is no character of its own, and still a mark.
+  /// By bytes, as SQLite reads them: a mark that a combining character follows is no character of its own, and still a
+  /// mark.
   private static func enclosed(_ text: String, in mark: UInt8) -> String {
     let side = String(UnicodeScalar(mark))
     guard text.utf8.contains(mark) else { return side + text + side }

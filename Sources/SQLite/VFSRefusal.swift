@@ -1,4 +1,5 @@
-// Why the VFS under a connection refused a file: SQLite itself says only "disk I/O error" or "unable to open database file".
+// Why the VFS under a connection refused a file: SQLite itself says only "disk I/O error" or "unable to open database
+// file".
 
 import CLinux
 

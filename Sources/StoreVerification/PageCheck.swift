@@ -1,6 +1,6 @@
-// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of the other checks
-// and takes about as long as they do together (docs/decisions/0022). Only for a staged store: of the user's no file is opened a
-// second time.
+// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of the other
+// checks and takes about as long as they do together (docs/decisions/0022). Only for a staged store: of the user's no
+// file is opened a second time.
 
 import Glibc
 import SQLite
@@ -102,8 +102,8 @@ private final class Work: Sendable {
 
 /// A semaphore of the C library, which waits no longer than it is told to.
 ///
-/// `@unchecked Sendable`: the memory is its own from beginning to end, and `sem_post` and `sem_timedwait` may be called by any
-/// thread.
+/// `@unchecked Sendable`: the memory is its own from beginning to end, and `sem_post` and `sem_timedwait` may be called
+/// by any thread.
 private final class Semaphore: @unchecked Sendable {
   private let value: UnsafeMutablePointer<sem_t>
 

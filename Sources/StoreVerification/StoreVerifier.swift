@@ -36,9 +36,9 @@ package struct StoreVerifier {
     self.keepAlive = keepAlive
   }
 
-  /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not know
-  /// (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables must have
-  /// the very texts that follow from those of the store.
+  /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
+  /// know (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables
+  /// must have the very texts that follow from those of the store.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(

@@ -85,8 +85,8 @@ struct DirectoryScan: Sendable {
     relative.isEmpty ? name : relative + [UInt8(ascii: "/")] + name
   }
 
-  /// What the file is like now with its side files; nil when it is gone or not a regular file. `hasSides` is false where
-  /// its directory was just listed and had none: then nobody asks for them one by one.
+  /// What the file is like now with its side files; nil when it is gone or not a regular file. `hasSides` is false
+  /// where its directory was just listed and had none: then nobody asks for them one by one.
   func look(at relative: [UInt8], hasSides: Bool = true) -> FileObservation? {
     let path = path(relative)
     guard let status = Self.status(path), status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -1,10 +1,10 @@
-// Which file names a watch includes. fnmatch(3) decides, so a pattern means here what it means to the shell; the programs
-// never leave the C locale, in which it compares bytes, because the name of a store need not be UTF-8.
+// Which file names a watch includes. fnmatch(3) decides, so a pattern means here what it means to the shell; the
+// programs never leave the C locale, in which it compares bytes, because the name of a store need not be UTF-8.
 
 import Glibc
 
-/// A pattern for one file name, as in the shell: `*`, `?` (one byte), `[a-z]`, `[!a-z]`, and `\` before a character that
-/// stands for itself. A leading dot needs no special pattern.
+/// A pattern for one file name, as in the shell: `*`, `?` (one byte), `[a-z]`, `[!a-z]`, and `\` before a character
+/// that stands for itself. A leading dot needs no special pattern.
 package struct Glob: Hashable, Sendable {
   /// The pattern as written.
   package let pattern: String

@@ -17,8 +17,8 @@ struct Inotify: ~Copyable {
   /// The descriptor, for poll(2).
   let descriptor: Int32
 
-  /// An instance, or why the kernel gives none. The error number is taken here: a failable initializer would run `deinit`,
-  /// whose close(2) leaves a number of its own.
+  /// An instance, or why the kernel gives none. The error number is taken here: a failable initializer would run
+  /// `deinit`, whose close(2) leaves a number of its own.
   static func open() -> Result<Int32, Errno> {
     let descriptor = inotify_init1(Int32(IN_NONBLOCK) | Int32(IN_CLOEXEC))
     return descriptor >= 0 ? .success(descriptor) : .failure(Errno(rawValue: errno))

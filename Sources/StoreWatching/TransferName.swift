@@ -1,5 +1,5 @@
-// Names that programs give to a file while they send it. rsync, for example, writes `.a.sqlite-wal.Xy12Zw` and renames it when it is
-// complete. While such a file is there, the store beside it is not whole.
+// Names that programs give to a file while they send it. rsync, for example, writes `.a.sqlite-wal.Xy12Zw` and renames
+// it when it is complete. While such a file is there, the store beside it is not whole.
 
 /// What the name of a file in transfer says.
 enum TransferName {
@@ -60,7 +60,8 @@ struct Transfers {
   /// Forgets all: a scan finds those that are there.
   mutating func removeAll() { names = [:] }
 
-  /// A file that is still being sent for this store, if there is one. `changed` answers seconds since its last change, nil when it is gone.
+  /// A file that is still being sent for this store, if there is one. `changed` answers seconds since its last change,
+  /// nil when it is gone.
   mutating func obstacle(for store: [UInt8], changed: ([UInt8]) -> Int64?) -> [UInt8]? {
     guard let candidates = names[store] else { return nil }
     for name in candidates.sorted(by: { $0.lexicographicallyPrecedes($1) }) {

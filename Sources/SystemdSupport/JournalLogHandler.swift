@@ -17,7 +17,8 @@ package enum LogDestination: Sendable, Equatable {
 
   /// The journal if `$JOURNAL_STREAM` names the very file that standard error is; a terminal if it is one.
   ///
-  /// A variable alone proves nothing: it is inherited by programs whose standard error goes elsewhere (systemd.exec(5)).
+  /// A variable alone proves nothing: it is inherited by programs whose standard error goes elsewhere
+  /// (systemd.exec(5)).
   package static func detect() -> LogDestination {
     var status = stat()
     if let stream = getenv("JOURNAL_STREAM").map({ String(cString: $0) }), fstat(STDERR_FILENO, &status) == 0,

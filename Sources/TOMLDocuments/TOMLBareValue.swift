@@ -1,5 +1,5 @@
-// Values without quotes or brackets: numbers, booleans, dates and times. Each function checks the whole form that TOML 1.0
-// allows before it converts anything, because Swift's own conversions accept more.
+// Values without quotes or brackets: numbers, booleans, dates and times. Each function checks the whole form that TOML
+// 1.0 allows before it converts anything, because Swift's own conversions accept more.
 
 /// What a bare value means.
 enum TOMLBareValue {

@@ -86,7 +86,8 @@ struct TextCursor {
     return Self.shown(String(decoding: bytes[index...].prefix(length), as: UTF8.self))
   }
 
-  /// The start of a text as messages show it, in quotes and without characters that could change the look of a terminal.
+  /// The start of a text as messages show it, in quotes and without characters that could change the look of a
+  /// terminal.
   static func shown(_ text: String) -> String {
     let characters = text.unicodeScalars.prefix(32).map { scalar in
       switch scalar {

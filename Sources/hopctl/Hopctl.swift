@@ -61,8 +61,8 @@ struct Hopctl: ParsableCommand {
     }
   }
 
-  /// Words come to Swift as text, with what is no UTF-8 replaced: another file than the one that was meant. Such a file is
-  /// refused by every command (and by the daemon), because nobody could tell the names of its side files.
+  /// Words come to Swift as text, with what is no UTF-8 replaced: another file than the one that was meant. Such a file
+  /// is refused by every command (and by the daemon), because nobody could tell the names of its side files.
   private static func requireText() throws(HopdError) {
     for case let word? in UnsafeBufferPointer(start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
     where String(validatingCString: word) == nil {

@@ -1,5 +1,6 @@
-// The house against its picture. The build checks that a target imports only what Package.swift lists for it; this checks
-// that the list itself keeps the rules of docs/ARCHITECTURE.md, and that dangerous calls stand where they belong.
+// The house against its picture. The build checks that a target imports only what Package.swift lists for it; this
+// checks that the list itself keeps the rules of docs/ARCHITECTURE.md, and that dangerous calls stand where they
+// belong.
 
 import FoundationEssentials
 import Testing

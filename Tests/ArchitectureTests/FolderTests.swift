@@ -6,8 +6,8 @@ import Testing
 @Suite struct FolderTests {
   private typealias Source = ArchitectureTests.Source
 
-  /// The folders of each target, lowest first: a file uses types of its own folder and of those before it. The empty name is
-  /// the target's top.
+  /// The folders of each target, lowest first: a file uses types of its own folder and of those before it. The empty
+  /// name is the target's top.
   private static let order: [String: [String]] = [
     "MigrationEngine": [
       "Hop", "Compilation", "Compilation/Proofs", "Compilation/Inferred", "Compilation/Mapped", "Compilation/Combined",

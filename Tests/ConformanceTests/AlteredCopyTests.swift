@@ -1,5 +1,6 @@
-// Chains on a copy of the store that is altered, against the same chains by rows: the same objects, the same schema but for
-// the places of appended columns, and nothing else is ever chosen for it. HOPD_SEEDS sets how many worlds are tried.
+// Chains on a copy of the store that is altered, against the same chains by rows: the same objects, the same schema but
+// for the places of appended columns, and nothing else is ever chosen for it. HOPD_SEEDS sets how many worlds are
+// tried.
 
 import Diagnostics
 import FoundationEssentials
@@ -64,7 +65,8 @@ import Testing
 
     func request(_ name: String, alters: Bool, chunk: Int64 = 50_000) -> MigrationRequest {
       var request = MigrationRequest(
-        location: location, catalog: catalog, output: folder.path.appending("\(name).sqlite"), verification: .full,
+        location: location, catalog: catalog, output: folder.path.appending("\(name).sqlite"),
+        settings: MigrationSettings(verification: .full),
         stateDirectory: folder.path.appending("state"), job: "0\(seed)"
       )
       request.engine.altersCopies = alters
@@ -150,8 +152,8 @@ import Testing
     #expect(columns > altered)
   }
 
-  /// Random changes of every kind: where the copy is chosen its content is that of the rows, and no change of tables but an
-  /// added column is among them.
+  /// Random changes of every kind: where the copy is chosen its content is that of the rows, and no change of tables
+  /// but an added column is among them.
   @Test func nothingElseIsChosen() throws {
     var decided: [String: Int] = [:]
     var refusals: [String: Int] = [:]

@@ -54,7 +54,8 @@ final class Workshop {
   func request(_ location: StoreLocation, _ catalog: ModelCatalog, output: Bool = false) -> MigrationRequest {
     MigrationRequest(
       location: location, catalog: catalog,
-      output: output ? folder.appending("copy of \(location.fileName)") : nil, verification: .full,
+      output: output ? folder.appending("copy of \(location.fileName)") : nil,
+      settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
   }
 

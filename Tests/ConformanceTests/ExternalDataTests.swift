@@ -1,5 +1,5 @@
-// Binary values with external storage through whole migrations: carried, taken out of files, given their prefix, copied,
-// backed up, and refused where a reference leads elsewhere.
+// Binary values with external storage through whole migrations: carried, taken out of files, given their prefix,
+// copied, backed up, and refused where a reference leads elsewhere.
 
 import Diagnostics
 import FoundationEssentials
@@ -84,7 +84,7 @@ private final class ExternalWorld {
 
   func request(output: FilePath? = nil) -> MigrationRequest {
     MigrationRequest(
-      location: location, catalog: catalog, output: output, verification: .full,
+      location: location, catalog: catalog, output: output, settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "01")
   }
 
@@ -124,7 +124,8 @@ private final class ExternalWorld {
       .integer("SELECT count(*) FROM ZTHING WHERE Z_ENT = 2 AND \(condition)") ?? -1
   }
 
-  /// Every path over one, two and three hops, in one piece, in chunks of one row and interrupted: the objects are the same.
+  /// Every path over one, two and three hops, in one piece, in chunks of one row and interrupted: the objects are the
+  /// same.
   @Test(arguments: [
     [true, true], [true, false], [false, true], [true, false, true], [false, true, false], [true, true, false, true],
   ])
@@ -431,7 +432,8 @@ private final class ExternalWorld {
     ])
     _ = try MigrationPipeline().run(
       MigrationRequest(
-        location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "1"),
+        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        stateDirectory: folder.appending("state"), job: "1"),
       stop: StopSignal()
     ) { _ in }
     #expect(try rows() == before)
@@ -443,7 +445,8 @@ private final class ExternalWorld {
     #expect(after == objects)
   }
 
-  /// Nothing keeps an app from taking its files away while a copy is made: then there is no copy, rather than half of one.
+  /// Nothing keeps an app from taking its files away while a copy is made: then there is no copy, rather than half of
+  /// one.
   @Test func aFileThatGoesWhileACopyIsMadeLeavesNoCopy() throws {
     let world = try ExternalWorld([true, true])
     try world.refer(try world.assetKey(), to: ExternalWorld.uuids[0])

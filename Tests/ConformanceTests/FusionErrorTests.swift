@@ -1,5 +1,6 @@
-// What stops a hop that is only looked through stops the migration as if the hop had been made by itself: the same error, for the
-// same hop, entity and property; and a run that was stopped goes on under the other setting as if it had not been begun.
+// What stops a hop that is only looked through stops the migration as if the hop had been made by itself: the same
+// error, for the same hop, entity and property; and a run that was stopped goes on under the other setting as if it had
+// not been begun.
 
 import Diagnostics
 import Expressions
@@ -84,7 +85,8 @@ private struct BookChain {
       try catalog.loadMappings([file], beside: [])
     }
     var request = MigrationRequest(
-      location: location, catalog: catalog, verification: .full, stateDirectory: environment.folder.appending("state"),
+      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      stateDirectory: environment.folder.appending("state"),
       job: "01")
     request.engine.fusesHops = fuses
     request.engine.chunkRowsMax = 7

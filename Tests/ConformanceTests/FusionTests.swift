@@ -1,7 +1,7 @@
-// Hops that are one pass over the rows against the same hops one by one, object by object, and stopped at every chunk: the stores
-// must be the same row for row and value for value, with the same metadata and schema; and where a migration fails, it fails
-// for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first; a failure names
-// its seed.
+// Hops that are one pass over the rows against the same hops one by one, object by object, and stopped at every chunk:
+// the stores must be the same row for row and value for value, with the same metadata and schema; and where a migration
+// fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the
+// first; a failure names its seed.
 
 import Diagnostics
 import FoundationEssentials
@@ -151,7 +151,7 @@ enum StoreContent {
         atPath: original.supportDirectory.string, toPath: copy.supportDirectory.string)
     }
     var request = MigrationRequest(
-      location: copy, catalog: catalog, naming: world.naming, verification: .full,
+      location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
     request.engine.evaluatesOnInstances = way == .instances

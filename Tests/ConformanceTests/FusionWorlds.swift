@@ -1,6 +1,6 @@
-// Random chains from a seed for hops that are one pass over the rows: versions that change as lightweight migration allows, some
-// of the hops with a mapping model made of what inference would do and random expressions, filters and lookups; and rows that no
-// app would write, with values of the wrong type.
+// Random chains from a seed for hops that are one pass over the rows: versions that change as lightweight migration
+// allows, some of the hops with a mapping model made of what inference would do and random expressions, filters and
+// lookups; and rows that no app would write, with values of the wrong type.
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,6 @@
-// Hops that are only looked at: their views must show the rows of the store that the hop would write, value for value and class
-// for class, also for values of a class that the attribute's type does not explain; and a next hop must make the same of both.
+// Hops that are only looked at: their views must show the rows of the store that the hop would write, value for value
+// and class for class, also for values of a class that the attribute's type does not explain; and a next hop must make
+// the same of both.
 
 import Diagnostics
 import FoundationEssentials

@@ -1,5 +1,6 @@
-// A hop with mapping models a second way: Core Data's three passes over dumped objects, one object and one relationship after
-// the other, both ends following each other. No key, no table and no line of SQL; what it gives must be what the engine gave.
+// A hop with mapping models a second way: Core Data's three passes over dumped objects, one object and one relationship
+// after the other, both ends following each other. No key, no table and no line of SQL; what it gives must be what the
+// engine gave.
 
 import Expressions
 import FoundationEssentials

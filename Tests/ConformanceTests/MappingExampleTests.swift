@@ -1,6 +1,6 @@
-// The examples of Examples/Mappings, run: each folder holds a model in versions, a mapping for each hop, the rows of a store of
-// the first version (source.sql) and the objects that must be in it at the end (expected.ndjson, as `hopctl dump` prints
-// them). To add a case, add a folder.
+// The examples of Examples/Mappings, run: each folder holds a model in versions, a mapping for each hop, the rows of a
+// store of the first version (source.sql) and the objects that must be in it at the end (expected.ndjson, as `hopctl
+// dump` prints them). To add a case, add a folder.
 
 import Diagnostics
 import FoundationEssentials
@@ -40,7 +40,7 @@ import Testing
       .make(at: location.database, rows: 0, seed: 1)
     try Connection.ofApp(location.database).execute(Self.text(folder.appending("source.sql")))
     let request = MigrationRequest(
-      location: location, catalog: catalog, infer: false, verification: .full,
+      location: location, catalog: catalog, settings: MigrationSettings(infer: false, verification: .full),
       stateDirectory: room.path.appending("state"), job: "01")
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     let found = try dump(location, model: last)
@@ -74,7 +74,7 @@ import Testing
         try FreshStore(schema: StoreSchema(model: before, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: seed))
           .make(at: location.database, rows: 40, seed: seed)
         let request = MigrationRequest(
-          location: location, catalog: catalog, infer: !isMapped, verification: .full,
+          location: location, catalog: catalog, settings: MigrationSettings(infer: !isMapped, verification: .full),
           stateDirectory: room.path.appending("state"), job: "01")
         do {
           _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }

@@ -35,7 +35,8 @@ import Testing
     let mapping = try MappingInference.infer(from: versions[0], to: versions[1])
     let expected = ObjectOracle(source: versions[0], destination: versions[1], mapping: mapping).migrate(objects)
     let request = MigrationRequest(
-      location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
+      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      stateDirectory: folder.appending("state"), job: "01")
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     let found = try dump(location, model: versions[1])
     #expect(found.count == expected.count)

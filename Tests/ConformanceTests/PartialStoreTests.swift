@@ -1,4 +1,5 @@
-// Stores of a named configuration and of merged models, migrated for real and compared object by object with the oracle.
+// Stores of a named configuration and of merged models, migrated for real and compared object by object with the
+// oracle.
 
 import Diagnostics
 import FoundationEssentials
@@ -29,7 +30,8 @@ import Testing
       expected = ObjectOracle(source: source, destination: destination, mapping: mapping).migrate(expected)
     }
     let request = MigrationRequest(
-      location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
+      location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+      stateDirectory: folder.appending("state"), job: "01")
     let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     #expect(report.hops.count == stops.count - 1)
     let found = try dump(location, model: last)

@@ -73,8 +73,8 @@ import Testing
       at: original, rows: 60, seed: seed, external: samples)
     var expected = try dump(source, model: versions[0])
     for (before, after) in zip(versions, versions.dropFirst()) {
-      // A few random changes together can be one that is refused, as a relationship whose destination went: such a world
-      // has nothing to compare.
+      // A few random changes together can be one that is refused, as a relationship whose destination went: such a
+      // world has nothing to compare.
       guard let mapping = try? MappingInference.infer(from: before, to: after) else { return nil }
       expected = ObjectOracle(source: before, destination: after, mapping: mapping).migrate(expected)
     }
@@ -91,11 +91,12 @@ import Testing
         try FileManager.default.copyItem(atPath: source.supportDirectory.string, toPath: files.string)
       }
       var request = MigrationRequest(
-        location: StoreLocation(database: copy), catalog: catalog, verification: .full,
+        location: StoreLocation(database: copy), catalog: catalog, settings: MigrationSettings(verification: .full),
         stateDirectory: folder.path.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = chunk
       request.engine.inMemoryMax = inMemory
-      // Moves within a hierarchy can make both ends of a many-to-many meet in one entity: its table's name is then given.
+      // Moves within a hierarchy can make both ends of a many-to-many meet in one entity: its table's name is then
+      // given.
       request.naming = JoinTableNaming(
         Set(
           StoreSchema(model: versions[3], frameworkVersion: framework).uncertainJoinTables.map {

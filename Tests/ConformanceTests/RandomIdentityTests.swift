@@ -86,7 +86,7 @@ import Testing
           atPath: support.string, toPath: StoreLocation(database: copy).supportDirectory.string)
       }
       var request = MigrationRequest(
-        location: StoreLocation(database: copy), catalog: catalog, verification: .full,
+        location: StoreLocation(database: copy), catalog: catalog, settings: MigrationSettings(verification: .full),
         stateDirectory: folder.appending("state"), job: "0\(seed)")
       request.engine.chunkRowsMax = path.chunk
       if path.copies { request.output = folder.appending("\(path.name)-output.sqlite") }

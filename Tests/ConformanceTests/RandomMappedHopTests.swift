@@ -1,5 +1,5 @@
-// Random hops with mapping models by every path of the engine: at once, in tiny chunks, stopped at every chunk and resumed, with
-// every expression evaluated object by object. All must give what the oracle gives.
+// Random hops with mapping models by every path of the engine: at once, in tiny chunks, stopped at every chunk and
+// resumed, with every expression evaluated object by object. All must give what the oracle gives.
 
 import Diagnostics
 import Expressions

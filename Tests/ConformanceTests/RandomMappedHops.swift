@@ -1,6 +1,7 @@
-// Random hops with mapping models, from a seed: splits, merges, filters, groups, and relationships of every kind set from both
-// ends by lookups that may or may not fit together. Every source object has a number of its own, `uid`, and every destination
-// object tells by `via`, `uid` and `uid2` where it came from, so that results can be compared without keys.
+// Random hops with mapping models, from a seed: splits, merges, filters, groups, and relationships of every kind set
+// from both ends by lookups that may or may not fit together. Every source object has a number of its own, `uid`, and
+// every destination object tells by `via`, `uid` and `uid2` where it came from, so that results can be compared without
+// keys.
 
 import Expressions
 import ManagedObjectModel

@@ -117,8 +117,8 @@ struct RandomModels {
 
   // MARK: Changing
 
-  /// A new version: a few changes that can be inferred. Renaming identifiers stay what they were when the thing was new:
-  /// they are canonical names.
+  /// A new version: a few changes that can be inferred. Renaming identifiers stay what they were when the thing was
+  /// new: they are canonical names.
   mutating func evolve() {
     for _ in 0..<Int.random(in: 1...6, using: &dice) { change() }
   }

@@ -1,6 +1,7 @@
-// Stores that go the same way share what was worked out for the first of them: names, passes, programs, views. What depends on
-// rows must not be shared: a store with references into nothing beside one without, with gaps in its keys, with other keys, with
-// no rows. Each must become what it becomes when it is alone. HOPD_SEEDS sets how many worlds are tried; a failure names its seed.
+// Stores that go the same way share what was worked out for the first of them: names, passes, programs, views. What
+// depends on rows must not be shared: a store with references into nothing beside one without, with gaps in its keys,
+// with other keys, with no rows. Each must become what it becomes when it is alone. HOPD_SEEDS sets how many worlds are
+// tried; a failure names its seed.
 
 import Diagnostics
 import FoundationEssentials
@@ -145,7 +146,7 @@ import Testing
         atPath: original.supportDirectory.string, toPath: copy.supportDirectory.string)
     }
     var request = MigrationRequest(
-      location: copy, catalog: catalog, naming: world.naming, verification: .full,
+      location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.altersCopies = false
     do {

@@ -1,5 +1,5 @@
-// Disk space of a migration: set aside before the first row is written, given back when the last one is, when the run stops,
-// and when it fails. Looked at from outside, by the blocks that the files have.
+// Disk space of a migration: set aside before the first row is written, given back when the last one is, when the run
+// stops, and when it fails. Looked at from outside, by the blocks that the files have.
 
 import Diagnostics
 import DurableFiles
@@ -80,7 +80,8 @@ import Testing
     let size = try #require(try world.files.status(world.files.canonical(world.store))).size
     var least = Int64.max
     let report = try world.run {
-      // Whatever the moment: what is there or set aside is one staged store, and another where there are several passes.
+      // Whatever the moment: what is there or set aside is one staged store, and another where there are several
+      // passes.
       let bytes = ((try? world.staged()) ?? []).reduce(0) { $0 + $1.allocated }
       least = min(least, bytes)
       return true

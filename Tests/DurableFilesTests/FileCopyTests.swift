@@ -1,4 +1,5 @@
-// Copies of large files: holes stay holes, whoever waits sees life and can stop, and a disk that is too small is told first.
+// Copies of large files: holes stay holes, whoever waits sees life and can stop, and a disk that is too small is told
+// first.
 
 import CLinux
 import Diagnostics

@@ -1,5 +1,5 @@
-// Each system call behind the file calls fails in its turn, on the real file system: by the seam where they can be failed at
-// will (debug builds), and by real means where there are some.
+// Each system call behind the file calls fails in its turn, on the real file system: by the seam where they can be
+// failed at will (debug builds), and by real means where there are some.
 
 import Diagnostics
 import Glibc
@@ -69,7 +69,8 @@ struct SystemCallFaultTests {
       ),
     ]
 
-    /// Fails the system call with that number inside `body` and answers what was thrown, and whether the call came at all.
+    /// Fails the system call with that number inside `body` and answers what was thrown, and whether the call came at
+    /// all.
     private func failing(_ number: Int, _ errno: Int32, _ body: () throws -> Void) -> (error: (any Error)?, isMet: Bool)
     {
       let count = Mutex(0)

@@ -1,4 +1,5 @@
-// Archived expressions: every shape that mapping models show gives the tree of its text; all others are refused by class.
+// Archived expressions: every shape that mapping models show gives the tree of its text; all others are refused by
+// class.
 
 import Diagnostics
 import Expressions

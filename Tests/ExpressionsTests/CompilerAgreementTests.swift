@@ -1,5 +1,5 @@
-// SQL and evaluator must agree, row by row, on values, conditions, objects, storage forms, and on which rows fail. Random
-// shapes over random stores; a failure names the seed.
+// SQL and evaluator must agree, row by row, on values, conditions, objects, storage forms, and on which rows fail.
+// Random shapes over random stores; a failure names the seed.
 
 import Diagnostics
 import ManagedObjectModel

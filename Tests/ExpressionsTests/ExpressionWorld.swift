@@ -1,5 +1,5 @@
-// A small store with every kind of attribute and relationship, filled at random: what the tests of evaluator and compiler run
-// on. The same seed gives the same rows.
+// A small store with every kind of attribute and relationship, filled at random: what the tests of evaluator and
+// compiler run on. The same seed gives the same rows.
 
 import ManagedObjectModel
 import PersistentStore

@@ -1,4 +1,5 @@
-// Random expressions and predicates over `ExpressionWorld`: of every node kind, well typed as the checker would have them.
+// Random expressions and predicates over `ExpressionWorld`: of every node kind, well typed as the checker would have
+// them.
 
 import ManagedObjectModel
 import SeededRandom

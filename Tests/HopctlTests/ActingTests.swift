@@ -264,7 +264,8 @@ struct ActingTests {
     #expect(try room.run("identify", store, "--models", room.model, "--json").json().state?.text == "current")
   }
 
-  /// Where a rename would part two names of one file it is refused, in the plan too, and in place it is done and taken back.
+  /// Where a rename would part two names of one file it is refused, in the plan too, and in place it is done and taken
+  /// back.
   @Test(arguments: [30, 30_000])
   func aStoreWithTwoNamesIsReplacedInPlace(_ rows: Int) throws {
     let room = try Room()

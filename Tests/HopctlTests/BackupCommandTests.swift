@@ -1,5 +1,5 @@
-// Backups as an operator meets them: what migrate removes is said, what a restore put aside stays, a restored store is pinned, and
-// backups are listed and removed by command.
+// Backups as an operator meets them: what migrate removes is said, what a restore put aside stays, a restored store is
+// pinned, and backups are listed and removed by command.
 
 import DurableFiles
 import FoundationEssentials
@@ -58,7 +58,8 @@ struct BackupCommandTests {
     let room = try Room()
     let store = try room.store("a.sqlite")
     #expect(try room.run("migrate", store, "--models", room.model).status == 0)
-    // As a crash in the middle of a replacement in place leaves it, after the copy: the newest backup holds what the store holds.
+    // As a crash in the middle of a replacement in place leaves it, after the copy: the newest backup holds what the
+    // store holds.
     let files = LinuxFileSystem()
     let location = StoreLocation(database: try files.canonical(FilePath(store)))
     let backups = try BackupSet(location: location, rule: BackupRule(), files: files)

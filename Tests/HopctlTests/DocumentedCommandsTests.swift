@@ -1,4 +1,5 @@
-// Every command line of hopctl that a document shows exists: its verb, and its options, as the program's own help lists them.
+// Every command line of hopctl that a document shows exists: its verb, and its options, as the program's own help lists
+// them.
 
 import FoundationEssentials
 import SystemPackage

@@ -1,4 +1,5 @@
-// A store that was sent in two parts: its log arrives when the database was migrated already. SQLite would play it into the new store.
+// A store that was sent in two parts: its log arrives when the database was migrated already. SQLite would play it into
+// the new store.
 
 import FoundationEssentials
 import Glibc

@@ -61,7 +61,8 @@ struct PartialStoreTests {
     let migrated = try room.run("migrate", store, "--models", model, "--verify", "full", "--json")
     #expect(migrated.status == 0, "\(migrated.errors)")
     #expect(try room.run("verify", store, "--models", model).status == 0)
-    // A copy was altered: the new column comes last, as after Core Data's own migration in place, not as made from nothing.
+    // A copy was altered: the new column comes last, as after Core Data's own migration in place, not as made from
+    // nothing.
     let exact = try room.run("verify", store, "--models", model, "--exact")
     #expect(exact.status == 65 && exact.output.contains("the text of the table ZBOOK is different"), "\(exact.output)")
     let after = try room.run("dump", store, "--models", model).lines()

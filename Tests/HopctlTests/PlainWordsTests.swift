@@ -1,5 +1,5 @@
-// What the commands say is what they have looked at: verify finds what is not there, a typo is told, a copy is as private as its
-// store, and names of strangers reach no terminal as they are.
+// What the commands say is what they have looked at: verify finds what is not there, a typo is told, a copy is as
+// private as its store, and names of strangers reach no terminal as they are.
 
 import FoundationEssentials
 import Glibc

@@ -1,5 +1,5 @@
-// A policy from a checkout, by its relative path: its library is found, what its methods change is in the store, and what it
-// writes when it ends early is in the error.
+// A policy from a checkout, by its relative path: its library is found, what its methods change is in the store, and
+// what it writes when it ends early is in the error.
 
 import FoundationEssentials
 import Glibc

@@ -7,7 +7,8 @@ import Testing
 
 /// The built program.
 enum Program {
-  /// Where it is: in the folder of the test bundle, where every build of the package puts it. nil where it is not built.
+  /// Where it is: in the folder of the test bundle, where every build of the package puts it. nil where it is not
+  /// built.
   static let path: FilePath? = {
     var buffer = [CChar](repeating: 0, count: 4096)
     guard readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0 else { return nil }

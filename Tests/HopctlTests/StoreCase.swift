@@ -1,5 +1,5 @@
-// One folder of Tests/StoreCases: how its store is made, and what hopctl must say and leave behind. The README there is the
-// contract; StoreCaseTests runs all folders.
+// One folder of Tests/StoreCases: how its store is made, and what hopctl must say and leave behind. The README there is
+// the contract; StoreCaseTests runs all folders.
 
 import FoundationEssentials
 import Glibc

@@ -1,5 +1,6 @@
-// Stores as nobody should make them, each with what hopctl must answer: Tests/StoreCases, one folder a case. For every case
-// identify, plan, migrate --output and migrate are run, and what they leave on the disk is compared with what was there.
+// Stores as nobody should make them, each with what hopctl must answer: Tests/StoreCases, one folder a case. For every
+// case identify, plan, migrate --output and migrate are run, and what they leave on the disk is compared with what was
+// there.
 
 import FoundationEssentials
 import Glibc

@@ -4,6 +4,7 @@
 import Diagnostics
 import Glibc
 import SystemPackage
+import StoreReplacement
 import Testing
 
 @testable import HopdConfiguration

@@ -1,5 +1,5 @@
-// config/hopd.toml against the list of keys: a key that is not shown to operators does not exist for them, and a default
-// that is shown must be the default.
+// config/hopd.toml against the list of keys: a key that is not shown to operators does not exist for them, and a
+// default that is shown must be the default.
 
 import SystemPackage
 import TOMLDocuments

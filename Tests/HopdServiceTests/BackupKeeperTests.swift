@@ -1,4 +1,5 @@
-// The daemon and backups: a restored store is held back and told once, its release is noticed, and old backups go with a word.
+// The daemon and backups: a restored store is held back and told once, its release is noticed, and old backups go with
+// a word.
 
 import Diagnostics
 import DurableFiles

@@ -1,5 +1,5 @@
-// What a watch says of names of self many-to-many tables, of mapping models, rules for rows and policies reaches the jobs of its
-// stores.
+// What a watch says of names of self many-to-many tables, of mapping models, rules for rows and policies reaches the
+// jobs of its stores.
 
 import Diagnostics
 import DurableFiles

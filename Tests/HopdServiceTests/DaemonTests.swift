@@ -1,5 +1,5 @@
-// The daemon in this process, on a temporary directory, with a service manager that only listens: what it says, in which
-// order, and what becomes of files.
+// The daemon in this process, on a temporary directory, with a service manager that only listens: what it says, in
+// which order, and what becomes of files.
 
 import Diagnostics
 import Glibc

@@ -1,4 +1,5 @@
-// A watch that cannot be served leaves the others alone, is named, and comes back by itself. And limits that let nothing be served.
+// A watch that cannot be served leaves the others alone, is named, and comes back by itself. And limits that let
+// nothing be served.
 
 import ConfigurationInspection
 import Diagnostics

@@ -1,4 +1,5 @@
-// The queue, with a clock that only the test moves. The small-world test at the end tries every history of a few events.
+// The queue, with a clock that only the test moves. The small-world test at the end tries every history of a few
+// events.
 
 import StoreReplacement
 import SystemPackage

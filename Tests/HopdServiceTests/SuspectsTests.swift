@@ -1,4 +1,5 @@
-// A daemon that is killed in the middle of a store, and the one after it. A killed daemon is one whose notes were begun and never ended.
+// A daemon that is killed in the middle of a store, and the one after it. A killed daemon is one whose notes were begun
+// and never ended.
 
 import Diagnostics
 import Glibc

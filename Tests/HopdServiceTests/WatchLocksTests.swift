@@ -147,7 +147,8 @@ struct WatchLocksTests {
     #expect(world.room.count == 2)
   }
 
-  /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the directory.
+  /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the
+  /// directory.
   @Test(
     .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t])
   func strangersAreNotBelieved(_ mode: mode_t) throws {

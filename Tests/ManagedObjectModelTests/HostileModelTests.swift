@@ -104,7 +104,8 @@ import Testing
     #expect(inherited.description.contains("inherited ones counted"))
   }
 
-  /// Found by fuzzing: a value of nothing but commas made a million names, and every use of a composite type was hashed.
+  /// Found by fuzzing: a value of nothing but commas made a million names, and every use of a composite type was
+  /// hashed.
   @Test func whatUnfoldsIsCounted() throws {
     let commas = String(repeating: "a,", count: 8_000)
     let index =

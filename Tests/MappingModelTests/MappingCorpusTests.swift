@@ -1,5 +1,5 @@
-// What fuzzing of mapping models starts from and what it ever found, read in the ordinary tests too: a mapping or an error
-// for every file. tools/fuzz looks at each file's own memory and time.
+// What fuzzing of mapping models starts from and what it ever found, read in the ordinary tests too: a mapping or an
+// error for every file. tools/fuzz looks at each file's own memory and time.
 
 import Diagnostics
 import FoundationEssentials

@@ -1,4 +1,5 @@
-// Text mappings that are wrong: every mistake is told with line, key and remedy, all of them at once, and no text traps.
+// Text mappings that are wrong: every mistake is told with line, key and remedy, all of them at once, and no text
+// traps.
 
 import Diagnostics
 import ManagedObjectModel
@@ -23,8 +24,8 @@ import Testing
     entity("User", [attribute("id", .integer32)], [toMany("books", "Book", inverse: "user")]),
   ]
 
-  /// What stands below `[[entity]]` for Book, then for User; the line of the mistake counted from the first; words of the
-  /// message or hint.
+  /// What stands below `[[entity]]` for Book, then for User; the line of the mistake counted from the first; words of
+  /// the message or hint.
   private static let mistakes: [(text: String, line: Int, words: [String])] = [
     ("atributes.title = \"$source.title\"", 4, ["unknown key `atributes`", "did you mean `attributes`?"]),
     ("distict_by = \"$source.title\"", 4, ["unknown key `distict_by`", "`distinct_by`"]),

@@ -1,4 +1,5 @@
-// Offsets of keys: every object of every mapping has a key of its own, and a mapping that needs no shift keeps its keys.
+// Offsets of keys: every object of every mapping has a key of its own, and a mapping that needs no shift keeps its
+// keys.
 
 import Diagnostics
 import ManagedObjectModel
@@ -36,8 +37,8 @@ struct SmallHop {
 @Suite struct AssociationLayoutTests {
   private typealias Span = AssociationLayout.KeySpan
 
-  /// Three source entities in two tables, up to four mappings in any combination into one table: no two objects may have the
-  /// same key, whatever keys the sources have.
+  /// Three source entities in two tables, up to four mappings in any combination into one table: no two objects may
+  /// have the same key, whatever keys the sources have.
   @Test func noTwoObjectsHaveOneKey() throws {
     let source = [
       Entity(name: "A", attributes: [SmallHop.uid]), Entity(name: "A1", parentName: "A"),

@@ -1,5 +1,5 @@
-// What a hop with mapping models compiles to: which mappings need an evaluator, what is refused by name, and that the two ends
-// of one relationship are written once.
+// What a hop with mapping models compiles to: which mappings need an evaluator, what is refused by name, and that the
+// two ends of one relationship are written once.
 
 import Diagnostics
 import Expressions
@@ -142,7 +142,8 @@ import Testing
       #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
-    // Keys without gaps are known by their ends; what lies between them and is no key, or none at all, is found all the same.
+    // Keys without gaps are known by their ends; what lies between them and is no key, or none at all, is found all the
+    // same.
     for (change, key, isSound) in [
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "2", true), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "1.5", false),
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "'x'", false), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "3", false),

@@ -1,5 +1,5 @@
-// Every rule of a model, broken once, under every rule for invalid rows: what is reported, what is left, and that no reference
-// to a left out object stays.
+// Every rule of a model, broken once, under every rule for invalid rows: what is reported, what is left, and that no
+// reference to a left out object stays.
 
 import Diagnostics
 import Glibc

@@ -1,5 +1,5 @@
-// The numbers that the finished store is held to, against small stores whose values are counted by eye. A number that is
-// not certain must be missing.
+// The numbers that the finished store is held to, against small stores whose values are counted by eye. A number that
+// is not certain must be missing.
 
 import Diagnostics
 import ManagedObjectModel

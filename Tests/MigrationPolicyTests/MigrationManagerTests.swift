@@ -87,7 +87,8 @@ import Testing
     // Nothing made: the source is left out.
     #expect(try run { _, _, _ in }.reply == .done([]))
 
-    // super, then what it made, found as Core Data's authors find it, with not one question; the change joins the insertion.
+    // super, then what it made, found as Core Data's authors find it, with not one question; the change joins the
+    // insertion.
     let changed = try run(books: 2) { source, mapping, manager in
       try manager.insertStandardInstance(for: source)
       let made = try manager.destinationInstances(forEntityMappingNamed: mapping.name, sourceInstances: [source])

@@ -1,5 +1,5 @@
-// Counts of the one pass against plain statements, one for each number: over stores with gaps in their keys, with references
-// that lead nowhere, with keys of every type, with entity numbers that nobody has.
+// Counts of the one pass against plain statements, one for each number: over stores with gaps in their keys, with
+// references that lead nowhere, with keys of every type, with entity numbers that nobody has.
 
 import FoundationEssentials
 import ManagedObjectModel
@@ -11,8 +11,8 @@ import Testing
 @testable import PersistentStore
 
 @Suite struct StoreCensusTests {
-  /// Every kind of storage: to-ones with and without discriminator, ordered, many-to-many with order, owners, and a tree of
-  /// entities with an abstract root.
+  /// Every kind of storage: to-ones with and without discriminator, ordered, many-to-many with order, owners, and a
+  /// tree of entities with an abstract root.
   static let model = ManagedObjectModel(
     name: "World",
     entities: [

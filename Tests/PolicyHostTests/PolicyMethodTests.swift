@@ -1,4 +1,5 @@
-// What policies in Python change by methods is sent like what they change by hooks, and what is changed outside both is an error.
+// What policies in Python change by methods is sent like what they change by hooks, and what is changed outside both is
+// an error.
 
 import Diagnostics
 import Glibc

@@ -114,8 +114,8 @@ import Testing
     try check([folder.appending("policy").string])
   }
 
-  /// Every message of the page is one, and a conversation told there is a conversation: what the program sends is read as the
-  /// engine reads it during the call before.
+  /// Every message of the page is one, and a conversation told there is a conversation: what the program sends is read
+  /// as the engine reads it during the call before.
   @Test func theMessagesOfThePageAreMessages() throws {
     var counts = (engine: 0, program: 0)
     for block in try Self.blocks("messages") {

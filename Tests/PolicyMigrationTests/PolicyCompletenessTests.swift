@@ -1,5 +1,5 @@
-// What a policy does by hooks or methods, in any order, is in the store or in an error. A policy that acts at random keeps a
-// book of what it has done; the staged store must agree with it.
+// What a policy does by hooks or methods, in any order, is in the store or in an error. A policy that acts at random
+// keeps a book of what it has done; the staged store must agree with it.
 
 import Diagnostics
 import Expressions
@@ -13,7 +13,8 @@ import Testing
 @testable import PolicyMigration
 
 @Suite(.serialized) struct PolicyCompletenessTests {
-  /// The world of all tests here: items with methods for an attribute and a relationship, and notes that only policies make.
+  /// The world of all tests here: items with methods for an attribute and a relationship, and notes that only policies
+  /// make.
   private func world() throws -> PolicyWorld {
     let model = [
       entity("Item", [attribute("a"), attribute("n", .integer32)], [toOne("next", "Item")]),

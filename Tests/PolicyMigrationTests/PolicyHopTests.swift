@@ -1,5 +1,5 @@
-// The policies of real projects, as closures over small stores of their kinds: what Core Data makes of such mappings must
-// come out. Expected results are those that the projects' own tests assert, row by row.
+// The policies of real projects, as closures over small stores of their kinds: what Core Data makes of such mappings
+// must come out. Expected results are those that the projects' own tests assert, row by row.
 
 import Diagnostics
 import Expressions

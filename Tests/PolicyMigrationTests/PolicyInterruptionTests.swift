@@ -1,5 +1,5 @@
-// A hop with policies that is stopped anywhere begins again and gives the full result: policies may keep what they saw, so
-// nothing of a half-done hop is used.
+// A hop with policies that is stopped anywhere begins again and gives the full result: policies may keep what they saw,
+// so nothing of a half-done hop is used.
 
 import Diagnostics
 import MappingModel

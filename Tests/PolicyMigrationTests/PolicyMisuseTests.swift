@@ -1,5 +1,5 @@
-// What a policy must not do, one by one: each ends the hop with Core Data's 134170, names policy, mapping and place, holds no
-// value, leaves the source as it was, and a corrected policy gives the full result from the same files.
+// What a policy must not do, one by one: each ends the hop with Core Data's 134170, names policy, mapping and place,
+// holds no value, leaves the source as it was, and a corrected policy gives the full result from the same files.
 
 import Diagnostics
 import Expressions

@@ -1,4 +1,5 @@
-// Each change that a policy can ask for, and each question, over one world that has every kind of attribute and relationship.
+// Each change that a policy can ask for, and each question, over one world that has every kind of attribute and
+// relationship.
 
 import Expressions
 import ManagedObjectModel

@@ -1,5 +1,5 @@
-// Hops with policies over small stores: models and rows of our own, mapping models as values, and policies as closures in the
-// test's own process. What comes out is read with SQL, by the names of the destination's layout.
+// Hops with policies over small stores: models and rows of our own, mapping models as values, and policies as closures
+// in the test's own process. What comes out is read with SQL, by the names of the destination's layout.
 
 import Diagnostics
 import Expressions

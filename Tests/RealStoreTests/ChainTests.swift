@@ -40,7 +40,7 @@ private final class Chain {
   func request(_ target: TargetVersion, naming: [String] = [], chunkRows: Int64 = 50_000) -> MigrationRequest {
     var request = MigrationRequest(
       location: location, catalog: catalog, target: target, naming: JoinTableNaming(Set(naming)),
-      verification: .full, stateDirectory: folder.appending("state"), job: "ab12")
+      settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = chunkRows
     // In small chunks on disk, where what is stopped is continued, as larger stores are.
     if chunkRows < 50_000 { request.engine.inMemoryMax = 0 }
@@ -310,7 +310,8 @@ struct ChainTests {
     }
   }
 
-  /// What a power cut leaves of a staged store may be anything; under the same boot id it looks as if it could be resumed.
+  /// What a power cut leaves of a staged store may be anything; under the same boot id it looks as if it could be
+  /// resumed.
   @Test(arguments: ["zeros", "text", "cut", "empty"])
   func aSpoiledStagedStoreIsBuiltAgain(_ kind: String) throws {
     let whole = try Chain("bookmarks")

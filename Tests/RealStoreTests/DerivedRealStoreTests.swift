@@ -72,7 +72,8 @@ struct DerivedRealStoreTests {
           name: "Sample", path: "/Sample.xcdatamodeld", versions: [model, next], currentVersionName: "Next")
       ])
       let request = MigrationRequest(
-        location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"), job: "01")
+        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        stateDirectory: folder.appending("state"), job: "01")
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
       let result = try Connection.ofApp(location.database)

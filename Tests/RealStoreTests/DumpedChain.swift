@@ -118,7 +118,8 @@ struct Dump {
   /// How many objects each entity has.
   var counts: [String: Int] { things.reduce(into: [:]) { $0[$1.entity, default: 0] += 1 } }
 
-  /// Every object without primary keys: named by the first attribute of `names` that it has, relationships by such names.
+  /// Every object without primary keys: named by the first attribute of `names` that it has, relationships by such
+  /// names.
   func content(namedBy names: [String]) throws -> Set<String> {
     var name: [String: String] = [:]
     for thing in things {
@@ -176,7 +177,7 @@ final class ProgramChain {
     let output = folder.appending("\(UUID().uuidString).sqlite")
     var request = MigrationRequest(
       location: StoreLocation(database: store), catalog: catalog, target: .named(version ?? target), output: output,
-      verification: .full, stateDirectory: folder.appending("state"), job: "ab12")
+      settings: MigrationSettings(verification: .full), stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     let bindings = bindings
     request.policies = { isStopped, lines in PolicyPrograms(bindings, isStopped: isStopped, observer: lines) }
@@ -206,8 +207,8 @@ enum ChainPrograms {
     return [try #require(path?.string, "BookToBookPolicy is not built beside the tests")]
   }
 
-  /// May a policy be a program of this build? A sanitizer's shadow memory does not fit into the memory that a policy may have;
-  /// `tools/sanitize` says that there is one.
+  /// May a policy be a program of this build? A sanitizer's shadow memory does not fit into the memory that a policy
+  /// may have; `tools/sanitize` says that there is one.
   static let runsSwift = getenv("HOPD_SANITIZER") == nil
 
   /// Text mappings of a chain that stand in for its policies.

@@ -1,5 +1,5 @@
-// What agrees with the output of Apple's software, counted: the table of docs/FIDELITY.md is this suite's output, and the
-// suite fails when the document says anything else.
+// What agrees with the output of Apple's software, counted: the table of docs/FIDELITY.md is this suite's output, and
+// the suite fails when the document says anything else.
 
 import Diagnostics
 import FoundationEssentials
@@ -102,7 +102,8 @@ struct FidelityTests {
     // Derivations and metadata keys of which no store was at hand.
     "Triggers of fresh stores, text": 0.9,
     "Metadata of fresh stores: Core Data's own keys and values": 0.97,
-    // Models that were built in code hold what cannot be archived from source; they are refused, not archived otherwise.
+    // Models that were built in code hold what cannot be archived from source; they are refused, not archived
+    // otherwise.
     "Copies of the model in stores, archived here to an equal graph of objects": 0.9,
     // A default or a deletion rule leaves no trace in a hash: a source with equal hashes may be another revision.
     "Compiled models read to the value of a source with equal hashes": 0.8,
@@ -316,7 +317,8 @@ struct FidelityTests {
       let store = try FixtureStore(folder.appending("source").appending(name), name: chain, models: [])
       let golden = try FixtureStore(folder.appending("golden").appending(file), name: file, models: [])
       let request = MigrationRequest(
-        location: store.location, catalog: catalog, target: .named(version), verification: .full,
+        location: store.location, catalog: catalog, target: .named(version),
+        settings: MigrationSettings(verification: .full),
         stateDirectory: store.folder.appending("state"), job: "01")
       _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       let (ours, theirs) = (try store.read(Self.content), try golden.read(Self.content))

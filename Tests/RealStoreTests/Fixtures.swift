@@ -1,5 +1,5 @@
-// Where the real models and stores are: the folder named by HOPD_FIXTURES, else `../shared/fixtures` beside the package.
-// Tests that need them are skipped, and say so, where the folder is absent. Nothing is ever written there.
+// Where the real models and stores are: the folder named by HOPD_FIXTURES, else `../shared/fixtures` beside the
+// package. Tests that need them are skipped, and say so, where the folder is absent. Nothing is ever written there.
 
 import FoundationEssentials
 import Glibc

@@ -1,5 +1,5 @@
-// Persistent history of stores that Apple's software made: the texts are those that `HistoryLayout` knows, and a migration
-// keeps the tables, lets the rows go, and goes on counting.
+// Persistent history of stores that Apple's software made: the texts are those that `HistoryLayout` knows, and a
+// migration keeps the tables, lets the rows go, and goes on counting.
 
 import Diagnostics
 import FoundationEssentials
@@ -93,7 +93,7 @@ struct HistoryRealStoreTests {
     }
     let before = try objects()
     var request = MigrationRequest(
-      location: location, catalog: catalog, history: .refuse, verification: .full,
+      location: location, catalog: catalog, settings: MigrationSettings(history: .refuse, verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     let bytes = try Fixtures.bytes(of: location.database)
     let refused = #expect(throws: MigrationFailure.self) {
@@ -126,7 +126,8 @@ struct HistoryRealStoreTests {
     #expect(try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in }).result == .current)
     #expect(try Fixtures.bytes(of: location.database) == after)
   }
-  /// Stores that SwiftData made and nobody has saved anything into: the tables of history are there, their numbers not yet.
+  /// Stores that SwiftData made and nobody has saved anything into: the tables of history are there, their numbers not
+  /// yet.
   @Test func aFreshStoreOfSwiftDataIsAnOrdinaryOne() throws {
     let source = try #require(Fixtures.root).appending("swiftdata/freezeray")
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-fresh-\(UUID().uuidString)")
@@ -145,7 +146,8 @@ struct HistoryRealStoreTests {
       try Data(Fixtures.bytes(of: source.appending("App-1.0.0.sqlite"))).write(
         to: URL(filePath: location.database.string))
       var request = MigrationRequest(
-        location: location, catalog: catalog, verification: .full, stateDirectory: folder.appending("state"),
+        location: location, catalog: catalog, settings: MigrationSettings(verification: .full),
+        stateDirectory: folder.appending("state"),
         job: mode == .rename ? "ab13" : "ab14")
       request.replacement = mode
       let report = try MigrationPipeline().run(request, stop: StopSignal(), observer: { _ in })

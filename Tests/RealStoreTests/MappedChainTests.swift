@@ -1,5 +1,5 @@
-// Real chains with mapping models through the whole pipeline: which model serves which hop, stopped anywhere and gone on with,
-// tried and rehearsed without a trace.
+// Real chains with mapping models through the whole pipeline: which model serves which hop, stopped anywhere and gone
+// on with, tried and rehearsed without a trace.
 
 import Diagnostics
 import FoundationEssentials
@@ -63,7 +63,7 @@ private final class MappedChain {
   /// `isStopped`: on disk, where what is stopped is continued, as larger stores are.
   func request(isStopped: Bool = false) -> MigrationRequest {
     var request = MigrationRequest(
-      location: location, catalog: catalog, target: .named(facts.to), verification: .full,
+      location: location, catalog: catalog, target: .named(facts.to), settings: MigrationSettings(verification: .full),
       stateDirectory: folder.appending("state"), job: "ab12")
     request.engine.chunkRowsMax = 3
     request.engine.fusesHops = fuses
@@ -166,7 +166,8 @@ struct MappedChainTests {
     }
   }
 
-  /// Between the last hop and the verification the numbers come from the store that the last hop read: with it, and without.
+  /// Between the last hop and the verification the numbers come from the store that the last hop read: with it, and
+  /// without.
   @Test(arguments: withoutPolicies) func theLastStoreIsVerifiedAfterAStop(_ fixture: FilePath) throws {
     let whole = try MappedChain(fixture)
     try whole.migrate()

@@ -11,8 +11,8 @@ import Testing
 
 @Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ModelCacheRealStoreTests {
-  /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks what
-  /// leaves no trace there (fetched properties' requests, validation in words, defaults of the app's own classes).
+  /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks
+  /// what leaves no trace there (fetched properties' requests, validation in words, defaults of the app's own classes).
   private static let builtInCode = ["fw1044-samplemodel2-2021", "fw1344-samplemodel2-1", "fw1344-samplemodel2-2"]
 
   private struct Case {

@@ -48,8 +48,8 @@ struct TextMappingRealTests {
     #expect(refused.count <= 1)
   }
 
-  /// What a mapping says: properties without a value say nothing, nor do those that the destination does not store. A name that
-  /// the destination does not have is told by `mapping show`, and not written into the text.
+  /// What a mapping says: properties without a value say nothing, nor do those that the destination does not store. A
+  /// name that the destination does not have is told by `mapping show`, and not written into the text.
   private func said(_ mapping: ExplicitMapping, _ destination: ManagedObjectModel) -> [ExplicitEntityMapping] {
     mapping.entityMappings.map { entity in
       let target = entity.destination.flatMap { destination.entity(named: $0) }

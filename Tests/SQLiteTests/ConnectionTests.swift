@@ -75,7 +75,8 @@ final class TemporaryDirectory {
     #expect(try connection.value("SELECT ?", [value]) == value)
   }
 
-  /// A statement's row comes before its commit: `PRAGMA journal_mode = WAL` says `wal` on a full disk too, and fails at its end.
+  /// A statement's row comes before its commit: `PRAGMA journal_mode = WAL` says `wal` on a full disk too, and fails at
+  /// its end.
   @Test func aValueIsOnlyBelievedWhenItsStatementHasCommitted() throws {
     let connection = try Connection(path: "memory", access: .memory)
     try connection.execute(

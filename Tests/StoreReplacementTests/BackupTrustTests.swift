@@ -1,5 +1,5 @@
-// What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external files that
-// are not those of the backup.
+// What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external
+// files that are not those of the backup.
 
 import Diagnostics
 import DurableFiles

@@ -1,5 +1,5 @@
-// Every call of a replacement fails once, and from there on, those that SQLite makes too: reads, locks, writes and syncs. The
-// quick tier takes a sample of the calls by its seed; `tools/simulate` takes all.
+// Every call of a replacement fails once, and from there on, those that SQLite makes too: reads, locks, writes and
+// syncs. The quick tier takes a sample of the calls by its seed; `tools/simulate` takes all.
 
 import Diagnostics
 import DurableFiles
@@ -34,8 +34,8 @@ struct DiskFaultTests {
     DiskScenario(kind: .hotLog, hasExternalData: true, keep: 0, mode: .inPlace),
   ]
 
-  /// Runs `body` with each call failing in its turn until it runs through without meeting its fault. What comes back is how
-  /// often it failed.
+  /// Runs `body` with each call failing in its turn until it runs through without meeting its fault. What comes back is
+  /// how often it failed.
   private func failEach(
     _ start: DiskWorld, _ fault: Fault, oneIn every: UInt64, _ body: (DiskWorld) throws -> Void,
     check: (DiskWorld, Recording, (any Error)?, String) throws -> Void

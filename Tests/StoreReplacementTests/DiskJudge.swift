@@ -1,5 +1,5 @@
-// The judge of images: everything that is promised about a store after a power cut at any moment, as sentences about what
-// is wrong. Tests want none of them; the negative controls want at least one.
+// The judge of images: everything that is promised about a store after a power cut at any moment, as sentences about
+// what is wrong. Tests want none of them; the negative controls want at least one.
 
 import Diagnostics
 import DurableFiles
@@ -102,7 +102,8 @@ extension DiskWorld {
       .restore(old.database, to: location, job: job, backup: rule, now: now)
   }
 
-  /// What is wrong with this disk after a power cut during a restore of version 1, with version 2 or no store in its place.
+  /// What is wrong with this disk after a power cut during a restore of version 1, with version 2 or no store in its
+  /// place.
   func complaintAboutRestore(_ judgement: Judgement, hadStore: Bool) -> String? {
     do {
       let alone = try with(disk.copy())

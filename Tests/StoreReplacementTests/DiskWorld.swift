@@ -1,5 +1,5 @@
-// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the migration path to version 2.
-// A run is recorded, and every image that a power cut could leave of it is judged by the promise
+// The little machine of TestWorld on a simulated disk: one store, hopd's state directory, and the migration path to
+// version 2. A run is recorded, and every image that a power cut could leave of it is judged by the promise
 // (docs/formats/replacement.md, "Promise").
 
 import Diagnostics

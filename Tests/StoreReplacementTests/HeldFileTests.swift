@@ -1,4 +1,5 @@
-// A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is refused.
+// A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is
+// refused.
 
 import Diagnostics
 import DurableFiles

@@ -1,5 +1,5 @@
-// The real file system with something happening just before or just after a call: another program's doing, or a network file
-// system's answer.
+// The real file system with something happening just before or just after a call: another program's doing, or a network
+// file system's answer.
 
 import DurableFiles
 import Synchronization

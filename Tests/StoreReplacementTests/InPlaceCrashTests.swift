@@ -1,5 +1,5 @@
-// Kill and failure at every changing call and between any two pages of a replacement in place. What happens inside SQLite's
-// own commit is the question of the campaigns and of the simulated disk.
+// Kill and failure at every changing call and between any two pages of a replacement in place. What happens inside
+// SQLite's own commit is the question of the campaigns and of the simulated disk.
 
 import Diagnostics
 import DurableFiles

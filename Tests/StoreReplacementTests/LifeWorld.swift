@@ -1,5 +1,6 @@
-// A store with its backups on a simulated disk over a long time: an app writes rows, hopd migrates, an operator restores and prunes,
-// the power fails. Versions are one, two and three; each row has a number that is never used twice.
+// A store with its backups on a simulated disk over a long time: an app writes rows, hopd migrates, an operator
+// restores and prunes, the power fails. Versions are one, two and three; each row has a number that is never used
+// twice.
 
 import Diagnostics
 import DurableFiles
@@ -97,7 +98,8 @@ final class LifeWorld {
 
   func mark(_ version: String) -> StoreVersionMark { StoreVersionMark(name: version, digest: version) }
 
-  /// What hopd, or with `asked` a person, does to reach a version. Answers what was removed; nil where the store is held back.
+  /// What hopd, or with `asked` a person, does to reach a version. Answers what was removed; nil where the store is
+  /// held back.
   func migrate(to target: String, asked: Bool) throws -> [BackupRemoval]? {
     let intents = try IntentStore(stateDirectory: state, files: disk)
     guard let source = try SourceFingerprint(of: location, files: disk) else { return [] }

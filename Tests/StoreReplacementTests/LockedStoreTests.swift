@@ -97,8 +97,8 @@ struct LockedStoreTests {
     #expect(try world.content().rows == TestWorld.rows + (isWriting ? 1 : 0))
   }
 
-  /// Holds a store that nobody uses any more. A program that another test starts has this process's files for the instant before
-  /// it becomes itself, and a store that is open anywhere is busy.
+  /// Holds a store that nobody uses any more. A program that another test starts has this process's files for the
+  /// instant before it becomes itself, and a store that is open anywhere is busy.
   private func holdSoon(_ world: TestWorld) throws -> LockedStore {
     for _ in 0..<200 {
       do { return try hold(world) } catch let error as HopdError where error.code == .storeBusy { usleep(10_000) }

@@ -1,6 +1,6 @@
-// The promise about backups as a property: whatever order migrations, writes, restores, removals, power cuts and clocks come in, no
-// committed row is gone from stores and backups unless somebody deleted it by a command that named it, or by a rule about backups
-// that the operator set, and that rule never takes what only a restore has put aside.
+// The promise about backups as a property: whatever order migrations, writes, restores, removals, power cuts and clocks
+// come in, no committed row is gone from stores and backups unless somebody deleted it by a command that named it, or
+// by a rule about backups that the operator set, and that rule never takes what only a restore has put aside.
 
 import Diagnostics
 import DurableFiles

@@ -71,46 +71,50 @@ struct OpenElsewhereTests {
     #expect(try world.content().version == "two")
   }
 
-  /// The kernel's answers for a file of another owner without CAP_LEASE, and on a file system without leases.
-  @discardableResult private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result {
-    try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)
-  }
+  #if DEBUG  // A release build has no way to make system calls fail.
+    /// The kernel's answers for a file of another owner without CAP_LEASE, and on a file system without leases.
+    @discardableResult private func withoutLeases<Result>(_ code: Int32, _ body: () throws -> Result) rethrows -> Result
+    {
+      try SystemCallFault.$answer.withValue({ $0 == "take a lease" ? code : nil }, operation: body)
+    }
 
-  @Test(
-    "Where the system cannot tell who has the store open, a rename that was asked for is refused",
-    arguments: [EACCES, EINVAL])
-  func noLeaseNoRename(_ code: Int32) throws {
-    let world = try TestWorld(.wal)
-    var refusal: HopdError?
-    withoutLeases(code) {
-      do { try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) } catch {
-        refusal = error as? HopdError
+    @Test(
+      "Where the system cannot tell who has the store open, a rename that was asked for is refused",
+      arguments: [EACCES, EINVAL])
+    func noLeaseNoRename(_ code: Int32) throws {
+      let world = try TestWorld(.wal)
+      var refusal: HopdError?
+      withoutLeases(code) {
+        do { try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300)) } catch {
+          refusal = error as? HopdError
+        }
       }
+      #expect(refusal?.code == .cannotReplace)
+      #expect(refusal?.hint?.contains("--replace in-place") == true)
+      #expect(refusal?.hint?.contains("CAP_LEASE") == (code == EACCES))
+      let found = try world.content()
+      #expect(found.version == "one" && found.rows == TestWorld.rows)
+      #expect(!world.names.contains { $0.contains(".hop") }, "\(world.names)")
     }
-    #expect(refusal?.code == .cannotReplace)
-    #expect(refusal?.hint?.contains("--replace in-place") == true)
-    #expect(refusal?.hint?.contains("CAP_LEASE") == (code == EACCES))
-    let found = try world.content()
-    #expect(found.version == "one" && found.rows == TestWorld.rows)
-    #expect(!world.names.contains { $0.contains(".hop") }, "\(world.names)")
-  }
 
-  @Test(
-    "Where nobody asked for a rename, the store is replaced in place", arguments: [SourceKind.rollback, .wal, .hotLog])
-  func noLeaseInPlace(_ kind: SourceKind) throws {
-    let world = try TestWorld(kind)
-    let before = try #require(try world.plain.status(world.location.database)).identity
-    try withoutLeases(EACCES) {
-      try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
+    @Test(
+      "Where nobody asked for a rename, the store is replaced in place",
+      arguments: [SourceKind.rollback, .wal, .hotLog])
+    func noLeaseInPlace(_ kind: SourceKind) throws {
+      let world = try TestWorld(kind)
+      let before = try #require(try world.plain.status(world.location.database)).identity
+      try withoutLeases(EACCES) {
+        try world.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
+      }
+      #expect(try world.content().version == "two")
+      #expect(try world.plain.status(world.location.database)?.identity == before, "the file itself stays")
+      // With leases the same call renames.
+      let other = try TestWorld(kind)
+      let old = try #require(try other.plain.status(other.location.database)).identity
+      try other.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
+      #expect(try other.plain.status(other.location.database)?.identity != old)
     }
-    #expect(try world.content().version == "two")
-    #expect(try world.plain.status(world.location.database)?.identity == before, "the file itself stays")
-    // With leases the same call renames.
-    let other = try TestWorld(kind)
-    let old = try #require(try other.plain.status(other.location.database)).identity
-    try other.migrate(files: LinuxFileSystem(), patience: .milliseconds(300), mayFallBack: true)
-    #expect(try other.plain.status(other.location.database)?.identity != old)
-  }
+  #endif
 
   @Test("One that gives up in time is waited for")
   func givesUp() throws {

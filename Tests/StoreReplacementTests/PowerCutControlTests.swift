@@ -1,5 +1,5 @@
-// What the simulated disk must find: replacements with a mistake in them. A judge that is content with these proves nothing by
-// being content with ours.
+// What the simulated disk must find: replacements with a mistake in them. A judge that is content with these proves
+// nothing by being content with ours.
 
 import Diagnostics
 import DurableFiles

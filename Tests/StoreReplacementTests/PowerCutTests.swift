@@ -1,5 +1,5 @@
-// A power cut at every moment of a replacement, of its recovery and of a restore, with every image that it could leave. The
-// quick tier takes a sample by a seed that it prints; `tools/simulate` takes every image, in an optimised build.
+// A power cut at every moment of a replacement, of its recovery and of a restore, with every image that it could leave.
+// The quick tier takes a sample by a seed that it prints; `tools/simulate` takes every image, in an optimised build.
 
 import Diagnostics
 import DurableFiles

@@ -1,5 +1,6 @@
-// Kill and failure at every changing call of a restore, where a store lies and where none does: the store is the one that was
-// there or the one from the backup, whole and with its external files, or is still missing; the next restore finishes.
+// Kill and failure at every changing call of a restore, where a store lies and where none does: the store is the one
+// that was there or the one from the backup, whole and with its external files, or is still missing; the next restore
+// finishes.
 
 import Diagnostics
 import DurableFiles

@@ -1,5 +1,5 @@
-// Errors between the steps of a replacement, and of the steps themselves: the store is the old one and nothing of ours lies
-// about, or the new one cannot be confirmed and recovery says what it is.
+// Errors between the steps of a replacement, and of the steps themselves: the store is the old one and nothing of ours
+// lies about, or the new one cannot be confirmed and recovery says what it is.
 
 import Diagnostics
 import DurableFiles

@@ -1,4 +1,5 @@
-// Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole migration path may miss.
+// Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole migration
+// path may miss.
 
 import Diagnostics
 import DurableFiles
@@ -12,7 +13,8 @@ import Testing
 
 @Suite("Failures within single steps")
 struct StepFaultTests {
-  /// Fails calls of a migration from a moment on that `arm` knows, one in so many of them and some others, and judges what is left.
+  /// Fails calls of a migration from a moment on that `arm` knows, one in so many of them and some others, and judges
+  /// what is left.
   private func fail(
     _ scenario: DiskScenario, oneIn every: UInt64, and others: Set<Int> = [], isSticky: Bool = false,
     arm: (DiskWorld, @escaping () -> Void, @escaping () -> Void) -> Void

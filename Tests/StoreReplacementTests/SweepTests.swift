@@ -89,7 +89,8 @@ struct SweepTests {
     let first = try #require(try world.migrate(files: world.plain, job: "a1").backup)
     let second = try #require(
       try world.migrate(files: world.plain, job: "b2", backup: BackupRule(keep: 2), now: 1_900_000_100).backup)
-    // As a crash in the middle of a replacement in place leaves it: the copy is complete, and the staged store is there.
+    // As a crash in the middle of a replacement in place leaves it: the copy is complete, and the staged store is
+    // there.
     let staged = world.stores.appending(".Library.sqlite.hop-b2.tmp")
     try world.plain.createFile(staged, [1], mode: 0o600)
     #expect(try sweep(world, BackupRule(keep: 1), now: 1_900_000_200).removed.isEmpty)

@@ -1,5 +1,5 @@
-// A little machine in a temporary directory: one store, hopd's state and lock directories, and a migration path that writes
-// version 2 of the store from its rows. Copies of the whole machine stand for what a kill leaves behind.
+// A little machine in a temporary directory: one store, hopd's state and lock directories, and a migration path that
+// writes version 2 of the store from its rows. Copies of the whole machine stand for what a kill leaves behind.
 
 import Diagnostics
 import DurableFiles
@@ -197,8 +197,8 @@ final class TestWorld {
     return found
   }
 
-  /// Old or new and whole; recovery says which; a retry finishes; nothing of ours lies about afterwards, and the old store is
-  /// kept once, unless `keeps` is false.
+  /// Old or new and whole; recovery says which; a retry finishes; nothing of ours lies about afterwards, and the old
+  /// store is kept once, unless `keeps` is false.
   func checkRecovery(
     _ point: String, mode: ReplacementMode = .rename, keeps: Bool = true, successReported: Bool = false
   ) throws {

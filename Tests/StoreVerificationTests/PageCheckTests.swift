@@ -32,8 +32,8 @@ import Testing
     }
   }
 
-  /// One page is spoilt; what is answered is what the same statement answers here: problems, or an error where the page holds
-  /// up the check itself.
+  /// One page is spoilt; what is answered is what the same statement answers here: problems, or an error where the page
+  /// holds up the check itself.
   @Test func damageIsFound() throws {
     try withFile { path in
       let handle = try #require(FileHandle(path: path))

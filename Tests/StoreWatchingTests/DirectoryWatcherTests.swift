@@ -117,7 +117,8 @@ import Testing
       log.lines.filter { !$0.hasPrefix("links") } == ["scanned 1", "settled real.sqlite 1", "settled last.sqlite 1"])
   }
 
-  /// rsync has renamed the database already and is still sending its log: whoever migrates now loses the rows of the log.
+  /// rsync has renamed the database already and is still sending its log: whoever migrates now loses the rows of the
+  /// log.
   @Test(
     arguments: [
       ".a.sqlite-wal.Xy12Zw", ".a.sqlite.Xy12Zw", ".a.sqlite-shm.abcdef", "a.sqlite-wal.filepart", "a.sqlite.part",

@@ -84,8 +84,8 @@ import Testing
   }
 
   @Test func everyShortHistoryReportsTheLastContentExactlyWhenItRests() {
-    // All histories of six ticks over change, noise, deletion and silence: after enough quiet the file that is there has
-    // been reported with its last content, and no content was reported that was not at rest for three ticks.
+    // All histories of six ticks over change, noise, deletion and silence: after enough quiet the file that is there
+    // has been reported with its last content, and no content was reported that was not at rest for three ticks.
     let alphabet: [Character] = ["1", "2", "m", "x", "."]
     var histories: [String] = [""]
     for _ in 0..<6 { histories = histories.flatMap { history in alphabet.map { history + String($0) } } }

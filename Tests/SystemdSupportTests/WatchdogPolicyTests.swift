@@ -1,5 +1,5 @@
-// Time is a row of ticks of one second; the interval is 8 s. Each letter of a job's row is one tick: `+` a beat, `.` none,
-// ` ` not running. The answer is a row with `!` where a ping was sent.
+// Time is a row of ticks of one second; the interval is 8 s. Each letter of a job's row is one tick: `+` a beat, `.`
+// none, ` ` not running. The answer is a row with `!` where a ping was sent.
 
 import Testing
 

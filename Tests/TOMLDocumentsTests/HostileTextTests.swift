@@ -1,4 +1,5 @@
-// Texts that somebody broke, by accident or on purpose: each is parsed or refused at a place, quickly and without a trap.
+// Texts that somebody broke, by accident or on purpose: each is parsed or refused at a place, quickly and without a
+// trap.
 
 import Diagnostics
 import SeededRandom

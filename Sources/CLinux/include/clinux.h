@@ -18,17 +18,19 @@ struct sqlite3;
 /// sqlite3_db_config(db, op, onoff, &result) is variadic.
 int clinux_sqlite3_db_config_flag(struct sqlite3 *db, int op, int on);
 
-/// Lets SQLite not count its memory, for which it takes a lock with every allocation. Before anything else is asked of it, else
-/// SQLITE_MISUSE and it counts; 0, or SQLite's code. sqlite3_config is variadic.
+/// Lets SQLite not count its memory, for which it takes a lock with every allocation. Before anything else is asked of
+/// it, else SQLITE_MISUSE and it counts; 0, or SQLite's code. sqlite3_config is variadic.
 int clinux_sqlite3_without_statistics(void);
 
-/// Watches every statement that a connection prepares: nothing is attached or detached unless `*attaches` is not 0, no function
-/// that loads code is called, and with `reads_only` nothing but temporary tables and views is made, changed or dropped. In C, as
-/// SQLite asks for every column of every statement. 0, or SQLite's code. `attaches` outlives the connection.
+/// Watches every statement that a connection prepares: nothing is attached or detached unless `*attaches` is not 0, no
+/// function that loads code is called, and with `reads_only` nothing but temporary tables and views is made, changed or
+/// dropped. In C, as SQLite asks for every column of every statement. 0, or SQLite's code. `attaches` outlives the
+/// connection.
 int clinux_sqlite3_guard(struct sqlite3 *db, int reads_only, const int *attaches);
 
-/// Registers functions that answer what a column of an affinity stores of a value: hopd_column_integer (also for NUMERIC),
-/// hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's code.
+/// Registers functions that answer what a column of an affinity stores of a value: hopd_column_integer (also for
+/// NUMERIC), hopd_column_real, hopd_column_text. In C, as they are called for every value of a column. 0, or SQLite's
+/// code.
 int clinux_sqlite3_register_affinities(struct sqlite3 *db);
 
 /// openat2(2) has no glibc wrapper: opens `path` below `directory` without following symbolic links and without
@@ -48,8 +50,9 @@ int clinux_reserve(int descriptor, int64_t bytes);
 /// sync_file_range(2) is _GNU_SOURCE only: begins to write what is dirty of a file, and waits for none of it.
 int clinux_start_write_back(int descriptor);
 
-/// F_SETLEASE is _GNU_SOURCE only: takes a write lease; -1 with errno where that fails (EAGAIN: in use). Granted only while no other descriptor of the file exists anywhere; from then on whoever opens the file
-/// waits until the lease is given back (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
+/// F_SETLEASE is _GNU_SOURCE only: takes a write lease; -1 with errno where that fails (EAGAIN: in use). Granted only
+/// while no other descriptor of the file exists anywhere; from then on whoever opens the file waits until the lease is
+/// given back (or /proc/sys/fs/lease-break-time has passed). The signal of a break is one that is ignored.
 int clinux_take_lease(int descriptor);
 /// 1 while nobody has tried to open the file since the lease was taken, 0 when somebody has, -1 with errno.
 int clinux_lease_is_whole(int descriptor);
@@ -112,12 +115,12 @@ ssize_t clinux_write_no_signal(int descriptor, const void *bytes, size_t length)
 /// 0, or -1 with errno.
 int clinux_limit_process(pid_t process, uint64_t data_bytes);
 
-/// How a child ended, without reaping it (siginfo_t's fields are macros): 1 with its exit status or its signal, 0 while it
-/// runs, -1 with errno (ECHILD: reaped).
+/// How a child ended, without reaping it (siginfo_t's fields are macros): 1 with its exit status or its signal, 0 while
+/// it runs, -1 with errno (ECHILD: reaped).
 int clinux_peek_end(pid_t process, int *status, int *signal);
 
-/// The VFS that stands under every connection to a database file (storevfs.c says what it refuses), and the same without locks.
-/// sqlite3_vfs is a structure of function pointers, which SQLite calls for every page.
+/// The VFS that stands under every connection to a database file (storevfs.c says what it refuses), and the same
+/// without locks. sqlite3_vfs is a structure of function pointers, which SQLite calls for every page.
 #define CLINUX_STORE_VFS "hopd"
 #define CLINUX_STORE_VFS_WITHOUT_LOCKS "hopd-without-locks"
 
@@ -138,8 +141,9 @@ enum {
 };
 int clinux_store_vfs_take_refusal(void);
 
-/// What is read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ is its schema, and bounded: so many objects, bytes
-/// of pages, seconds of the processor. A model of a thousand entities with five indexes each has 6,000 objects in 2 MiB, read in 0.1 s.
+/// What is read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ is its schema, and bounded: so many
+/// objects, bytes of pages, seconds of the processor. A model of a thousand entities with five indexes each has 6,000
+/// objects in 2 MiB, read in 0.1 s.
 enum { CLINUX_SCHEMA_OBJECTS = 10000, CLINUX_SCHEMA_BYTES = 4 << 20, CLINUX_SCHEMA_SECONDS = 1 };
 
 /// File controls of the VFS; beyond the numbers that SQLite has for itself.

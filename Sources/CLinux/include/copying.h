@@ -1,5 +1,5 @@
-// Calls that copy a file's content without holes, and name a file below a directory that was checked: glibc declares them
-// under _GNU_SOURCE only, or they are variadic.
+// Calls that copy a file's content without holes, and name a file below a directory that was checked: glibc declares
+// them under _GNU_SOURCE only, or they are variadic.
 #ifndef CLINUX_COPYING_H
 #define CLINUX_COPYING_H
 
@@ -18,8 +18,8 @@ int clinux_share_blocks(int from, int to);
 /// copy_file_range(2) from and to the same place in both files; the descriptors' own places stay.
 ssize_t clinux_copy_range(int from, int to, int64_t offset, size_t length);
 
-/// sync_file_range(2): waits until this part of a file is on its way to the disk and written. No promise as fsync(2) makes one,
-/// but fsync has less left to do, and does it in less time.
+/// sync_file_range(2): waits until this part of a file is on its way to the disk and written. No promise as fsync(2)
+/// makes one, but fsync has less left to do, and does it in less time.
 int clinux_write_out(int descriptor, int64_t offset, int64_t length);
 
 /// fchownat(2) on the file that an O_PATH descriptor names, whatever its name stands for by now.

@@ -1,5 +1,5 @@
-// Decimal arithmetic as NSDecimalNumber has it: 38 digits, rounded half up where more would be needed, exponents from -128
-// to 127. Written on digits, not on machine words: rows with decimals are few, and this way it is plainly right.
+// Decimal arithmetic as NSDecimalNumber has it: 38 digits, rounded half up where more would be needed, exponents from
+// -128 to 127. Written on digits, not on machine words: rows with decimals are few, and this way it is plainly right.
 
 /// A decimal number of at most 38 digits.
 package struct DecimalNumber: Sendable, Hashable {

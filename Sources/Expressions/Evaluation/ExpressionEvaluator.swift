@@ -78,8 +78,8 @@ package struct ExpressionEvaluator {
     var variables: [String: InstanceID]
   }
 
-  /// What a part of a key path reaches. Entities are kept where there is no object: what follows a nil to-one still has a
-  /// kind.
+  /// What a part of a key path reaches. Entities are kept where there is no object: what follows a nil to-one still has
+  /// a kind.
   enum Reached {
     case one(InstanceID?, entity: String)
     /// Objects of a collection; nil where a to-one of a member is nil.

@@ -1,5 +1,5 @@
-// The objects of a store, read one value at a time through prepared statements: slow beside SQL over many rows, and always
-// right. It reads on the connection that may be in the middle of another statement, which SQLite allows.
+// The objects of a store, read one value at a time through prepared statements: slow beside SQL over many rows, and
+// always right. It reads on the connection that may be in the middle of another statement, which SQLite allows.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,4 +1,5 @@
-// Functions on text, and the string operators with their modifiers: what the evaluator and the functions that SQL calls share.
+// Functions on text, and the string operators with their modifiers: what the evaluator and the functions that SQL calls
+// share.
 
 import Diagnostics
 

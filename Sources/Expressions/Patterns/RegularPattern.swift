@@ -72,7 +72,8 @@ package struct RegularPattern: Sendable {
     return current.contains { if case .done = program[$0] { true } else { false } }
   }
 
-  /// Adds where an instruction leads without a character. `marks` keeps each instruction from being added twice at a place.
+  /// Adds where an instruction leads without a character. `marks` keeps each instruction from being added twice at a
+  /// place.
   private func follow(
     _ start: Int, at place: Int, _ scalars: [UInt32], _ list: inout [Int], _ marks: inout [Int], _ steps: inout Int
   ) {

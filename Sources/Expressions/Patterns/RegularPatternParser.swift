@@ -1,5 +1,5 @@
-// From the text of a pattern to the instructions of `RegularPattern`. The grammar is the part that ICU and everybody else
-// agree on: classes, groups, alternation, quantifiers, anchors, \d \w \s \b and escapes.
+// From the text of a pattern to the instructions of `RegularPattern`. The grammar is the part that ICU and everybody
+// else agree on: classes, groups, alternation, quantifiers, anchors, \d \w \s \b and escapes.
 
 import Diagnostics
 

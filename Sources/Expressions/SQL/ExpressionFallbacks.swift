@@ -1,13 +1,13 @@
-// Expressions that run on instances in the middle of a statement: the statement calls one function with the expression's index
-// and the row's key and entity, and the function evaluates it through the same connection.
+// Expressions that run on instances in the middle of a statement: the statement calls one function with the
+// expression's index and the row's key and entity, and the function evaluates it through the same connection.
 
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
 import SQLite
 
-/// The expressions of a hop that are evaluated on instances, by index. The caller keeps it as long as statements that use it
-/// run: the connection does not.
+/// The expressions of a hop that are evaluated on instances, by index. The caller keeps it as long as statements that
+/// use it run: the connection does not.
 package final class ExpressionFallbacks {
   /// An expression and what its value becomes.
   enum Work: Sendable {

@@ -1,5 +1,6 @@
-// The functions that compiled expressions call. Each runs the evaluator's own code, so the two cannot disagree. Those that may
-// fail get, as last arguments, the property they work for and the key of the row: the error names them, never a value.
+// The functions that compiled expressions call. Each runs the evaluator's own code, so the two cannot disagree. Those
+// that may fail get, as last arguments, the property they work for and the key of the row: the error names them, never
+// a value.
 
 import Diagnostics
 import ManagedObjectModel
@@ -28,7 +29,8 @@ package enum ExpressionFunctions {
   /// May evaluating this SQL fail for the values of a row?
   package static func mayFail(_ sql: String) -> Bool { sql.utf8.count >= failing.utf8.count && sql.contains(failing) }
 
-  /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's schema.
+  /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's
+  /// schema.
   package static func register(on connection: Connection) throws(SQLiteError) {
     try registerText(on: connection)
     try registerNumbers(on: connection)

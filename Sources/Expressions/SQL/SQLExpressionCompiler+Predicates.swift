@@ -22,8 +22,8 @@ extension SQLExpressionCompiler {
     var conditions: [SQLCondition] = []
     for part in parts { conditions.append(try predicate(part, frame)) }
     guard let last = conditions.last else { return SQLCondition(sql: isAnd ? "1" : "0", isTwoValued: true) }
-    // What may fail is evaluated only if the parts before it ask for it, as on instances; SQLite's AND and OR do not promise
-    // that.
+    // What may fail is evaluated only if the parts before it ask for it, as on instances; SQLite's AND and OR do not
+    // promise that.
     if conditions.contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
       var sql = last.twoValued
       for condition in conditions.dropLast().reversed() {

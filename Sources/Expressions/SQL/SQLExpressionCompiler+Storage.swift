@@ -38,7 +38,8 @@ extension SQLExpressionCompiler {
 
   /// A key path to content that is only carried, in the form of the destination; nil for all other expressions.
   ///
-  /// The SQL for content that leaves external storage calls `ExternalDataForm.contentFunction`, which the engine registers.
+  /// The SQL for content that leaves external storage calls `ExternalDataForm.contentFunction`, which the engine
+  /// registers.
   func carried(
     _ node: ExpressionNode, _ frame: Frame, as attribute: Attribute
   ) throws(NotCompilable) -> String? {

@@ -69,8 +69,8 @@ extension SQLExpressionCompiler {
     }
   }
 
-  /// A double, bit for bit: SQLite's reading of decimal text is not always the nearest double (3.40), so only small whole
-  /// numbers are written as text.
+  /// A double, bit for bit: SQLite's reading of decimal text is not always the nearest double (3.40), so only small
+  /// whole numbers are written as text.
   static func real(_ value: Double) -> String {
     if value.isNaN { return "NULL" }
     if value == value.rounded(), value.magnitude < 0x1p53 {

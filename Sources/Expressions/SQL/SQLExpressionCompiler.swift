@@ -1,6 +1,6 @@
-// Expressions as SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. What cannot be compiled
-// exactly is refused with a reason, or, with fallbacks, becomes a call that evaluates the expression on the row's object.
-// The API is here; the rules are in the extensions: paths, values, predicates, storage.
+// Expressions as SQL: an optimisation of `ExpressionEvaluator` that must agree with it, row by row. What cannot be
+// compiled exactly is refused with a reason, or, with fallbacks, becomes a call that evaluates the expression on the
+// row's object. The API is here; the rules are in the extensions: paths, values, predicates, storage.
 
 import Diagnostics
 import ManagedObjectModel
@@ -17,7 +17,8 @@ package struct NotCompilable: Error, Sendable, Hashable, CustomStringConvertible
   package var description: String { reason }
 }
 
-/// A row that an expression is about: the alias of its table in the statement, its entity, and what variables mean there.
+/// A row that an expression is about: the alias of its table in the statement, its entity, and what variables mean
+/// there.
 package struct SQLRow: Sendable, Hashable {
   package let alias: String
   package let entity: String
@@ -32,8 +33,8 @@ package struct SQLRow: Sendable, Hashable {
   }
 }
 
-/// The objects that an expression reaches from a row, as parts of a SELECT: they go behind FROM and into WHERE, correlated or
-/// joined with the row's table as the caller likes.
+/// The objects that an expression reaches from a row, as parts of a SELECT: they go behind FROM and into WHERE,
+/// correlated or joined with the row's table as the caller likes.
 package struct SQLObjects: Sendable, Hashable {
   /// Tables with aliases, comma-separated.
   package let from: String
@@ -98,8 +99,8 @@ package struct SQLExpressionCompiler {
     // Carried content stays in SQL, where files of external storage can be asked for.
     if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
     if attribute.type == .binary, !attribute.allowsExternalStorage, reachesExternalStorage(node) {
-      // Which value it is, and whether that lies in a file, is known on the object. It comes in the form of external storage, as
-      // that has room for either, and leaves it in SQL.
+      // Which value it is, and whether that lies in a file, is known on the object. It comes in the form of external
+      // storage, as that has room for either, and leaves it in SQL.
       var external = attribute
       external.allowsExternalStorage = true
       let sql = try compiled(.stored(node, external), node, row, property: attribute.name) {

@@ -1,5 +1,5 @@
-// Pieces of SQL with what is known of their values. Every piece stands for itself: a column, a literal, a call, or something in
-// parentheses, so pieces are put together without thinking of precedence.
+// Pieces of SQL with what is known of their values. Every piece stands for itself: a column, a literal, a call, or
+// something in parentheses, so pieces are put together without thinking of precedence.
 
 import PersistentStore
 
@@ -92,7 +92,8 @@ extension SQLFragment {
 }
 
 extension SQLCondition {
-  /// 0, whatever the operands are; those that may fail are evaluated all the same. `&` has no short way out, unlike AND.
+  /// 0, whatever the operands are; those that may fail are evaluated all the same. `&` has no short way out, unlike
+  /// AND.
   static func never(after operands: [SQLFragment]) -> SQLCondition {
     let failing = operands.filter { ExpressionFunctions.mayFail($0.sql) }
     if failing.isEmpty { return SQLCondition(sql: "0", isTwoValued: true) }

@@ -1,4 +1,5 @@
-// How expressions fail: not read, read but not supported here, or meaning nothing against the model. Branch on the codes.
+// How expressions fail: not read, read but not supported here, or meaning nothing against the model. Branch on the
+// codes.
 
 import Diagnostics
 

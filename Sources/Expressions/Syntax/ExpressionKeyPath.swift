@@ -1,5 +1,5 @@
-// Key paths as texts and archives spell them, made into steps. One place for both readers, so that `$source.a.@count` is
-// the same node whichever way it came.
+// Key paths as texts and archives spell them, made into steps. One place for both readers, so that `$source.a.@count`
+// is the same node whichever way it came.
 
 extension ExpressionNode {
   /// A key path on a base. Plain keys join the path that the base is already; what follows a collection operator's own

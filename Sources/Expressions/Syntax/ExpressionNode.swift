@@ -1,5 +1,6 @@
-// Value expressions and predicates as one tree, whatever they were read from: an archive in a mapping model, or text. The
-// tree is plain data: the checker gives it types, the evaluator and the SQL compiler give it values, the printer its text.
+// Value expressions and predicates as one tree, whatever they were read from: an archive in a mapping model, or text.
+// The tree is plain data: the checker gives it types, the evaluator and the SQL compiler give it values, the printer
+// its text.
 
 /// A value expression (NSExpression).
 package indirect enum ExpressionNode: Sendable, Hashable {

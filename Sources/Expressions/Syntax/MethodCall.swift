@@ -1,5 +1,5 @@
-// FUNCTION(…) as texts and archives have it: two methods of the migration manager, and whatever the policy offers. Also the
-// constants that are written as a CAST of a literal, because the language has no literal of their own.
+// FUNCTION(…) as texts and archives have it: two methods of the migration manager, and whatever the policy offers. Also
+// the constants that are written as a CAST of a literal, because the language has no literal of their own.
 
 /// Makes nodes of method calls.
 enum MethodCall {

@@ -1,5 +1,5 @@
-// The check of an expression against the model and the place where it stands, before any row is looked at: whatever could
-// fail for every row fails here, by name. All findings of one expression are told together.
+// The check of an expression against the model and the place where it stands, before any row is looked at: whatever
+// could fail for every row fails here, by name. All findings of one expression are told together.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,8 +12,8 @@ package struct ExpressionChecker: Sendable {
   /// Makes a checker for one place.
   package init(_ scope: ExpressionScope) { self.scope = scope }
 
-  /// The static type of an expression; `unknown` where it is wrong. `variables` are those of the SUBQUERYs around it, with
-  /// the entity of their objects.
+  /// The static type of an expression; `unknown` where it is wrong. `variables` are those of the SUBQUERYs around it,
+  /// with the entity of their objects.
   package func type(of node: ExpressionNode, variables: [String: String] = [:]) -> ExpressionType {
     var typing = ExpressionTyping(scope, variables: variables)
     return typing.type(of: node)
@@ -28,8 +28,9 @@ package struct ExpressionChecker: Sendable {
 
   /// The value of a destination attribute. Transient and derived ones are not written, so nothing is asked of theirs.
   ///
-  /// Where a policy makes the objects, a plain attribute of the source may have another type: apps write policies to convert such
-  /// values, and leave the expression that Xcode has generated. A row where it stays is an error of the row.
+  /// Where a policy makes the objects, a plain attribute of the source may have another type: apps write policies to
+  /// convert such values, and leave the expression that Xcode has generated. A row where it stays is an error of the
+  /// row.
   package func check(_ node: ExpressionNode, for attribute: Attribute) throws(HopdError) {
     guard !attribute.isTransient, !attribute.isDerived else { return }
     var typing = ExpressionTyping(scope)

@@ -1,5 +1,5 @@
-// What an expression gives, known before any row is looked at: the checker refuses what clashes, and the SQL compiler and
-// the evaluator read values in these types.
+// What an expression gives, known before any row is looked at: the checker refuses what clashes, and the SQL compiler
+// and the evaluator read values in these types.
 
 import ManagedObjectModel
 

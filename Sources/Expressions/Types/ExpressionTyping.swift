@@ -1,5 +1,5 @@
-// Types of expressions, from the leaves up. What is wrong becomes a finding and has the type `unknown`, about which nobody
-// complains again; so one pass finds everything.
+// Types of expressions, from the leaves up. What is wrong becomes a finding and has the type `unknown`, about which
+// nobody complains again; so one pass finds everything.
 
 import Diagnostics
 import ManagedObjectModel
@@ -343,8 +343,8 @@ struct ExpressionTyping {
       invalid("“\(node)” finds objects of the destination, which only a relationship takes", hint: nil)
       return .unknown
     }
-    // The name in `sourceRelationship` decides nothing: of a renamed relationship it is the new one, at the end of a path
-    // that of another entity. What is looked for are the objects.
+    // The name in `sourceRelationship` decides nothing: of a renamed relationship it is the new one, at the end of a
+    // path that of another entity. What is looked for are the objects.
     if case .entityMapping(let name) = lookup, let known = scope.entityMappings, !known.contains(name) {
       invalid(
         "there is no entity mapping “\(name)”",

@@ -1,5 +1,5 @@
-// The file of a claim as the kernel knows it: who owns it, who has it locked. /dev/shm is everybody's, so nothing here believes a
-// file for its name or its content.
+// The file of a claim as the kernel knows it: who owns it, who has it locked. /dev/shm is everybody's, so nothing here
+// believes a file for its name or its content.
 
 import Glibc
 import SystemPackage
@@ -16,8 +16,8 @@ enum ClaimFile {
     case isRead
   }
 
-  // Locks of the open file description (fcntl(2)): a write lock takes a descriptor that is open for writing, which only the owner of a
-  // claim and root can get. Anybody may take flock(2) on a file that he can read.
+  // Locks of the open file description (fcntl(2)): a write lock takes a descriptor that is open for writing, which only
+  // the owner of a claim and root can get. Anybody may take flock(2) on a file that he can read.
   private static let getLock: Int32 = 36  // F_OFD_GETLK
   private static let setLock: Int32 = 37  // F_OFD_SETLK
 
@@ -87,7 +87,8 @@ enum ClaimFile {
 
 /// Whose claims count, and who is a hopd.
 enum ClaimOwner {
-  /// This user's and root's. Under a user namespace (PrivateUsers=yes) every stranger has the number of nobody: it stands for no one.
+  /// This user's and root's. Under a user namespace (PrivateUsers=yes) every stranger has the number of nobody: it
+  /// stands for no one.
   static func counts(_ user: UInt32) -> Bool { user == 0 || (user == geteuid() && user != overflowUser) }
 
   /// Is the process a hopd of this user or of root, as far as the kernel tells?

@@ -1,9 +1,11 @@
-// Will hopd be able to see who has a store open? It needs a lease for that (decision 0042), which the kernel gives to the owner of a file and
-// to processes with CAP_LEASE, and which some file systems do not have at all. The operator learns it at the start, not store by store.
+// Will hopd be able to see who has a store open? It needs a lease for that (decision 0042), which the kernel gives to
+// the owner of a file and to processes with CAP_LEASE, and which some file systems do not have at all. The operator
+// learns it at the start, not store by store.
 
 import Diagnostics
 import Glibc
 import HopdConfiguration
+import StoreReplacement
 import StoreWatching
 import SystemPackage
 

@@ -1,5 +1,5 @@
-// Threads and memory that the daemon cannot do without. Where the service manager gives less, the first job would wait for a thread that
-// never starts, in silence; so it is tried out before anything else.
+// Threads and memory that the daemon cannot do without. Where the service manager gives less, the first job would wait
+// for a thread that never starts, in silence; so it is tried out before anything else.
 
 import Diagnostics
 import Glibc

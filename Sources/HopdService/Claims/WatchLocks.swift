@@ -1,6 +1,6 @@
-// One daemon per watched directory, whatever their state directories. A claim is a locked file in /dev/shm that says who
-// watches what; the kernel frees the lock with the process. It is neither a file in the user's directory nor a lock on the
-// directory itself: an open directory would keep its file system from being unmounted.
+// One daemon per watched directory, whatever their state directories. A claim is a locked file in /dev/shm that says
+// who watches what; the kernel frees the lock with the process. It is neither a file in the user's directory nor a lock
+// on the directory itself: an open directory would keep its file system from being unmounted.
 
 import Diagnostics
 import DurableFiles
@@ -220,7 +220,8 @@ private final class HeldClaim: @unchecked Sendable {
           return .held(held)
         }
       case .isRead:
-        // Whoever may read the file can lock it for reading, which no hopd does. The file is this user's: another one takes its name.
+        // Whoever may read the file can lock it for reading, which no hopd does. The file is this user's: another one
+        // takes its name.
         if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
       case .isHeld:
         close(descriptor)
@@ -236,8 +237,8 @@ private final class HeldClaim: @unchecked Sendable {
     FileLock.note(claim.bytes, in: descriptor)
   }
 
-  /// What other living daemons of this user and of root claim. The word of any other user counts for nothing: he could shut out
-  /// this daemon from directories that he cannot even read. Files of dead daemons are removed.
+  /// What other living daemons of this user and of root claim. The word of any other user counts for nothing: he could
+  /// shut out this daemon from directories that he cannot even read. Files of dead daemons are removed.
   static func others(in room: FilePath, mine: Set<FileIdentity>) -> [WatchClaim] {
     let files = LinuxFileSystem()
     let own = Set(mine.map { "\(stem($0))\(geteuid())" })

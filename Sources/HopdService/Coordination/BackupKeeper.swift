@@ -1,5 +1,6 @@
-// What the daemon does for backups while nothing is migrated: a sweep of each watch, no more often than something can have become
-// too old, and a look at the pins of stores that are held back. Both are done at a rescan, on a thread of their own.
+// What the daemon does for backups while nothing is migrated: a sweep of each watch, no more often than something can
+// have become too old, and a look at the pins of stores that are held back. Both are done at a rescan, on a thread of
+// their own.
 
 import Diagnostics
 import DurableFiles
@@ -44,8 +45,9 @@ package final class BackupKeeper: Sendable {
   private static let doubt = Duration.seconds(3600)
   private let doubtAtStart: Duration
 
-  /// Nothing is known yet. `wallClock` gives seconds since 1970. For `doubtAtStart`, or for the age that the rule sets where that is
-  /// shorter, nothing is too old: a machine may have booted with a clock that is ahead, and is set right in its first minutes.
+  /// Nothing is known yet. `wallClock` gives seconds since 1970. For `doubtAtStart`, or for the age that the rule sets
+  /// where that is shorter, nothing is too old: a machine may have booted with a clock that is ahead, and is set right
+  /// in its first minutes.
   package init(
     doubtAtStart: Duration = doubt, wallClock: @escaping @Sendable () -> Int64 = { Int64(time(nil)) }
   ) {
@@ -127,8 +129,8 @@ package final class BackupKeeper: Sendable {
     state.withLock { $0.due[name] = .now.advanced(by: pause) }
   }
 
-  /// How long until the next sweep: until the oldest backup is too old, but many that come of age one after the other are taken
-  /// together; a day at most, for what was put there by hand.
+  /// How long until the next sweep: until the oldest backup is too old, but many that come of age one after the other
+  /// are taken together; a day at most, for what was put there by hand.
   static func pause(rule: BackupRule, next: Int64?, now: Int64) -> Duration {
     let day: Int64 = 86_400
     guard let longest = rule.longestAge else { return .seconds(day) }

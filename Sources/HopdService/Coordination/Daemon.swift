@@ -33,8 +33,8 @@ package struct Daemon: Sendable {
     self.stateDirectory = stateDirectory.map { Self.absolute($0) }
   }
 
-  /// Opens everything that the configuration names and says what is wrong; the exit status. `forReload` passes directories that a
-  /// watch can wait for.
+  /// Opens everything that the configuration names and says what is wrong; the exit status. `forReload` passes
+  /// directories that a watch can wait for.
   package func check(forReload: Bool = false) -> Int32 {
     do throws(HopdError) {
       let loaded = try source.load()

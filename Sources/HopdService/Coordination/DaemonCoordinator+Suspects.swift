@@ -1,4 +1,5 @@
-// Stores that were in hand when a daemon before this one was killed: behind all others, one at a time, and not at all after the third time.
+// Stores that were in hand when a daemon before this one was killed: behind all others, one at a time, and not at all
+// after the third time.
 
 import Diagnostics
 import HopdConfiguration

@@ -1,4 +1,5 @@
-// Watches that cannot be served, and stores that wait for something around them: what is looked at again by itself, and what is told.
+// Watches that cannot be served, and stores that wait for something around them: what is looked at again by itself, and
+// what is told.
 
 import ConfigurationInspection
 import Diagnostics
@@ -74,7 +75,8 @@ extension DaemonCoordinator {
     }
   }
 
-  /// What has changed is worth another try: rights, links and space at once, anything else not sooner than after the first pause.
+  /// What has changed is worth another try: rights, links and space at once, anything else not sooner than after the
+  /// first pause.
   func compared(_ watch: String, _ changes: [FilePath: Circumstances.Change]) {
     comparing.remove(watch)
     let backoff = setup.configuration.watch(named: watch)?.migration.retry.backoff ?? .seconds(30)

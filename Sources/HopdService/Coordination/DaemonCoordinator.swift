@@ -1,7 +1,7 @@
 // The loop of the daemon and the one owner of its state. Everything that happens arrives as a message: what the watcher
 // saw, a job that ended, a signal, the time. A message is dealt with without waiting for anything; what takes time runs
-// on a thread of its own and sends a message when it is done. So the loop always answers, and the watchdog, which is fed
-// from here and nowhere else, speaks for it.
+// on a thread of its own and sends a message when it is done. So the loop always answers, and the watchdog, which is
+// fed from here and nowhere else, speaks for it.
 
 import ConfigurationInspection
 import Diagnostics
@@ -400,8 +400,8 @@ package actor DaemonCoordinator {
 }
 
 extension FoundStore {
-  /// A file that came to rest, as it is now; nil when it is gone again. One that cannot be asked about is not gone: the look
-  /// that follows fails the same way, and that is told and tried again, or it finds the disk well again.
+  /// A file that came to rest, as it is now; nil when it is gone again. One that cannot be asked about is not gone: the
+  /// look that follows fails the same way, and that is told and tried again, or it finds the disk well again.
   init?(_ file: SettledFile) {
     let location = StoreLocation(database: file.path)
     let mark: StoreMark

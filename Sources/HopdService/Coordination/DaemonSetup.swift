@@ -1,6 +1,6 @@
-// What a run of the daemon stands on: a valid configuration, with the models and mapping models of its watches. At the start a watch
-// whose models cannot be read is set aside and the others are served. A reload takes all or nothing; running jobs keep the setup that they
-// began with.
+// What a run of the daemon stands on: a valid configuration, with the models and mapping models of its watches. At the
+// start a watch whose models cannot be read is set aside and the others are served. A reload takes all or nothing;
+// running jobs keep the setup that they began with.
 
 import ConfigurationInspection
 import Diagnostics
@@ -49,8 +49,8 @@ package struct DaemonSetup: Sendable {
 
   /// Reads the models of each watch; throws the first thing that is wrong.
   ///
-  /// With `mayDegrade` a watch whose models cannot be read is set aside and the others are served. Throws all the same where no
-  /// watch is left and time alone will not mend any.
+  /// With `mayDegrade` a watch whose models cannot be read is set aside and the others are served. Throws all the same
+  /// where no watch is left and time alone will not mend any.
   package init(_ loaded: LoadedConfiguration, mayDegrade: Bool = false) throws(HopdError) {
     configuration = loaded.configuration
     files = loaded.files
@@ -115,34 +115,18 @@ package struct DaemonSetup: Sendable {
 
   /// The rule for the old stores of a watch; nil for a watch that is not there.
   package func backupRule(ofWatch name: String) -> BackupRule? {
-    configuration.watch(named: name).map { watch in
-      BackupRule(keep: watch.backup.keep, keepFor: watch.backup.keepFor, directory: watch.backup.directory)
-    }
+    configuration.watch(named: name).map { BackupRule($0.backup) }
   }
 
   /// What the pipeline is asked for a store of a watch; nil for a watch that is not there.
   package func request(for store: FoundStore, job: String, stateDirectory: FilePath) -> MigrationRequest? {
-    guard let watch = configuration.watch(named: store.watch), let models = models[store.watch],
-      let backup = backupRule(ofWatch: store.watch)
-    else { return nil }
+    guard let watch = configuration.watch(named: store.watch), let models = models[store.watch] else { return nil }
+    let daemon = configuration.daemon
     var request = MigrationRequest(
       location: StoreLocation(database: store.path), catalog: models.catalog,
-      target: watch.target.map { .named($0) } ?? .current, infer: watch.infer,
-      naming: models.naming,
-      history: HistoryRule(rawValue: watch.migration.history.rawValue) ?? .refuse, backup: backup,
-      verification: watch.migration.verify == .full ? .full : .quick,
-      journalMode: ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep,
-      engine: EngineOptions(
-        chunkTime: watch.migration.chunkTime, chunkRowsMax: Int64(clamping: watch.migration.chunkRowsMax),
-        memoryLimit: configuration.daemon.memoryLimit / Int64(max(1, configuration.daemon.jobs)),
-        invalidRows: InvalidRowsRules(
-          standard: InvalidRowsRule(rawValue: watch.migration.invalidRows.rawValue) ?? .fail,
-          byEntity: watch.migration.invalidRowsByEntity.mapValues { InvalidRowsRule(rawValue: $0.rawValue) ?? .fail }),
-        fusesHops: watch.migration.fuseHops),
+      target: watch.target.map { .named($0) } ?? .current, naming: models.naming,
+      settings: MigrationSettings(watch, memoryLimit: daemon.memoryLimit / Int64(max(1, daemon.jobs))),
       stateDirectory: stateDirectory, job: job)
-    request.unmappedEntities = UnmappedEntitiesRule(rawValue: watch.migration.unmappedEntities.rawValue) ?? .fail
-    request.replacement = watch.migration.replace.flatMap { ReplacementMode(rawValue: $0.rawValue) } ?? .rename
-    request.replacementIsChosen = watch.migration.replace != nil
     request.policies = policies
     request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
     return request

@@ -1,5 +1,5 @@
-// What stands around a store and can keep it from being migrated: rights, links, free space, external files. After a failure whose cause
-// lies there it is noted as it is; at each rescan a look tells whether somebody has mended it.
+// What stands around a store and can keep it from being migrated: rights, links, free space, external files. After a
+// failure whose cause lies there it is noted as it is; at each rescan a look tells whether somebody has mended it.
 
 import Diagnostics
 import Glibc
@@ -93,8 +93,8 @@ package struct Circumstances: Sendable {
 }
 
 extension HopdError {
-  /// Does the cause of this failure lie outside of the store, so that the store may be migrated once it is gone? Such a failure is never
-  /// final.
+  /// Does the cause of this failure lie outside of the store, so that the store may be migrated once it is gone? Such a
+  /// failure is never final.
   var liesOutsideTheStore: Bool {
     let outside: [Code] = [
       .noSpace, .inputOutput, .noPermission, .cannotReplace, .externalDataMissing, .replacementUnconfirmed,

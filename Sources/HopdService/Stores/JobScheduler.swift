@@ -195,8 +195,8 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// A job, which is about to end or just has, put this file in place: the event of its own rename is no news, nor was it
-  /// while the job still ran. A change that was noticed meanwhile still is.
+  /// A job, which is about to end or just has, put this file in place: the event of its own rename is no news, nor was
+  /// it while the job still ran. A change that was noticed meanwhile still is.
   package mutating func replaced(_ key: FilePath, by fingerprint: SourceFingerprint) {
     let mark = StoreMark(fingerprint)
     if resting[key] != nil {
@@ -296,7 +296,8 @@ package struct JobScheduler: Sendable {
     return nil
   }
 
-  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new beginning.
+  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new
+  /// beginning.
   package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
     guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
     let sooner = now.advanced(by: pause ?? .zero)

@@ -1,4 +1,5 @@
-// When a store is tried again, in the words of the journal: an entry is read hours later, so it names the time and not only the pause.
+// When a store is tried again, in the words of the journal: an entry is read hours later, so it names the time and not
+// only the pause.
 
 import Diagnostics
 import DurableFiles

@@ -51,8 +51,8 @@ package struct StoreMark: Sendable, Hashable {
   }
 }
 
-/// What is done with a store. Looks have slots of their own, so that a long migration never keeps a new store from being
-/// seen and counted.
+/// What is done with a store. Looks have slots of their own, so that a long migration never keeps a new store from
+/// being seen and counted.
 package enum JobStep: String, Sendable, Hashable, CaseIterable {
   /// Which version is it? Changes and locks nothing.
   case look
@@ -131,8 +131,8 @@ package enum JobVerdict: Sendable, Hashable {
   case deferred(until: ContinuousClock.Instant, isNews: Bool)
   /// It failed; tried again then. `attempt` tries are made; `attempts` is how many there will be, nil for no end.
   case retry(until: ContinuousClock.Instant, attempt: Int, attempts: Int?, isNews: Bool)
-  /// It failed once more for a reason outside of it, as often now as the configuration has patience for: somebody should look. It is
-  /// tried again all the same.
+  /// It failed once more for a reason outside of it, as often now as the configuration has patience for: somebody
+  /// should look. It is tried again all the same.
   case lasting(until: ContinuousClock.Instant, attempt: Int)
   /// Not tried again until the file, the models or the configuration change.
   case refused(isNews: Bool)

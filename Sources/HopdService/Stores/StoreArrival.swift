@@ -1,5 +1,5 @@
-// Has all of a store arrived? A database and its write-ahead log may come one after the other, and a log that comes when the store is
-// migrated already would be played into the new store by whoever opens it next.
+// Has all of a store arrived? A database and its write-ahead log may come one after the other, and a log that comes
+// when the store is migrated already would be played into the new store by whoever opens it next.
 
 import Diagnostics
 import Glibc
@@ -11,10 +11,11 @@ extension HopdError.Code {
   package static let storeIncomplete = HopdError.Code("store-incomplete", exit: .unavailable, isRetryable: true)
 }
 
-/// Looks for signs that the files of a store do not belong together yet. Files that are being sent are seen by the watcher.
+/// Looks for signs that the files of a store do not belong together yet. Files that are being sent are seen by the
+/// watcher.
 enum StoreArrival {
-  /// Throws `.storeIncomplete` for a store in WAL mode that has the index of a log beside it, but no log: SQLite removes the index
-  /// first, so this is the middle of a copy.
+  /// Throws `.storeIncomplete` for a store in WAL mode that has the index of a log beside it, but no log: SQLite
+  /// removes the index first, so this is the middle of a copy.
   static func requireComplete(_ location: StoreLocation) throws(HopdError) {
     guard isThere(location.sharedMemory), !isThere(location.writeAheadLog) else { return }
     let keepsLog: Bool

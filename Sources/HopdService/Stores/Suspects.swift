@@ -1,5 +1,6 @@
-// Stores that were in hand when the daemon was killed, and how often. One of them may be the reason: it is worked on behind all others, one
-// at a time, and refused after the third time, so that no single file ends the service for everybody.
+// Stores that were in hand when the daemon was killed, and how often. One of them may be the reason: it is worked on
+// behind all others, one at a time, and refused after the third time, so that no single file ends the service for
+// everybody.
 
 import Diagnostics
 import DurableFiles
@@ -60,7 +61,8 @@ struct Suspects {
     save()
   }
 
-  /// How often the daemon was killed at this store as it is now; 0 for a store that is no suspect, or has changed since.
+  /// How often the daemon was killed at this store as it is now; 0 for a store that is no suspect, or has changed
+  /// since.
   mutating func deaths(at store: FilePath, models: String) -> Int {
     guard let record = records[store] else { return 0 }
     guard record.mark == Self.mark(store, models) else {

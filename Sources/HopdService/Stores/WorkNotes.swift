@@ -1,6 +1,6 @@
-// Which stores are being looked at or migrated, noted where it outlives the process. If the daemon is killed in the middle (by a signal,
-// for want of memory, by the watchdog), the next one knows which stores it had in hand. The notes cost two writes into the page cache for
-// each piece of work, and no sync: they need not survive the machine.
+// Which stores are being looked at or migrated, noted where it outlives the process. If the daemon is killed in the
+// middle (by a signal, for want of memory, by the watchdog), the next one knows which stores it had in hand. The notes
+// cost two writes into the page cache for each piece of work, and no sync: they need not survive the machine.
 
 import DurableFiles
 import Glibc

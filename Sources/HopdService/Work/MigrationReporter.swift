@@ -1,6 +1,6 @@
-// The life of one store as journal entries: queued, started, each hop, and how it ended. It runs on the job's thread, so
-// that entries stand in the order of what happened. No value of a user's attribute comes through here: events, reports
-// and errors hold names, keys and counts.
+// The life of one store as journal entries: queued, started, each hop, and how it ended. It runs on the job's thread,
+// so that entries stand in the order of what happened. No value of a user's attribute comes through here: events,
+// reports and errors hold names, keys and counts.
 
 import Diagnostics
 import Logging
@@ -73,7 +73,8 @@ package struct MigrationReporter: Sendable {
     /// The hop at work, from 0, and how many there are.
     private var hop = 0
     private var hops = 0
-    /// A hop was begun, and the start of the migration is not told yet: whether it resumes is known with the next event.
+    /// A hop was begun, and the start of the migration is not told yet: whether it resumes is known with the next
+    /// event.
     private var owesStart = false
     private var hasStarted = false
 
@@ -126,7 +127,8 @@ package struct MigrationReporter: Sendable {
       }
     }
 
-    /// Rows that broke the rules of the destination: each kind is an entry, because each is data that somebody may miss.
+    /// Rows that broke the rules of the destination: each kind is an entry, because each is data that somebody may
+    /// miss.
     private func told(_ rows: InvalidRows, in report: HopReport) {
       let what =
         switch rows.rule {
@@ -251,7 +253,8 @@ package struct MigrationReporter: Sendable {
       values[.next] = NextAttempt.text(until, now: now)
     }
     let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
-    // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet tried again.
+    // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet
+    // tried again.
     let isRefusal = failure.error.liesOutsideTheStore && !failure.error.code.isRetryable
     switch verdict {
     case .deferred(_, let isNews) where error.code == .heldBack:

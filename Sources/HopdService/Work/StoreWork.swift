@@ -1,6 +1,6 @@
-// What is done with a store on a thread of its own: a look, a migration, recovery. All of it blocks, so it never runs on
-// Swift's own pool, whose few threads the watchdog and the signals need. Behind a protocol, so that the coordinator can be
-// tested without a store.
+// What is done with a store on a thread of its own: a look, a migration, recovery. All of it blocks, so it never runs
+// on Swift's own pool, whose few threads the watchdog and the signals need. Behind a protocol, so that the coordinator
+// can be tested without a store.
 
 import Diagnostics
 import Dispatch
@@ -83,7 +83,8 @@ package protocol StoreWork: Sendable {
   func migrate(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(JobFailure) -> MigrationReport
-  /// Puts in order what a crash left, store by store. `around` is given each store with its work, and does the work or leaves it.
+  /// Puts in order what a crash left, store by store. `around` is given each store with its work, and does the work or
+  /// leaves it.
   func recover(
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
     around: (FilePath, () -> RecoveredStore) -> RecoveredStore?

@@ -4,7 +4,8 @@ import Diagnostics
 import PropertyLists
 
 extension ArchivedObject {
-  /// The text of an archived NSDecimalNumber with its scale: mantissa 0 and exponent −1 are "0.0"; nil for other objects.
+  /// The text of an archived NSDecimalNumber with its scale: mantissa 0 and exponent −1 are "0.0"; nil for other
+  /// objects.
   package func decimalText() throws(HopdError) -> String? {
     guard isKind(of: "NSDecimalNumber") || isKind(of: "NSDecimalNumberPlaceholder"),
       case .data(let mantissa) = try value("NS.mantissa"), mantissa.count <= 16

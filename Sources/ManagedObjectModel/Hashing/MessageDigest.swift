@@ -1,13 +1,14 @@
-// SHA-2 by libcrypto, the one cryptographic library that every distribution keeps patched. This is the only file that calls
-// it, and only through its EVP interface.
+// SHA-2 by libcrypto, the one cryptographic library that every distribution keeps patched. This is the only file that
+// calls it, and only through its EVP interface.
 
 import CCrypto
 import Glibc
 
 /// A SHA-2 digest of bytes that come in pieces.
 ///
-/// After the first digest, libcrypto can fail only where there is no memory left. A digest that is wrong or missing could
-/// make two different models look equal, so the process then ends, as it does when an allocation of Swift's fails.
+/// After the first digest, libcrypto can fail only where there is no memory left. A digest that is wrong or missing
+/// could make two different models look equal, so the process then ends, as it does when an allocation of Swift's
+/// fails.
 struct MessageDigest: ~Copyable {
   /// The length of the digest.
   enum Algorithm {

@@ -22,8 +22,8 @@ package enum Derivation: Sendable, Hashable {
     self = isKey ? .count(relationship: String(key)) : .other(expression: expression)
   }
 
-  /// The key path inside an expression: of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b` the keys, of `now()` none;
-  /// nil for what has another form.
+  /// The key path inside an expression: of `sum:(a.b)`, `a.@sum.b`, `canonical:(s)` and `a.b` the keys, of `now()`
+  /// none; nil for what has another form.
   package static func keyPath(in expression: String) -> [String]? {
     if expression == "now()" { return [] }
     var path = Substring(expression)

@@ -1,6 +1,6 @@
-// Facts that are worked out once and kept with the value they follow from: a daemon plans the same migration path for ten thousand
-// stores of an app. A model has a memo of its own, and so has a catalog of models; with them the facts go when a
-// configuration is read again, so nothing can be out of date.
+// Facts that are worked out once and kept with the value they follow from: a daemon plans the same migration path for
+// ten thousand stores of an app. A model has a memo of its own, and so has a catalog of models; with them the facts go
+// when a configuration is read again, so nothing can be out of date.
 
 import Synchronization
 
@@ -18,8 +18,8 @@ package final class Memo: Sendable {
   /// An empty memo that holds at most `limit` facts.
   package init(limit: Int = 64) { self.limit = max(1, limit) }
 
-  /// The fact of that key, worked out by `make` where it is not known. `make` depends on nothing but the key and the owner
-  /// of the memo; an error is not remembered. Two threads may both work it out, and get equal facts.
+  /// The fact of that key, worked out by `make` where it is not known. `make` depends on nothing but the key and the
+  /// owner of the memo; an error is not remembered. Two threads may both work it out, and get equal facts.
   package func fact<Key: Hashable & Sendable, Fact: Sendable, Failure: Error>(
     _ key: Key, _ make: () throws(Failure) -> Fact
   ) throws(Failure) -> Fact {

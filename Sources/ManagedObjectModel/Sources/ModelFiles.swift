@@ -24,7 +24,8 @@ package enum ModelFiles {
     var info = stat()
     guard path.withPlatformString({ stat($0, &info) }) == 0 else {
       let code = errno
-      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what lies beside it.
+      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what lies beside
+      // it.
       if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) { return .missing }
       throw error(code, "cannot look at it", path)
     }

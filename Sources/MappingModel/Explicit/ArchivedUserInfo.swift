@@ -1,5 +1,5 @@
-// The dictionary that an author attached to an entity mapping, and that policies read as `mapping.userInfo`: plain values
-// of an archive as a property list, bounded in depth and count because the archive may be a circle.
+// The dictionary that an author attached to an entity mapping, and that policies read as `mapping.userInfo`: plain
+// values of an archive as a property list, bounded in depth and count because the archive may be a circle.
 
 import Diagnostics
 import PropertyLists

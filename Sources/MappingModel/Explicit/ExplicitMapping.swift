@@ -1,5 +1,5 @@
-// A mapping model after it was set against both of its versions: what a `.cdm` would say, whatever it was read from. Core
-// Data's NSMappingModel and NSEntityMapping; the words of text mappings that Core Data has no word for are marked.
+// A mapping model after it was set against both of its versions: what a `.cdm` would say, whatever it was read from.
+// Core Data's NSMappingModel and NSEntityMapping; the words of text mappings that Core Data has no word for are marked.
 
 import Diagnostics
 import Expressions

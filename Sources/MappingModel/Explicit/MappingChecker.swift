@@ -1,5 +1,5 @@
-// Mapping models against both versions, before anything moves: every name that leads nowhere and every expression that is
-// not supported is told here, all of them at once, and never in the middle of a run.
+// Mapping models against both versions, before anything moves: every name that leads nowhere and every expression that
+// is not supported is told here, all of them at once, and never in the middle of a run.
 
 import Diagnostics
 import Expressions
@@ -33,7 +33,8 @@ package struct MappingChecker {
 
   /// The mapping models as they can be followed, with unique names and without what a store does not keep.
   ///
-  /// Throws `mapping-stale` where names lead nowhere, `mapping-invalid` where only expressions are wrong, with all reasons.
+  /// Throws `mapping-stale` where names lead nowhere, `mapping-invalid` where only expressions are wrong, with all
+  /// reasons.
   package static func checked(
     _ mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(HopdError) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
@@ -55,8 +56,8 @@ package struct MappingChecker {
     return settled(mappings, destination)
   }
 
-  /// Unique names, only entities that have objects, and only properties that a store keeps: transient ones have no column, and the
-  /// app computes them.
+  /// Unique names, only entities that have objects, and only properties that a store keeps: transient ones have no
+  /// column, and the app computes them.
   private static func settled(
     _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
   ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
@@ -144,8 +145,8 @@ package struct MappingChecker {
     }
   }
 
-  /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly that entity
-  /// finds no object. Where somebody looks for its objects by name, it is not left away.
+  /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly
+  /// that entity finds no object. Where somebody looks for its objects by name, it is not left away.
   private func makesNothing(_ mapping: ExplicitEntityMapping) -> Bool {
     guard let name = mapping.source, source.entity(named: name)?.isAbstract == true, mapping.policy == nil,
       case .each = mapping.grouping
@@ -221,7 +222,8 @@ package struct MappingChecker {
     }
   }
 
-  /// The first key after `$source`, in a plain path or in a lookup over one, where the source entity has no such property.
+  /// The first key after `$source`, in a plain path or in a lookup over one, where the source entity has no such
+  /// property.
   private func unknownKey(_ value: PropertyValue, _ mapping: ExplicitEntityMapping) -> String? {
     guard case .expression(let node) = value, let origin = mapping.source.flatMap({ source.entity(named: $0) }) else {
       return nil

@@ -5,8 +5,8 @@
 import Diagnostics
 import PropertyLists
 
-/// Recognises `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", "<entity>", "<predicate>"),
-/// $manager.sourceContext, NO)`.
+/// Recognises `FETCH(FUNCTION($manager, "fetchRequestForSourceEntityNamed:predicateString:", "<entity>",
+/// "<predicate>"), $manager.sourceContext, NO)`.
 struct SourceFetch {
   /// The entity that is fetched.
   let entity: String

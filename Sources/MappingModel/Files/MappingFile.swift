@@ -1,5 +1,5 @@
-// A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves is
-// asked version by version, each side by itself, because a mapping model may fit any pair of many versions.
+// A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves
+// is asked version by version, each side by itself, because a mapping model may fit any pair of many versions.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,5 @@
-// Where mapping models lie: named ones, and those in a folder, which is walked with bounds and without going into bundles.
-// Here rather than in a program, because the daemon and the command line must find the same ones.
+// Where mapping models lie: named ones, and those in a folder, which is walked with bounds and without going into
+// bundles. Here rather than in a program, because the daemon and the command line must find the same ones.
 
 import Diagnostics
 import ManagedObjectModel
@@ -30,8 +30,8 @@ package enum MappingForm: Sendable, Hashable {
 package enum MappingFileSearch {
   /// The mapping models at or below `path`, sorted by their bytes: `path` itself if it is one.
   ///
-  /// Bundles of models and hidden folders are not searched. Throws where the path does not exist or is neither a mapping
-  /// model nor a folder.
+  /// Bundles of models and hidden folders are not searched. Throws where the path does not exist or is neither a
+  /// mapping model nor a folder.
   package static func find(at path: FilePath) throws(HopdError) -> [FilePath] {
     let kind = try ModelFiles.kind(of: path)
     if kind == .missing {

@@ -1,12 +1,12 @@
-// What a hop with mapping models leaves behind: source entities that no entity mapping takes, and source properties that no
-// expression reads. A plan counts their rows and values before anything happens.
+// What a hop with mapping models leaves behind: source entities that no entity mapping takes, and source properties
+// that no expression reads. A plan counts their rows and values before anything happens.
 
 import Expressions
 import ManagedObjectModel
 
 extension MappedHop {
-  /// The name trail with the drops of the hop as a whole: a property that any expression reads is not dropped, and what is
-  /// dropped is told once, however many mappings an entity has.
+  /// The name trail with the drops of the hop as a whole: a property that any expression reads is not dropped, and what
+  /// is dropped is told once, however many mappings an entity has.
   package func trail(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> InferredMapping {
     let names = nameTrail(source: source, destination: destination)
     let taken = Set(entityMappings.compactMap(\.source))
@@ -25,7 +25,8 @@ extension MappedHop {
       sourceVersion: names.sourceVersion, destinationVersion: names.destinationVersion, entityMappings: mappings)
   }
 
-  /// Stored properties of a source entity whose names no expression of the hop mentions; none where a policy may read them.
+  /// Stored properties of a source entity whose names no expression of the hop mentions; none where a policy may read
+  /// them.
   private func unread(
     _ entity: Entity, in model: ManagedObjectModel
   ) -> (attributes: [String], relationships: [String]) {

@@ -1,6 +1,6 @@
 // A mapped hop as far as it is a matter of names: which entity, attribute and relationship of the destination plainly
-// continues which one of the source. Decisions on the layout of the new store (names of tables, triggers) ask for no more,
-// and the way that an inferred mapping answers them already serves both kinds of hops.
+// continues which one of the source. Decisions on the layout of the new store (names of tables, triggers) ask for no
+// more, and the way that an inferred mapping answers them already serves both kinds of hops.
 
 import Expressions
 import ManagedObjectModel
@@ -9,8 +9,8 @@ extension MappedHop {
   /// The hop's plain continuations in the shape of an inferred mapping.
   ///
   /// Per destination entity the first mapping that makes one object per object: attributes that are `$source.x`, and
-  /// relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values have no source here.
-  /// Rows are never moved by it.
+  /// relationships that hold the objects made for `$source.r`, or whose inverse does. Computed values have no source
+  /// here. Rows are never moved by it.
   package func nameTrail(source: ManagedObjectModel, destination: ManagedObjectModel) -> InferredMapping {
     let trail = NameTrail(hop: self, source: source, destination: destination)
     return InferredMapping(

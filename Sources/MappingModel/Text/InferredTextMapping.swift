@@ -1,5 +1,5 @@
-// An inferred mapping written down: where inference ends and an author must go on, this is what there is to begin with, and
-// where it does not end, it is what inference does, to be read.
+// An inferred mapping written down: where inference ends and an author must go on, this is what there is to begin with,
+// and where it does not end, it is what inference does, to be read.
 
 import Diagnostics
 import Expressions
@@ -10,8 +10,8 @@ import SystemPackage
 package enum InferredTextMapping {
   /// What inference does between two versions, as the text of a `.hopmap.toml` file with comments.
   ///
-  /// Throws where the step cannot be inferred. With `isSkeleton` it never does: what cannot be inferred becomes a comment
-  /// that begins with TODO, and the text is to be finished by hand.
+  /// Throws where the step cannot be inferred. With `isSkeleton` it never does: what cannot be inferred becomes a
+  /// comment that begins with TODO, and the text is to be finished by hand.
   package static func text(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, modelName: String? = nil,
     isSkeleton: Bool = false

@@ -1,5 +1,6 @@
-// A text mapping, `.hopmap.toml`, as its file says it (docs/decisions/0019): every key known, every expression parsed, no
-// model looked at yet. The catalog reads the versions off it, finds their models, and has it resolved (TextMappingResolver).
+// A text mapping, `.hopmap.toml`, as its file says it (docs/decisions/0019): every key known, every expression parsed,
+// no model looked at yet. The catalog reads the versions off it, finds their models, and has it resolved
+// (TextMappingResolver).
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,5 @@
-// TOML into a text mapping. Unlike in a configuration an unknown key is an error here: a mapping with a misspelt key would
-// run, and lose what the key was to carry.
+// TOML into a text mapping. Unlike in a configuration an unknown key is an error here: a mapping with a misspelt key
+// would run, and lose what the key was to carry.
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,5 @@
-// A mapping as a `.hopmap.toml`: only what the file would not say by itself is written, in the shortest form that reads back
-// equal. Every text is read again before it is given out, so that nothing is said that means something else.
+// A mapping as a `.hopmap.toml`: only what the file would not say by itself is written, in the shortest form that reads
+// back equal. Every text is read again before it is given out, so that nothing is said that means something else.
 
 import Diagnostics
 import Expressions
@@ -13,7 +13,8 @@ struct TextMappingRemarks {
   var header: [String] = []
   /// Before the entity mapping of that index.
   var entities: [Int: [String]] = [:]
-  /// Before the property of the entity mapping of that index; where it has no line of its own, before the mapping's end.
+  /// Before the property of the entity mapping of that index; where it has no line of its own, before the mapping's
+  /// end.
   var properties: [Int: [(name: String, text: String)]] = [:]
 }
 

@@ -142,7 +142,8 @@ package struct AssociationLayout: Sendable, Hashable {
     reservedKeys = reserved
   }
 
-  /// Mappings that share an offset: from different entities of one source table, so that no two of their rows have one key.
+  /// Mappings that share an offset: from different entities of one source table, so that no two of their rows have one
+  /// key.
   private struct Group {
     let destination: String
     let source: String

@@ -1,5 +1,5 @@
-// What a hop's result says of itself beside its rows: metadata and the highest keys ever given out. Both follow from the hop's
-// source hop by hop, also where the hops between are never written.
+// What a hop's result says of itself beside its rows: metadata and the highest keys ever given out. Both follow from
+// the hop's source hop by hop, also where the hops between are never written.
 
 import Diagnostics
 import ManagedObjectModel
@@ -62,8 +62,8 @@ struct HopBookkeeping {
 }
 
 extension AssociationLayout {
-  /// The keys of a hop's mappings over its source as it is. Tables have the keys they hold and those they may have held: an
-  /// object that was deleted keeps its key.
+  /// The keys of a hop's mappings over its source as it is. Tables have the keys they hold and those they may have
+  /// held: an object that was deleted keeps its key.
   init(hop: Hop, source: StoreReader) throws {
     let marks = Dictionary(try source.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var spans: [String: KeySpan] = [:]

@@ -11,7 +11,8 @@ package struct HopProgram: Sendable, Hashable {
   package let destination: String
   /// Statements that must answer no row before anything is written; each with what a row would mean.
   package let preconditions: [Precondition]
-  /// Statements that make hopd's own tables in the staged store, with the store's tables; all are gone when it is sealed.
+  /// Statements that make hopd's own tables in the staged store, with the store's tables; all are gone when it is
+  /// sealed.
   package var scratch: [String] = []
   /// In order; checkpoints speak of positions in this list.
   package let steps: [Step]
@@ -155,8 +156,8 @@ package struct HopProgram: Sendable, Hashable {
   package struct PolicyStep: Sendable, Hashable {
     /// The hooks of one place.
     package enum Pass: Sendable, Hashable {
-      /// beginEntityMapping, createDestinationInstances of every source object in order, endInstanceCreation. Attributes
-      /// of default objects and rows of `HOPD_ASSOCIATION` are written here.
+      /// beginEntityMapping, createDestinationInstances of every source object in order, endInstanceCreation.
+      /// Attributes of default objects and rows of `HOPD_ASSOCIATION` are written here.
       case createInstances
       /// createRelationships of every object that the mapping made, after the mapping's own relationships were set (but
       /// for those that call a method of the policy, which are set here first), and endRelationshipCreation.

@@ -1,5 +1,5 @@
-// Rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view that shows the
-// same rows to the next hop are both written from it, so the two cannot differ.
+// Rows that a hop writes, as parts of a statement instead of its text. The INSERT of a staged store and the view that
+// shows the same rows to the next hop are both written from it, so the two cannot differ.
 
 import PersistentStore
 import SQLite
@@ -12,8 +12,8 @@ package struct Insertion: Sendable, Hashable {
     package let name: String
     /// An expression over `tables`.
     package let value: String
-    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values it is
-    /// found out by their form.
+    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values it
+    /// is found out by their form.
     package let isExact: Bool
 
     /// Makes a column.
@@ -65,8 +65,8 @@ package struct Insertion: Sendable, Hashable {
     self.suffix = suffix
   }
 
-  /// Columns in the order of their table, with NULL for those left out between: SQLite then makes the record of the values where
-  /// they are, and copies none of them.
+  /// Columns in the order of their table, with NULL for those left out between: SQLite then makes the record of the
+  /// values where they are, and copies none of them.
   static func inOrder(_ columns: [Column], of table: EntityTable?) -> [Column] {
     let order = table?.columns.map(\.name) ?? []
     let known = Dictionary(columns.map { ($0.name, $0) }) { first, _ in first }

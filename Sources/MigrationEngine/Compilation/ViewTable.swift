@@ -1,5 +1,5 @@
-// What a hop inserts into one table, as one SELECT that shows the same rows with the same values. One SELECT and not several
-// under UNION ALL, as far as that goes: SQLite then looks through the view, and a look-up by key stays one.
+// What a hop inserts into one table, as one SELECT that shows the same rows with the same values. One SELECT and not
+// several under UNION ALL, as far as that goes: SQLite then looks through the view, and a look-up by key stays one.
 
 import PersistentStore
 import SQLite

@@ -235,8 +235,8 @@ struct HopRunner {
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
-    // All statements are there: whoever watches may give back what compiling them took, before the page cache fills. A stop waits
-    // for the first chunk, else somebody who stops often would never come further.
+    // All statements are there: whoever watches may give back what compiling them took, before the page cache fills. A
+    // stop waits for the first chunk, else somebody who stops often would never come further.
     _ = observer(progress(rows: 0))
     while true {
       let start = ContinuousClock.now
@@ -313,7 +313,8 @@ struct HopRunner {
       rules: options.invalidRows, hop: hop.title, demands: demands)
   }
 
-  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which names them.
+  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which
+  /// names them.
   private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
     do {
       if case .file = medium {

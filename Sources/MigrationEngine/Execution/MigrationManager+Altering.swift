@@ -1,5 +1,5 @@
-// A whole chain on a copy of the store (`AlterProgram`): the file is copied page by page, then the copy is altered step by
-// step like the program of any hop. Separate from the rows' way because it reads the source only once, as pages.
+// A whole chain on a copy of the store (`AlterProgram`): the file is copied page by page, then the copy is altered step
+// by step like the program of any hop. Separate from the rows' way because it reads the source only once, as pages.
 
 import Diagnostics
 import MigrationPlanning
@@ -10,8 +10,8 @@ import SystemPackage
 extension MigrationManager {
   /// Makes the staged store of the chain whose last hop is the manager's, from the store that the chain begins with.
   ///
-  /// `staged` is a file that is empty or was left by an interrupted run of the same plan; a copy that was not complete is
-  /// made again. Throws as `run(into:_:)` does, and leaves the staged store attached.
+  /// `staged` is a file that is empty or was left by an interrupted run of the same plan; a copy that was not complete
+  /// is made again. Throws as `run(into:_:)` does, and leaves the staged store attached.
   package func alter(
     into staged: FilePath, by program: AlterProgram, _ observer: HopProgress.Observer
   ) throws -> StagedStore {

@@ -32,9 +32,10 @@ package struct MigrationManager {
   private let programs: ProgramCache
   private let counts: RowCountCache?
 
-  /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file is attached by `run`. Values that
-  /// leave external storage are read from `external`, `policySteps` makes the runner of policy steps, and what is worth a line of a
-  /// debug journal goes to `note`. `memo` is that of the plan: programs are compiled once for all stores of a migration path.
+  /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file
+  /// is attached by `run`. Values that leave external storage are read from `external`, `policySteps` makes the runner
+  /// of policy steps, and what is worth a line of a debug journal goes to `note`. `memo` is that of the plan: programs
+  /// are compiled once for all stores of a migration path.
   package init(
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
@@ -91,8 +92,8 @@ package struct MigrationManager {
       } catch let error as SQLiteError {
         guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
       }
-      // An index of the template spoke up where a row was inserted: without it the violation is told as of a store in a file, and
-      // rows that a rule leaves out are gone before the index is there.
+      // An index of the template spoke up where a row was inserted: without it the violation is told as of a store in a
+      // file, and rows that a rule leaves out are gone before the index is there.
       try connection.detach(destinationSchema)
       try attach(staged)
       var second = runner(nil)
@@ -154,7 +155,8 @@ package struct MigrationManager {
     return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000
   }
 
-  /// The function by which values with external storage become their content, one at a time: references that of their files.
+  /// The function by which values with external storage become their content, one at a time: references that of their
+  /// files.
   private func registerContentFunction() throws(SQLiteError) {
     guard let external else { return }
     let limit = options.externalValueMax
@@ -200,7 +202,8 @@ package struct MigrationManager {
     }
   }
 
-  /// Throws `staging-stale` unless the staged store of a hop that is attached as a source is a complete one of this run.
+  /// Throws `staging-stale` unless the staged store of a hop that is attached as a source is a complete one of this
+  /// run.
   package static func requireComplete(
     hop index: Int, identity: Checkpoint.Identity, connection: Connection
   ) throws {

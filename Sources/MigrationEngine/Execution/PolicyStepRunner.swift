@@ -1,5 +1,5 @@
-// Where a policy comes into a hop with mapping models. The runner of programs knows only this protocol: what a policy asks
-// and how it is answered is the business of whoever implements it.
+// Where a policy comes into a hop with mapping models. The runner of programs knows only this protocol: what a policy
+// asks and how it is answered is the business of whoever implements it.
 
 import Diagnostics
 import Expressions
@@ -35,5 +35,6 @@ package protocol PolicyStepRunner: AnyObject {
   func close()
 }
 
-/// Makes the runner of one hop's policy steps. Values that leave external storage are read from the directory; notes go to the taker.
+/// Makes the runner of one hop's policy steps. Values that leave external storage are read from the directory; notes go
+/// to the taker.
 package typealias MakePolicyStepRunner = (ExternalDataDirectory?, HopNote.Taker?) -> any PolicyStepRunner

@@ -1,5 +1,6 @@
-// The empty store that a hop in memory begins with: tables, indexes and bookkeeping are made once for all stores that go the same
-// way, and taken over as the bytes of a file. A small store has fewer rows than its schema has statements' worth of work.
+// The empty store that a hop in memory begins with: tables, indexes and bookkeeping are made once for all stores that
+// go the same way, and taken over as the bytes of a file. A small store has fewer rows than its schema has statements'
+// worth of work.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -19,8 +20,8 @@ struct StoreTemplate: Sendable {
     let autoVacuum: Int64
   }
 
-  /// Can indexes and bookkeeping be there before the rows? Triggers and R-Trees act on rows, and history has numbers of its store.
-  /// A unique index speaks up in another place: then the hop is made once more without a template.
+  /// Can indexes and bookkeeping be there before the rows? Triggers and R-Trees act on rows, and history has numbers of
+  /// its store. A unique index speaks up in another place: then the hop is made once more without a template.
   static func serves(_ hop: Hop) -> Bool {
     let layout = hop.destinationSchema
     return layout.triggers.isEmpty && layout.rTrees.isEmpty && layout.history == nil

@@ -1,7 +1,7 @@
 /// How many keys the next chunk covers: grows or shrinks towards a time per chunk, within bounds of rows and of bytes.
 ///
-/// A pure value; the time of a chunk and the bytes it wrote are given from outside. The size is a span of keys, not a count of
-/// rows: tables with gaps get wider spans by themselves, because their chunks are quick.
+/// A pure value; the time of a chunk and the bytes it wrote are given from outside. The size is a span of keys, not a
+/// count of rows: tables with gaps get wider spans by themselves, because their chunks are quick.
 package struct ChunkSizer: Sendable, Hashable {
   /// Keys in the next chunk.
   package private(set) var span: Int64

@@ -13,8 +13,8 @@ package struct EngineOptions: Sendable, Hashable {
   package var chunkBytesMax: Int64 = 16 << 20
   /// Most memory for pages, in bytes.
   package var memoryLimit: Int64
-  /// The most bytes of one value that is read; nil is SQLite's own limit of a billion. A service sets it: one store must not fill
-  /// the memory of all.
+  /// The most bytes of one value that is read; nil is SQLite's own limit of a billion. A service sets it: one store
+  /// must not fill the memory of all.
   package var valueMax: Int64?
   /// What becomes of rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules
@@ -46,8 +46,8 @@ package struct EngineOptions: Sendable, Hashable {
   /// Largest file that may become a value of a column.
   package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
 
-  /// Page cache of the staged store in KiB while rows are written: what is looked up for each of them, the keys of objects by
-  /// distinct values, should stay in it, else each look-up reads a page. Less under a tight limit.
+  /// Page cache of the staged store in KiB while rows are written: what is looked up for each of them, the keys of
+  /// objects by distinct values, should stay in it, else each look-up reads a page. Less under a tight limit.
   var cacheKibibytes: Int64 { min(6144, max(256, memoryLimit / 8 / 1024)) }
 
   /// The same while indexes are built: nothing is looked up, and sorting takes memory of its own.

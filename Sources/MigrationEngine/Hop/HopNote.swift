@@ -1,5 +1,6 @@
-// What a hop tells beside its progress: lines for a debug journal, and what became of rows that make no object of their own.
-// Notes hold no value of a user's attribute: SQL has literals of models and mappings only, values are read by the database.
+// What a hop tells beside its progress: lines for a debug journal, and what became of rows that make no object of their
+// own. Notes hold no value of a user's attribute: SQL has literals of models and mappings only, values are read by the
+// database.
 
 import MigrationPlanning
 import PersistentStore

@@ -1,6 +1,6 @@
-// Objects that a rule takes out of the migrated store and keeps: whole rows, with what was wrong with them. They lie in tables
-// of ours in the staged store, committed with their removal, and are carried to a database of their own when the hop is
-// complete; the store itself never ends with them.
+// Objects that a rule takes out of the migrated store and keeps: whole rows, with what was wrong with them. They lie in
+// tables of ours in the staged store, committed with their removal, and are carried to a database of their own when the
+// hop is complete; the store itself never ends with them.
 
 import Diagnostics
 import PersistentStore
@@ -64,8 +64,8 @@ package struct QuarantineTables {
         + " \(SQLiteValue.text(table.name).literal))")
   }
 
-  /// Carries what was kept into the database at `path`, which must be there and may be empty, as tables "hop N VIOLATIONS" and "hop N <table>"; done again, it
-  /// replaces them. Answers the number of objects.
+  /// Carries what was kept into the database at `path`, which must be there and may be empty, as tables "hop N
+  /// VIOLATIONS" and "hop N <table>"; done again, it replaces them. Answers the number of objects.
   package func export(hop: Int, to path: FilePath) throws -> Int64 {
     guard try exists(Self.violationsTable) else { return 0 }
     let side = "hopd_quarantine"

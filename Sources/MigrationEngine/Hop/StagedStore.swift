@@ -66,7 +66,7 @@ package struct MergedRows: Sendable, Hashable {
 package enum StagedMedium: Sendable, Hashable {
   /// In its file, with checkpoints that an interrupted run goes on from.
   case file
-  /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is answered
-  /// like a full disk.
+  /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is
+  /// answered like a full disk.
   case memory(maximumBytes: Int64)
 }

@@ -1,6 +1,6 @@
-// What is counted on the way of a chain: in a plan with mapping models nobody can say ahead how many rows a later hop has, so each
-// hop is compared with what it has read, and the last store is verified against the input of its hop, which stays until the
-// result is in place: the store of the pass before, with the views over it.
+// What is counted on the way of a chain: in a plan with mapping models nobody can say ahead how many rows a later hop
+// has, so each hop is compared with what it has read, and the last store is verified against the input of its hop,
+// which stays until the result is in place: the store of the pass before, with the views over it.
 
 import Diagnostics
 import DurableFiles
@@ -13,8 +13,8 @@ import StoreReplacement
 import StoreVerification
 
 extension HopChain {
-  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once. Answers the
-  /// rows of the hop.
+  /// Later hops and the verifier only see what a hop has made, so a loss in the middle is looked for at once. Answers
+  /// the rows of the hop.
   func checkRows(of hop: Hop, from source: SourceTables, in space: SourceTables) throws -> Int64 {
     guard plan.isMixed else { return hop.rowsToRead }
     let expected = try MigrationPlanner.expectedRows(
@@ -40,8 +40,8 @@ extension HopChain {
     return found.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
   }
 
-  /// Views show the rows of what was counted just now, filters included, and nothing else: they are not counted again. What is
-  /// written of them is.
+  /// Views show the rows of what was counted just now, filters included, and nothing else: they are not counted again.
+  /// What is written of them is.
   private func keep(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }
@@ -55,8 +55,9 @@ extension HopChain {
     }
   }
 
-  /// A table that has as many rows as its one entity must have has them of that entity: the hop writes no other number, and
-  /// whoever reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to read them.
+  /// A table that has as many rows as its one entity must have has them of that entity: the hop writes no other number,
+  /// and whoever reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to
+  /// read them.
   private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
     for table in schema.tables {
       let concrete = table.entities.filter { schema.model.entity(named: $0)?.isAbstract == false }

@@ -1,7 +1,7 @@
-// The passes of a plan, one after the other over one connection: each reads the staged store of the one before, which is
-// deleted as soon as the next is complete. In a pass of several hops only the last one writes; those before it are views.
-// Continues where an interrupted run of the same plan stopped. In a chain with mapping models the hops behind them are
-// inspected here, where their rows are.
+// The passes of a plan, one after the other over one connection: each reads the staged store of the one before, which
+// is deleted as soon as the next is complete. In a pass of several hops only the last one writes; those before it are
+// views. Continues where an interrupted run of the same plan stopped. In a chain with mapping models the hops behind
+// them are inspected here, where their rows are.
 
 import Diagnostics
 import DurableFiles
@@ -118,7 +118,8 @@ struct HopChain {
     }
     let reserved = medium == .file ? passes.stagedBytes : 0
     if medium == .file {
-      // The store of the second pass is there beside that of the first; every later one comes when an earlier one is gone.
+      // The store of the second pass is there beside that of the first; every later one comes when an earlier one is
+      // gone.
       if first + 1 < passes.groups.count {
         try area.holdSpace(reserved, for: .nextStore)
       } else {
@@ -326,7 +327,8 @@ struct HopChain {
     }
   }
 
-  /// Lets go of all staged stores. Views over the source alone may stay, and go with the connection: nobody asks them again.
+  /// Lets go of all staged stores. Views over the source alone may stay, and go with the connection: nobody asks them
+  /// again.
   func detachAll(keepsViews: Bool = false) throws {
     if !keepsViews || passes.groups.count > 1 { try dropViews(plan.hops.indices) }
     // A schema of the same name may be another store from here on.

@@ -31,7 +31,8 @@ package struct HopReport: Sendable, Hashable {
   package var mappings: [String] = []
   /// What became of rows that make no object of their own.
   package var tallies = HopTallies()
-  /// Was it one pass with the hop after it? Then no store of it was written, and `rowsWritten` are the rows that a view shows.
+  /// Was it one pass with the hop after it? Then no store of it was written, and `rowsWritten` are the rows that a view
+  /// shows.
   package var isFused = false
 }
 

@@ -1,5 +1,5 @@
-// How the hops of a plan are carried out: which of them are one pass over the rows, what that costs, and the name of it all, by
-// which a run knows staged stores that another way of doing it has left.
+// How the hops of a plan are carried out: which of them are one pass over the rows, what that costs, and the name of it
+// all, by which a run knows staged stores that another way of doing it has left.
 
 import Diagnostics
 import ManagedObjectModel
@@ -14,7 +14,8 @@ package struct Passes: Sendable {
   package let groups: [HopGroup]
   /// What the passes take: the plan speaks of hops that are made one by one.
   package let estimate: MigrationEstimate
-  /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints stand at the end of passes only.
+  /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints stand at the end of passes
+  /// only.
   package let fingerprint: String
   /// What is done to a copy of the store; nil where rows are written.
   package let alterProgram: AlterProgram?
@@ -70,8 +71,8 @@ package struct Passes: Sendable {
 }
 
 extension MigrationEstimate {
-  /// Free bytes that a migration needs beside what is `there` already of its staged stores. A replacement in place begins when
-  /// only the last of them is left; it is taken for as large as the store.
+  /// Free bytes that a migration needs beside what is `there` already of its staged stores. A replacement in place
+  /// begins when only the last of them is left; it is taken for as large as the store.
   package func diskNeeded(
     replacing mode: ReplacementMode, keepsBackupElsewhere: Bool, there: Int64 = 0
   ) -> Int64 {

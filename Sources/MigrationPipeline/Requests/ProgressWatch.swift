@@ -1,4 +1,5 @@
-// Turns the engine's progress of a hop into progress of the migration path: rows of the passes done so far, pace, time to go.
+// Turns the engine's progress of a hop into progress of the migration path: rows of the passes done so far, pace, time
+// to go.
 
 import ManagedObjectModel
 import MigrationEngine

@@ -1,5 +1,5 @@
-// How long each stage of a run took: where time goes is a question about stages, and the sum of the hops does not answer it
-// (planning reads the rows, verification counts them again).
+// How long each stage of a run took: where time goes is a question about stages, and the sum of the hops does not
+// answer it (planning reads the rows, verification counts them again).
 
 /// Adds up the time of stages; one may be entered several times.
 struct StageClock {

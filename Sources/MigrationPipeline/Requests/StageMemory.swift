@@ -1,5 +1,6 @@
-// Between the stages of a migration path the memory of the one before is given back: pages that caches had, and the program's own
-// code, which each stage uses another part of. So the peak of a run is that of its largest stage, not their sum.
+// Between the stages of a migration path the memory of the one before is given back: pages that caches had, and the
+// program's own code, which each stage uses another part of. So the peak of a run is that of its largest stage, not
+// their sum.
 
 import CLinux
 import DurableFiles

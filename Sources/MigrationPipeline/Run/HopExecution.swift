@@ -1,4 +1,5 @@
-// How the entity mappings of a hop are carried out, as a plan tells it: only the engine knows, and a plan is made without it.
+// How the entity mappings of a hop are carried out, as a plan tells it: only the engine knows, and a plan is made
+// without it.
 
 import Diagnostics
 import MappingModel

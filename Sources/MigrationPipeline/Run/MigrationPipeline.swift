@@ -1,6 +1,6 @@
-// The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is cleaned
-// up when a stage fails, and what is told to the caller. It blocks its thread from start to end: callers give it one of
-// their own.
+// The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is
+// cleaned up when a stage fails, and what is told to the caller. It blocks its thread from start to end: callers give
+// it one of their own.
 
 import Diagnostics
 import DurableFiles
@@ -48,8 +48,8 @@ package struct MigrationPipeline: Sendable {
 
   /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
   ///
-  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do. `keepAlive` is called now
-  /// and then while a large store is checked.
+  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do. `keepAlive` is called
+  /// now and then while a large store is checked.
   package func recover(
     _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
@@ -81,16 +81,16 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
-  /// Lets SQLite roll back what a writer that died had begun, so that the store can be looked at: a look that changes nothing cannot read
-  /// around a hot journal. Throws `.storeBusy` where the writer lives.
+  /// Lets SQLite roll back what a writer that died had begun, so that the store can be looked at: a look that changes
+  /// nothing cannot read around a hot journal. Throws `.storeBusy` where the writer lives.
   package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
     guard try StoreReader.hasHotJournal(location) else { return }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
   }
 
-  /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven; answers what was
-  /// done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
+  /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
+  /// answers what was done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
   package func setLateLogAside(
     _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool

@@ -120,8 +120,8 @@ extension MigrationRun {
     return total
   }
 
-  /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan, or
-  /// for a plan with mapping models those of the store as it is.
+  /// Bytes of the files that the result can refer to, and how many of its references lead nowhere already: by the plan,
+  /// or for a plan with mapping models those of the store as it is.
   private func externalFiles(of plan: MigrationPlan, reader: StoreReader) throws -> (bytes: Int64, missing: Int64) {
     if let expected = plan.expectation.externalData {
       return expected.values.flatMap(\.values).reduce((0, 0)) { sum, column in

@@ -1,5 +1,5 @@
-// A restored store is not migrated again to the version that the restore replaced, until somebody decides: the pin is looked at
-// under the store's lock, and goes with the migration that somebody asked for.
+// A restored store is not migrated again to the version that the restore replaced, until somebody decides: the pin is
+// looked at under the store's lock, and goes with the migration that somebody asked for.
 
 import Diagnostics
 import DurableFiles
@@ -40,7 +40,8 @@ extension MigrationPipeline {
 }
 
 extension MigrationRun {
-  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and nobody asked for the migration.
+  /// The pin of the held store. Throws `.heldBack` where it holds the store back from the target and nobody asked for
+  /// the migration.
   func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
@@ -58,8 +59,8 @@ extension MigrationRun {
     return pin
   }
 
-  /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of which it says
-  /// nothing.
+  /// Notes what the replacement has made and removed, and takes the pin away: the store has another version now, of
+  /// which it says nothing.
   func note(_ replaced: ReplacedStore, _ held: LockedStore, _ pin: RestorePin?, _ report: inout MigrationReport) {
     report.fingerprint = replaced.fingerprint
     report.prunedBackups = replaced.removedBackups

@@ -1,5 +1,5 @@
-// Runs that leave nothing behind: the chain into a scratch folder for what only the rows of later hops can tell, and the whole
-// migration with its verification as a rehearsal. The store is only read.
+// Runs that leave nothing behind: the chain into a scratch folder for what only the rows of later hops can tell, and
+// the whole migration with its verification as a rehearsal. The store is only read.
 
 import Diagnostics
 import DurableFiles
@@ -22,8 +22,8 @@ package struct ScanReport: Sendable {
 }
 
 extension MigrationPipeline {
-  /// Runs the chain of a store up to the first hop with policies and throws the result away: what stops it would stop the
-  /// migration.
+  /// Runs the chain of a store up to the first hop with policies and throws the result away: what stops it would stop
+  /// the migration.
   package func scan(
     _ request: MigrationRequest, scratch parent: FilePath?, stop: StopSignal,
     observer: @escaping (MigrationEvent) -> Void

@@ -105,8 +105,8 @@ extension MigrationRun {
   private func migrate(
     _ held: LockedStore, fingerprint: SourceFingerprint, area: StagingArea, environment: ReplacementEnvironment
   ) throws -> MigrationReport {
-    replacement = try StoreSwap.safeMode(request.replacement, isChosen: request.replacementIsChosen, for: held)
-    if replacement != request.replacement, request.takesNotes {
+    replacement = try StoreSwap.safeMode(request.replacement, for: held)
+    if replacement != request.replacement ?? .rename, request.takesNotes {
       observer(.note(.decision("the store is replaced in place, because no lease can be had on its file")))
     }
     try held.requireReplaceable(by: replacement)
@@ -151,7 +151,7 @@ extension MigrationRun {
       attributesOf: held.location.database, mayDiffer: replacement == .inPlace)
     hasSwapBegun = true
     let replaced = try swap(environment).replace(
-      held, with: verified, intent: intent, backup: request.backup, journalMode: journalModeRule,
+      held, with: verified, intent: intent, backup: request.backup, journalMode: request.journalMode,
       now: intent.stage == .replacing ? intent.startedAt : Int64(time(nil)))
 
     stage = .report
@@ -168,8 +168,8 @@ extension MigrationRun {
     return report
   }
 
-  /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in any
-  /// way of its own, everything is built again: a retry must finish.
+  /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in
+  /// any way of its own, everything is built again: a retry must finish.
   private func build(
     _ chain: HopChain, intent: inout ReplacementIntent, environment: ReplacementEnvironment
   ) throws -> (HopChain.Outcome, VerifiedStore) {
@@ -224,14 +224,6 @@ extension MigrationRun {
 
   private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
 
-  var journalModeRule: JournalModeRule {
-    switch request.journalMode {
-    case .keep: .keep
-    case .wal: .wal
-    case .delete: .delete
-    }
-  }
-
   /// After a failure nothing of ours stays, with two exceptions: an interrupted run is continued from its checkpoint,
   /// and where the store's own file is in doubt everything is kept as evidence for recovery.
   private func cleanUp(after error: any Error, area: StagingArea, environment: ReplacementEnvironment) {
@@ -239,7 +231,8 @@ extension MigrationRun {
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
     try? area.releaseSpace(for: .commit)
     if let code, keeps.contains(code) { return }
-    // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next start.
+    // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next
+    // start.
     do {
       try area.removeAll()
       try QuarantineFile(area: area, files: files).withdraw()

@@ -1,6 +1,7 @@
-// Small stores are built in memory and written in one go: most of what a small migration costs is files that are created, written
-// page by page and removed again. What comes behind (verification of the file, the guarded swap) is the same. Nothing is on disk
-// before the result is complete, so there is nothing to resume and one intent record does (docs/decisions/0024).
+// Small stores are built in memory and written in one go: most of what a small migration costs is files that are
+// created, written page by page and removed again. What comes behind (verification of the file, the guarded swap) is
+// the same. Nothing is on disk before the result is complete, so there is nothing to resume and one intent record does
+// (docs/decisions/0024).
 
 import Diagnostics
 import DurableFiles
@@ -16,8 +17,8 @@ import SystemPackage
 enum SmallStore {
   /// Most bytes of a staged store in memory; nil where the store is to be built in files.
   ///
-  /// Policies may keep what they saw, objects that are set aside go to a file of their own, and files of external storage may
-  /// become values or be written: such plans go through files, which can be resumed.
+  /// Policies may keep what they saw, objects that are set aside go to a file of their own, and files of external
+  /// storage may become values or be written: such plans go through files, which can be resumed.
   static func memory(for plan: MigrationPlan, passes: Passes, options: EngineOptions) -> Int64? {
     // Two staged stores at most are there at once, beside page caches and the image.
     let most = options.memoryLimit / 8
@@ -64,7 +65,8 @@ extension MigrationRun {
       throw HopdError(.internalError, "a store that was built in memory has no content")
     }
     intent = try swap(environment).announce(
-      intent, held, staged: outcome.staged, backup: request.backup, journalMode: journalModeRule, now: intent.startedAt)
+      intent, held, staged: outcome.staged, backup: request.backup, journalMode: request.journalMode,
+      now: intent.startedAt)
     _ = try chain.area.write(image, hop: chain.plan.hops.count - 1)
     return (outcome, try verify(outcome.staged, chain: chain, expectation: expectation))
   }

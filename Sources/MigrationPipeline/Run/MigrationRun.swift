@@ -85,7 +85,7 @@ final class MigrationRun {
       observer(event)
     }
     job = request.job
-    replacement = request.replacement
+    replacement = request.replacement ?? .rename
     policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
   }
 
@@ -153,9 +153,9 @@ final class MigrationRun {
     }
   }
 
-  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes, and rows
-  /// that break a key there may be twice under the same key: at that quick_check does not look. Then the store is damaged, and
-  /// no bug of ours is to be reported.
+  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes,
+  /// and rows that break a key there may be twice under the same key: at that quick_check does not look. Then the store
+  /// is damaged, and no bug of ours is to be reported.
   func reportingSourceDamage<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let error as HopdError
       where error.code == .verificationFailed || error.code == .internalError && error.cause is SQLiteError

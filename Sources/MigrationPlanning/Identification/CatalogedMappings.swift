@@ -1,5 +1,5 @@
-// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that lie in folders
-// of models. What was named goes before what only lies there.
+// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that lie in
+// folders of models. What was named goes before what only lies there.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,5 @@
-// What the planner asks of mapping models: which of them make a hop. Finding, reading and comparing them is MappingModel's
-// work; behind this protocol a graph can be tested with mappings that no file holds.
+// What the planner asks of mapping models: which of them make a hop. Finding, reading and comparing them is
+// MappingModel's work; behind this protocol a graph can be tested with mappings that no file holds.
 
 import Diagnostics
 import ManagedObjectModel
@@ -20,8 +20,8 @@ package protocol MappingSource: Sendable {
 
 /// What mapping models serve among some versions.
 package protocol HopMappings: Sendable {
-  /// The mapping models that lead from one version to another, in the order of execution, with remarks on them; nil where
-  /// none fits.
+  /// The mapping models that lead from one version to another, in the order of execution, with remarks on them; nil
+  /// where none fits.
   ///
   /// Throws where several fit and nothing says which is meant, or where one that fits cannot be followed.
   func hop(

@@ -26,8 +26,8 @@ package struct MigrationGraph: Sendable {
   private let infer: Bool
   private let mappings: any MappingSource
 
-  /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference where
-  /// that is allowed.
+  /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference
+  /// where that is allowed.
   package init(versions: [CatalogedVersion], infer: Bool, mappings: any MappingSource = NoMappings()) {
     self.versions = versions.sorted { $0.position < $1.position }
     self.infer = infer
@@ -36,9 +36,10 @@ package struct MigrationGraph: Sendable {
 
   /// The hops from one version to another, in order; none where both have the same hashes.
   ///
-  /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the target, by
-  /// a mapping model over several versions, the shortest first. Backwards only mapping models lead. Throws `store-newer` for
-  /// a way back that has none, `inference-off`, or `no-route` with every missing edge and every reason.
+  /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the
+  /// target, by a mapping model over several versions, the shortest first. Backwards only mapping models lead. Throws
+  /// `store-newer` for a way back that has none, `inference-off`, or `no-route` with every missing edge and every
+  /// reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position

@@ -37,8 +37,8 @@ struct ExpectationCounting {
       }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a check
-  /// of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
+  /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a
+  /// check of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
   func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
     let maxima = Dictionary(
       try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
@@ -92,8 +92,8 @@ struct ExpectationCounting {
     return result
   }
 
-  /// Do all possible owners and targets of the store's relationship arrive on the sides of the join table, and does every
-  /// pair name two rows that exist?
+  /// Do all possible owners and targets of the store's relationship arrive on the sides of the join table, and does
+  /// every pair name two rows that exist?
   private func isUnfiltered(_ origin: PairsOrigin, join: JoinTable) -> Bool {
     guard let entity = source.model.entity(named: origin.entity),
       let relationship = entity.relationships.first(where: { $0.name == origin.relationship }),

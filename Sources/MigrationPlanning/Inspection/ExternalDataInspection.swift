@@ -1,5 +1,5 @@
-// Values with external storage before a migration path: is each of them in a known form, is each file there, what moves from
-// files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
+// Values with external storage before a migration path: is each of them in a known form, is each file there, what moves
+// from files into columns or gets its prefix, and what the result must hold. Files belong to the store as rows do; a
 // reference that leads nowhere or elsewhere is reported before the first byte is written (docs/formats/faults.md,
 // "External files").
 

@@ -1,6 +1,6 @@
 // Persistent history and CloudKit mirroring: tables that belong to no entity. History is carried without its rows, or
-// refused, as the operator says; a mirrored store is refused before anything else is looked at, and everything else that
-// uses reserved numbers is refused by name.
+// refused, as the operator says; a mirrored store is refused before anything else is looked at, and everything else
+// that uses reserved numbers is refused by name.
 
 import Diagnostics
 import ManagedObjectModel

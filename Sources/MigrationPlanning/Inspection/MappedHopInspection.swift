@@ -9,8 +9,8 @@ import MappingModel
 struct MappedHopInspection {
   private(set) var findings = Findings()
 
-  /// `rows` are those of the hop's source version by entity. Rows of entities that the destination does not have are a drop
-  /// like that of an inferred hop and counted with those (`DropCounting`).
+  /// `rows` are those of the hop's source version by entity. Rows of entities that the destination does not have are a
+  /// drop like that of an inferred hop and counted with those (`DropCounting`).
   init(hop: Hop, rows: [String: Int64], rule: UnmappedEntitiesRule) {
     // Those that may go are counted with everything else that is dropped.
     guard let mapped = hop.mapped, rule == .fail else { return }

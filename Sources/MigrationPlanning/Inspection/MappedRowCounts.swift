@@ -1,6 +1,6 @@
-// How many rows the entity mappings of a hop take, through their source filters, where SQL can say it: for costs, for rows that no
-// filter lets through, and for what the result must hold. Where a filter needs the moment of the hop, or more than SQL, nothing
-// is known.
+// How many rows the entity mappings of a hop take, through their source filters, where SQL can say it: for costs, for
+// rows that no filter lets through, and for what the result must hold. Where a filter needs the moment of the hop, or
+// more than SQL, nothing is known.
 
 import Diagnostics
 import Expressions
@@ -15,7 +15,8 @@ struct MappedRowCounts {
   /// A warning for each source entity of which rows fulfil the filter of no mapping.
   private(set) var warnings: [HopdError] = []
 
-  /// `rows` are those of the hop's source version by entity; `reader` reads the hop's source, nil where it does not exist yet.
+  /// `rows` are those of the hop's source version by entity; `reader` reads the hop's source, nil where it does not
+  /// exist yet.
   init(hop: Hop, rows: [String: Int64], reader: StoreReader?) throws {
     guard let mapped = hop.mapped else { return }
     let mappings = mapped.entityMappings

@@ -210,8 +210,8 @@ struct RowInspection {
     let column: String?
   }
 
-  /// The column that holds the keys of a to-one of a later version; nil where that cannot be told: keys that move to the other
-  /// end, or are cleared with an entity that goes.
+  /// The column that holds the keys of a to-one of a later version; nil where that cannot be told: keys that move to
+  /// the other end, or are cleared with an entity that goes.
   private func toOneKey(
     _ name: String, of entity: Entity, in model: ManagedObjectModel, version: Int, table: String
   ) -> ToOneKey? {
@@ -267,7 +267,8 @@ struct RowInspection {
 
   // MARK: Walking
 
-  /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one before.
+  /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one
+  /// before.
   private mutating func forEachLiveEntity(
     _ body: (inout RowInspection, Int, Entity, (stored: String, before: String), Int64) -> Void
   ) {

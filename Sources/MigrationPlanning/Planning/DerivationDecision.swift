@@ -1,5 +1,6 @@
-// Derived attributes of a migration path. A count has a known form: it is computed where it is wanted. Every other derivation
-// keeps the values and triggers of the store, and that is right only while nothing they speak of changes on the way.
+// Derived attributes of a migration path. A count has a known form: it is computed where it is wanted. Every other
+// derivation keeps the values and triggers of the store, and that is right only while nothing they speak of changes on
+// the way.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,6 @@
-// What is known of the hops of a plan whatever rows the store has: their name, and a memo for whatever follows from them alone
-// (programs, passes). Stores that go the same way share one; a daemon plans the same migration path for ten thousand stores of an app.
+// What is known of the hops of a plan whatever rows the store has: their name, and a memo for whatever follows from
+// them alone (programs, passes). Stores that go the same way share one; a daemon plans the same migration path for ten
+// thousand stores of an app.
 
 import ManagedObjectModel
 import PersistentStore
@@ -16,8 +17,8 @@ struct MigrationPathCache: Sendable {
     self.memo = memo
   }
 
-  /// All that decides about the hops. Models and mappings follow from the route, and layouts from models and what the store
-  /// shows; whatever else becomes part of `Hop` must become part of this.
+  /// All that decides about the hops. Models and mappings follow from the route, and layouts from models and what the
+  /// store shows; whatever else becomes part of `Hop` must become part of this.
   struct Key: Hashable, Sendable {
     let route: RouteKey
     let rules: PlanningRules

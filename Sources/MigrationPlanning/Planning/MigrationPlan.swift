@@ -1,5 +1,5 @@
-// The plan of one store's migration path, complete before a byte is touched: the chain with all models and mappings loaded,
-// what it will cost, what it will drop, and what must hold at the end.
+// The plan of one store's migration path, complete before a byte is touched: the chain with all models and mappings
+// loaded, what it will cost, what it will drop, and what must hold at the end.
 
 import Diagnostics
 import ManagedObjectModel
@@ -24,11 +24,13 @@ package struct MigrationPlan: Sendable {
   package let estimate: MigrationEstimate
   /// What the finished store must hold, counted in the source.
   package let expectation: StoreExpectation
-  /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case hex.
+  /// Names the hops with all that decides about them but the rows: equal for stores that go the same way. Lower-case
+  /// hex.
   package let migrationPath: String
   /// What was worked out of the hops alone, whatever the rows: stores that go the same way share it.
   package let memo: Memo
-  /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed. Lower-case hex.
+  /// Changes when models, mappings, chain or layout decisions do: a checkpoint of another plan is not resumed.
+  /// Lower-case hex.
   package let fingerprint: String
   /// The store's file as it was when the plan was made.
   package let found: FoundFile
@@ -193,8 +195,8 @@ package struct StoreExpectation: Sendable, Hashable {
   package let valuesByColumn: [String: [String: Int64]]
   /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
   package let nullOrderKeys: Int64
-  /// What binary columns with external storage, before or after, must hold per destination table and column; nil where a
-  /// mapping model decides what they hold.
+  /// What binary columns with external storage, before or after, must hold per destination table and column; nil where
+  /// a mapping model decides what they hold.
   package let externalData: [String: [String: ExternalDataExpectation]]?
   /// Store UUID, which stays.
   package let storeUUID: String

@@ -1,5 +1,5 @@
-// Versions of one model that are given one by one: SwiftData ships no bundle of versions, so all that there is are stores
-// of each version, which hold their models; compiled and single source versions may be given the same way.
+// Versions of one model that are given one by one: SwiftData ships no bundle of versions, so all that there is are
+// stores of each version, which hold their models; compiled and single source versions may be given the same way.
 
 import Diagnostics
 import ManagedObjectModel

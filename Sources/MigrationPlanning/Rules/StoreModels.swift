@@ -1,5 +1,5 @@
-// A store as a model: the copy of its model that Core Data keeps in Z_MODELCACHE. It is how SwiftData's versions are known,
-// which ship no model files.
+// A store as a model: the copy of its model that Core Data keeps in Z_MODELCACHE. It is how SwiftData's versions are
+// known, which ship no model files.
 
 import Diagnostics
 import Glibc

@@ -1,5 +1,5 @@
-// What an author of a policy subclasses: Core Data's NSEntityMigrationPolicy, hook by hook. The defaults do what Core Data's
-// do, so a policy overrides only the hooks that it is about, and calls super where it adds to the default.
+// What an author of a policy subclasses: Core Data's NSEntityMigrationPolicy, hook by hook. The defaults do what Core
+// Data's do, so a policy overrides only the hooks that it is about, and calls super where it adds to the default.
 
 /// The hooks of one entity mapping. One instance per entity mapping and migration; it may keep state between hooks.
 open class EntityMigrationPolicy {
@@ -11,8 +11,8 @@ open class EntityMigrationPolicy {
 
   /// createDestinationInstancesForSourceInstance:entityMapping:manager:error:
   ///
-  /// The default inserts one object of the destination entity with the values of the mapping's attribute expressions and
-  /// associates it with the source. An override that does not call super associates what it makes by
+  /// The default inserts one object of the destination entity with the values of the mapping's attribute expressions
+  /// and associates it with the source. An override that does not call super associates what it makes by
   /// `manager.associate(sourceInstance:withDestinationInstance:for:)`; one that makes nothing leaves the source out.
   open func createDestinationInstances(
     forSource source: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
@@ -25,8 +25,8 @@ open class EntityMigrationPolicy {
 
   /// createRelationshipsForDestinationInstance:entityMapping:manager:error:
   ///
-  /// Called after hopd has set the relationships that the mapping has expressions for, so there is no default to call; what
-  /// is set here comes on top.
+  /// Called after hopd has set the relationships that the mapping has expressions for, so there is no default to call;
+  /// what is set here comes on top.
   open func createRelationships(
     forDestination destination: ManagedObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {}
@@ -34,8 +34,8 @@ open class EntityMigrationPolicy {
   /// endRelationshipCreationForEntityMapping:manager:error:
   open func endRelationshipCreation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {}
 
-  /// performCustomValidationForEntityMapping:manager:error: throws where the result is not acceptable; nothing is replaced
-  /// then.
+  /// performCustomValidationForEntityMapping:manager:error: throws where the result is not acceptable; nothing is
+  /// replaced then.
   open func performCustomValidation(forMapping mapping: EntityMapping, manager: MigrationManager) throws {}
 
   /// endEntityMapping:manager:error: is called last.

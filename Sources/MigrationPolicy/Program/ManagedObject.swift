@@ -1,5 +1,5 @@
-// An object of the source or the destination store in a policy's hands. It holds the values that came with the call and asks
-// for others when they are wanted; changes are gathered by the manager. Confined to the policy's one thread.
+// An object of the source or the destination store in a policy's hands. It holds the values that came with the call and
+// asks for others when they are wanted; changes are gathered by the manager. Confined to the policy's one thread.
 
 /// An object: its entity, its key, and values by property name.
 public final class ManagedObject: Hashable {
@@ -52,7 +52,8 @@ public final class ManagedObject: Hashable {
   public func value(forKey key: String) throws -> PolicyValue {
     let property = try property(key)
     guard isCurrent else { return try manager.current(self).value(forKey: key) }
-    // The other end of a relationship may have been changed through another object, so a destination's are always asked for.
+    // The other end of a relationship may have been changed through another object, so a destination's are always asked
+    // for.
     let isRelationship = property.isRelationship
     if entity.side == .source || !isRelationship {
       if let value = known[key] { return value }
@@ -117,7 +118,8 @@ public final class ManagedObject: Hashable {
     try manager.add(.remove(objectID, relationship: key, objects.map(\.objectID)))
   }
 
-  /// An object that a policy has kept from an earlier call knows old values, and there may be a newer one of the same id.
+  /// An object that a policy has kept from an earlier call knows old values, and there may be a newer one of the same
+  /// id.
   private var isCurrent: Bool { generation == manager.generation }
 
   private func changeable(_ key: String) throws {

@@ -1,6 +1,6 @@
-// A policy's handle on the migration, after NSMigrationManager. Changes are gathered and go out with the reply to the call, or
-// before a question whose answer they could change: so a thousand objects cost one message, and still every question sees
-// what was done before it. Confined to the policy's one thread.
+// A policy's handle on the migration, after NSMigrationManager. Changes are gathered and go out with the reply to the
+// call, or before a question whose answer they could change: so a thousand objects cost one message, and still every
+// question sees what was done before it. Confined to the policy's one thread.
 
 /// The migration, as a policy sees it.
 public final class MigrationManager {
@@ -28,8 +28,8 @@ public final class MigrationManager {
   private var columns: [PolicyObjectRow.Columns] = []
   /// The source whose turn it is, its place in the call, and whether default creation was asked for.
   private var turn: (source: ManagedObject, index: Int, isTaken: Bool)?
-  /// Associations that this call has made, as far as somebody asked for them; those made since, and sources that have had
-  /// their turn.
+  /// Associations that this call has made, as far as somebody asked for them; those made since, and sources that have
+  /// had their turn.
   private var associations: [PolicyObjectPlace: [ManagedObject]] = [:]
   private var unsorted: [(source: ManagedObject, destination: ManagedObject?)] = []
   /// Was a source associated outside its own turn? Then the engine is asked.
@@ -108,8 +108,8 @@ public final class MigrationManager {
     fresh.removeAll(keepingCapacity: true)
   }
 
-  /// The one object of this id in this call: a kept one, without what it knew of a store that has changed since, or the one
-  /// that was handed out meanwhile.
+  /// The one object of this id in this call: a kept one, without what it knew of a store that has changed since, or the
+  /// one that was handed out meanwhile.
   func current(_ kept: ManagedObject) -> ManagedObject {
     register()
     if let other = objects[kept.place] { return other }
@@ -135,7 +135,8 @@ public final class MigrationManager {
     return new
   }
 
-  /// Objects of an entity and of the entities below it, by primary key; every `%@` of the predicate stands for an argument.
+  /// Objects of an entity and of the entities below it, by primary key; every `%@` of the predicate stands for an
+  /// argument.
   public func fetch(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
     _ arguments: PolicyValue..., limit: Int? = nil
@@ -172,13 +173,13 @@ public final class MigrationManager {
     unsorted.removeAll(keepingCapacity: true)
   }
 
-  /// destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources; of all without a
-  /// list.
+  /// destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources; of all
+  /// without a list.
   public func destinationInstances(
     forEntityMappingNamed name: String, sourceInstances sources: [ManagedObject]? = nil
   ) throws -> [ManagedObject] {
-    // What the mapping at work has just made of the sources of this call is known here, unless sources were associated out
-    // of turn.
+    // What the mapping at work has just made of the sources of this call is known here, unless sources were associated
+    // out of turn.
     if name == mapping.name, !hasForeignAssociations, let sources {
       sortAssociations()
       if sources.allSatisfy({ associations[$0.place] != nil }) {

@@ -1,13 +1,13 @@
-// The main loop of a policy program: frames come in on standard input and go out on standard output, until the input ends.
-// Standard output is taken away from the program first, so that a `print` left in a policy is a line for the journal and not
-// a broken message.
+// The main loop of a policy program: frames come in on standard input and go out on standard output, until the input
+// ends. Standard output is taken away from the program first, so that a `print` left in a policy is a line for the
+// journal and not a broken message.
 
 import Glibc
 
 /// A program that has policies.
 public enum PolicyProgram {
-  /// Serves hopd until it is done, then ends the process. The keys are the class names of the mapping models, with or without
-  /// their module.
+  /// Serves hopd until it is done, then ends the process. The keys are the class names of the mapping models, with or
+  /// without their module.
   ///
   /// ```swift
   /// PolicyProgram.run(["BookToBookPolicy": BookToBookPolicy.self])

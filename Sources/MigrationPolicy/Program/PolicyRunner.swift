@@ -1,5 +1,5 @@
-// Calls made into hooks: one policy, its mapping and its manager. Used by the program at the other end of the pipe, and in the
-// engine's own process by tests.
+// Calls made into hooks: one policy, its mapping and its manager. Used by the program at the other end of the pipe, and
+// in the engine's own process by tests.
 
 /// A policy at work for one entity mapping.
 package final class PolicyRunner {

@@ -1,6 +1,6 @@
-// A table of the hop in a policy's hands: what Core Data's policies keep in the manager's userInfo, but on the engine's disk, so
-// that it may grow with the store. Within one call nobody else runs, so what was read and written is remembered here until
-// the call ends; then it is sent and forgotten.
+// A table of the hop in a policy's hands: what Core Data's policies keep in the manager's userInfo, but on the engine's
+// disk, so that it may grow with the store. Within one call nobody else runs, so what was read and written is
+// remembered here until the call ends; then it is sent and forgotten.
 
 /// Keys and values that live as long as the hop, shared by all its policies.
 public final class PolicyTable {

@@ -1,4 +1,5 @@
-// Bytes as text: base64 for binary values, the usual form for UUIDs. Here and not Foundation's, so that a policy links nothing.
+// Bytes as text: base64 for binary values, the usual form for UUIDs. Here and not Foundation's, so that a policy links
+// nothing.
 
 /// Base64 with padding (RFC 4648, section 4).
 enum Base64 {

@@ -1,6 +1,7 @@
-// Reads the JSON of one message where it lies: callers ask for what they expect and no tree is built, so a batch of rows costs
-// one pass and a String per text. Separate from the messages because it knows nothing of them. 64-bit integers and doubles are
-// kept apart and exact; depth is bounded; whatever the bytes are, the end is a value or an error (docs/decisions/0018).
+// Reads the JSON of one message where it lies: callers ask for what they expect and no tree is built, so a batch of
+// rows costs one pass and a String per text. Separate from the messages because it knows nothing of them. 64-bit
+// integers and doubles are kept apart and exact; depth is bounded; whatever the bytes are, the end is a value or an
+// error (docs/decisions/0018).
 
 /// A cursor in the JSON text of one message.
 struct JSONReader {

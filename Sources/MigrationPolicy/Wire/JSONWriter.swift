@@ -1,5 +1,5 @@
-// Writes the JSON of one message straight into the bytes that go over the pipe, the length in front. Doubles always have a
-// fraction or an exponent and integers never, so that a reader can tell them apart.
+// Writes the JSON of one message straight into the bytes that go over the pipe, the length in front. Doubles always
+// have a fraction or an exponent and integers never, so that a reader can tell them apart.
 
 /// A message being written.
 struct JSONWriter {

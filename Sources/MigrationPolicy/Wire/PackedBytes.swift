@@ -1,6 +1,6 @@
-// The packed form of values: a byte that says the kind, then the value, without text around it. Written and read in place, so a
-// batch of rows needs neither a String nor a dictionary per value. JSON stays the form that any language speaks; this one is
-// agreed on at the start between hopd and its own library (docs/decisions/0025).
+// The packed form of values: a byte that says the kind, then the value, without text around it. Written and read in
+// place, so a batch of rows needs neither a String nor a dictionary per value. JSON stays the form that any language
+// speaks; this one is agreed on at the start between hopd and its own library (docs/decisions/0025).
 
 /// Kinds of packed values, the first byte of each.
 enum PackedKind: UInt8, Sendable {

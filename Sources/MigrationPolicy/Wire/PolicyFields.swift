@@ -1,5 +1,5 @@
-/// Values by property name that a policy gives an object: few, so a list in the order of their setting is quicker than a
-/// dictionary.
+/// Values by property name that a policy gives an object: few, so a list in the order of their setting is quicker than
+/// a dictionary.
 package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral {
   /// One value under its name.
   package struct Entry: Sendable {

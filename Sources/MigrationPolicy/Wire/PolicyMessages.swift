@@ -1,6 +1,6 @@
-// What the engine and a policy say to each other, as values; docs/POLICIES.md has them as JSON. A call goes to the policy and
-// ends with its reply; in between the policy may ask, and every question is answered at once. All objects are named by real
-// primary keys, so nothing has to be translated later and no table of temporary names grows.
+// What the engine and a policy say to each other, as values; docs/POLICIES.md has them as JSON. A call goes to the
+// policy and ends with its reply; in between the policy may ask, and every question is answered at once. All objects
+// are named by real primary keys, so nothing has to be translated later and no table of temporary names grows.
 
 /// An object of the source or of the destination store.
 public struct PolicyObjectID: Sendable, Hashable {
@@ -93,8 +93,8 @@ public enum PolicyCall: Sendable, Hashable {
 
 /// A change that a policy wants in the destination store; changes happen in the order they are sent.
 public enum PolicyOperation: Sendable, Hashable {
-  /// Insert an object. Attributes that are not named have the model's defaults. The key is the standard object's, or the
-  /// next free one of its root entity (`PolicyKeys`).
+  /// Insert an object. Attributes that are not named have the model's defaults. The key is the standard object's, or
+  /// the next free one of its root entity (`PolicyKeys`).
   case insert(PolicyObject)
   /// Set attributes and relationships (`object`, `objects`, `null`); the other end of a relationship follows.
   case set(PolicyObject)
@@ -238,15 +238,16 @@ package protocol PolicyConversation: AnyObject {
   func call(
     _ call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyReply
-  /// Runs createDestinationInstances for a batch, and `meanwhile` once in the caller's process before anything is answered.
+  /// Runs createDestinationInstances for a batch, and `meanwhile` once in the caller's process before anything is
+  /// answered.
   func create(
     _ batch: PolicyBatch, keys: PolicyKeys, meanwhile: () throws -> Void,
     answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> PolicyBatchReply
   /// Readies the message of the batch that comes next, as far as it can be without knowing what comes before it.
   func prepare(_ batch: PolicyBatch) throws
-  /// Ends the conversation after its last call. Throws where the program did not end well: it may hold changes that it never
-  /// sent.
+  /// Ends the conversation after its last call. Throws where the program did not end well: it may hold changes that it
+  /// never sent.
   func finish() throws
   /// Ends the conversation, and the program behind it; called once, also after an error.
   func close()

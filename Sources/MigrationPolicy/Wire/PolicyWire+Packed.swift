@@ -1,9 +1,9 @@
-// Packed messages: those with many objects or many changes. The first byte of one is a control character, with which no JSON
-// begins, so both forms travel side by side: hopd sends them to a program that has said it reads them, and reads them from
-// anybody. All else is JSON always (docs/POLICIES.md, "Packed messages").
+// Packed messages: those with many objects or many changes. The first byte of one is a control character, with which no
+// JSON begins, so both forms travel side by side: hopd sends them to a program that has said it reads them, and reads
+// them from anybody. All else is JSON always (docs/POLICIES.md, "Packed messages").
 //
-// kind, length of the rows (four bytes, the least significant first), rows; then what the rows speak of, which is known only
-// when they are written: entities, shapes or names, how many rows, and in calls the keys.
+// kind, length of the rows (four bytes, the least significant first), rows; then what the rows speak of, which is known
+// only when they are written: entities, shapes or names, how many rows, and in calls the keys.
 
 /// What a packed message is.
 private enum PackedMessage: UInt8 {

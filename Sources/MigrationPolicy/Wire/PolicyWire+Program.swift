@@ -1,7 +1,8 @@
 // The program's messages: its hello, requests and replies. Written by a policy program, read by the host.
 //
-// Default creation is one short operation: ["standard", 3] stands for inserting the standard object of the call's fourth
-// instance and associating it, so that values which the engine has sent do not travel back. The host spells it out.
+// Default creation is one short operation: ["standard", 3] stands for inserting the standard object of the call's
+// fourth instance and associating it, so that values which the engine has sent do not travel back. The host spells it
+// out.
 
 /// What a program may say.
 package enum PolicyProgramMessage: Sendable, Hashable {

@@ -1,9 +1,11 @@
-// The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in PolicyWire+Messages.swift.
-// Both ends of the pipe use this file, so a Swift policy and the engine cannot disagree about a form.
+// The messages as JSON (docs/POLICIES.md, "The messages"): values and objects here, whole messages in
+// PolicyWire+Messages.swift. Both ends of the pipe use this file, so a Swift policy and the engine cannot disagree
+// about a form.
 //
-// The engine's objects travel as rows: a message that holds objects names their shapes once (side, entity, columns), and a row
-// is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times. What a program
-// says is plainer, because its authors write it in any language: an object is [side, entity, key], values have their names.
+// The engine's objects travel as rows: a message that holds objects names their shapes once (side, entity, columns),
+// and a row is [shape, key, value, …]. The names of a thousand books' attributes are sent once, not a thousand times.
+// What a program says is plainer, because its authors write it in any language: an object is [side, entity, key],
+// values have their names.
 
 /// The protocol between the engine and a policy program.
 package enum PolicyWire {
@@ -247,7 +249,8 @@ struct PolicyShape: Hashable {
   var columns: [String]
 }
 
-/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried first.
+/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried
+/// first.
 struct PolicyShapes {
   private(set) var shapes: [PolicyShape] = []
   private var last: [PolicyObjectID.Side: Int] = [:]

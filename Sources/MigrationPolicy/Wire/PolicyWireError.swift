@@ -1,5 +1,5 @@
-// What is wrong with a message of the policy protocol. This target stands alone (a policy's author links nothing else of the
-// project), so it has an error of its own; the host makes a HopdError of it.
+// What is wrong with a message of the policy protocol. This target stands alone (a policy's author links nothing else
+// of the project), so it has an error of its own; the host makes a HopdError of it.
 
 /// A message that cannot be read, and where.
 public struct PolicyWireError: Error, Sendable, Hashable, CustomStringConvertible {

@@ -55,8 +55,8 @@ enum AttributeText {
     try lines.raw("}")
   }
 
-  /// With external storage the content is shown, wherever it is, so that a dump does not tell a value in a file from one
-  /// in the column. A reference whose file cannot be read is shown by its name.
+  /// With external storage the content is shown, wherever it is, so that a dump does not tell a value in a file from
+  /// one in the column. A reference whose file cannot be read is shown by its name.
   private static func write(
     _ bytes: [UInt8], from directory: ExternalDataDirectory?, into lines: inout JSONLines
   ) throws {

@@ -1,5 +1,5 @@
-// References to rows that are not there. Stores in the field have some; a migration may not add any. Where they can be is
-// said here, with the statement that counts them; `StoreCensus` asks it only where there may be some.
+// References to rows that are not there. Stores in the field have some; a migration may not add any. Where they can be
+// is said here, with the statement that counts them; `StoreCensus` asks it only where there may be some.
 
 import ManagedObjectModel
 import SQLite

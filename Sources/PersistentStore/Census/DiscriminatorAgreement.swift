@@ -1,5 +1,5 @@
-// Discriminators, the columns with the entity number of a to-one's target, compared with the targets themselves. Where they
-// are is said here, with the statement that counts those that disagree; `StoreCensus` asks it only where one may.
+// Discriminators, the columns with the entity number of a to-one's target, compared with the targets themselves. Where
+// they are is said here, with the statement that counts those that disagree; `StoreCensus` asks it only where one may.
 
 import ManagedObjectModel
 import SQLite

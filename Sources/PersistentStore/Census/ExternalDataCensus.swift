@@ -1,5 +1,6 @@
 // What the columns with external storage hold, counted. Planner and verifier count with this one reader, the one in the
-// source and the other in the result, so that the numbers mean the same. Rows stream by: memory does not grow with them.
+// source and the other in the result, so that the numbers mean the same. Rows stream by: memory does not grow with
+// them.
 
 import ManagedObjectModel
 import SQLite

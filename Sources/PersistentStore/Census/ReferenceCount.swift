@@ -1,6 +1,7 @@
-// References and discriminators, in two steps. First every row is asked, in the one pass over its table, whether its reference
-// may be missing or its discriminator wrong; a store where no row says so has none. Only where one does, SQLite looks every key
-// up and says how many there are. The first step may be wrong in one direction only, so the numbers are those of the second.
+// References and discriminators, in two steps. First every row is asked, in the one pass over its table, whether its
+// reference may be missing or its discriminator wrong; a store where no row says so has none. Only where one does,
+// SQLite looks every key up and says how many there are. The first step may be wrong in one direction only, so the
+// numbers are those of the second.
 
 import ManagedObjectModel
 import SQLite
@@ -40,8 +41,8 @@ struct ReferenceCount {
     for known in keys.values { try known.register(on: reader.connection) }
   }
 
-  /// Is Z_PK the number of the row? A table that somebody else made may have keys twice, or none. Views show keys of such a
-  /// table.
+  /// Is Z_PK the number of the row? A table that somebody else made may have keys twice, or none. Views show keys of
+  /// such a table.
   private static func isKeyed(_ table: String, _ reader: StoreReader) throws(SQLiteError) -> Bool {
     if reader.space.isViews { return true }
     let (name, schema) = (SQLiteValue.text(reader.space.name(of: table)), SQLiteValue.text(reader.space.schemaName))

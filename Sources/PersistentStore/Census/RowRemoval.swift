@@ -1,6 +1,6 @@
-// Taking objects out of a store that is being built: what points to them becomes nil, as Core Data's nullify does, and pairs
-// of theirs go. Deletion rules of the model are not followed: they speak of what a user deletes, not of what a migration
-// leaves out.
+// Taking objects out of a store that is being built: what points to them becomes nil, as Core Data's nullify does, and
+// pairs of theirs go. Deletion rules of the model are not followed: they speak of what a user deletes, not of what a
+// migration leaves out.
 
 import ManagedObjectModel
 import SQLite

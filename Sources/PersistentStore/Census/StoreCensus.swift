@@ -1,7 +1,7 @@
-// What the rows of a store say of themselves, counted: rows by entity, values by column, references that lead nowhere or name
-// the wrong entity, places in an order. Planner and verifier count with this one reader, the one in the source and the other in
-// the result, so that the two numbers mean the same. Every table is read as few times as can be: questions that are brought
-// along are answered in one pass, and each is answered once.
+// What the rows of a store say of themselves, counted: rows by entity, values by column, references that lead nowhere
+// or name the wrong entity, places in an order. Planner and verifier count with this one reader, the one in the source
+// and the other in the result, so that the two numbers mean the same. Every table is read as few times as can be:
+// questions that are brought along are answered in one pass, and each is answered once.
 
 import ManagedObjectModel
 import SQLite
@@ -109,8 +109,8 @@ package final class StoreCensus {
     return counts
   }
 
-  /// What was counted before, or follows from it: a view that shows all rows of some entities, and no others, has as many
-  /// as the table below it.
+  /// What was counted before, or follows from it: a view that shows all rows of some entities, and no others, has as
+  /// many as the table below it.
   private func known(_ table: EntityTable) -> [Int64: Int64]? {
     guard let memory = reader.memory else { return nil }
     if let counts = memory.rows(of: reader.qualified(table.name)) { return counts }
@@ -135,8 +135,8 @@ package final class StoreCensus {
     return try reader.rowCounts(of: table.name)
   }
 
-  /// One condition for each entity that may have rows, or for a table with one such entity that a row is of no entity; nil
-  /// where sorting is cheaper than asking each row so often.
+  /// One condition for each entity that may have rows, or for a table with one such entity that a row is of no entity;
+  /// nil where sorting is cheaper than asking each row so often.
   private func rowConditions(of table: EntityTable) -> [String]? {
     let numbers = concreteNumbers(of: table)
     guard (1...12).contains(numbers.count) else { return nil }

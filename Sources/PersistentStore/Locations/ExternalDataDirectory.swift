@@ -1,6 +1,6 @@
-// The files that references name. A store comes from strangers, and so does the directory beside it: names are looked up
-// below one descriptor, no link is followed, only plain files are read, and never the store itself under a second name
-// (closing that would drop this process's locks on it).
+// The files that references name. A store comes from strangers, and so does the directory beside it: names are looked
+// up below one descriptor, no link is followed, only plain files are read, and never the store itself under a second
+// name (closing that would drop this process's locks on it).
 
 import CLinux
 import Diagnostics
@@ -31,8 +31,8 @@ package final class ExternalDataDirectory {
   /// The store's own files, by device and inode.
   private let guarded: Set<[UInt64]>
 
-  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it. Throws `.inputOutput`
-  /// where nobody can say: files that only this look does not find must not count as missing.
+  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it. Throws
+  /// `.inputOutput` where nobody can say: files that only this look does not find must not count as missing.
   package init(of location: StoreLocation) throws(HopdError) {
     path = location.externalDataDirectory
     state = try ExternalDataDirectory.open(location)

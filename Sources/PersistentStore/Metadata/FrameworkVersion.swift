@@ -1,5 +1,5 @@
-// NSPersistenceFrameworkVersion: which of Core Data's own versions were seen, and what in a file and its metadata follows
-// from the number alone. Layout rules that depend on the number stand with the layout (`StoreSchemaBuilder`).
+// NSPersistenceFrameworkVersion: which of Core Data's own versions were seen, and what in a file and its metadata
+// follows from the number alone. Layout rules that depend on the number stand with the layout (`StoreSchemaBuilder`).
 
 import Diagnostics
 

@@ -1,6 +1,6 @@
-// Which metadata a migrated and a fresh store get. The rule (docs/decisions/0015): a migrated store stays a store of the
-// framework version that made its source; whatever describes the model is computed anew, all of it or none; everything
-// else stays as it is.
+// Which metadata a migrated and a fresh store get. The rule (docs/decisions/0015): a migrated store stays a store of
+// the framework version that made its source; whatever describes the model is computed anew, all of it or none;
+// everything else stays as it is.
 
 import Diagnostics
 import ManagedObjectModel
@@ -15,8 +15,8 @@ extension StoreMetadata {
   /// The metadata after a migration to `model`, in a file with that auto_vacuum (nil: not known, the key stays).
   ///
   /// Store UUID, framework version, the app's keys and everything unknown stay; hashes and identifiers are the
-  /// destination's. A source with neither digest nor checksum gets none; one with either gets what its framework version
-  /// has, besides what it had, as the formulas give them.
+  /// destination's. A source with neither digest nor checksum gets none; one with either gets what its framework
+  /// version has, besides what it had, as the formulas give them.
   package func migrated(to model: ManagedObjectModel, autoVacuum: Int64? = nil) -> StoreMetadata {
     var copy = self
     copy.describe(model)

@@ -18,7 +18,8 @@ package struct StoreMetadata: Sendable, Hashable {
     self.entries = entries
   }
 
-  /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few kilobytes.
+  /// The largest property list that is read: apps keep small values of their own in it beside Core Data's few
+  /// kilobytes.
   package static let maximumBytes: Int64 = 16 << 20
   /// Keys of Z_PLIST that Core Data itself writes (docs/formats/store-layout.md, "Store metadata").
   package enum Key {

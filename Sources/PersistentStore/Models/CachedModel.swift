@@ -1,5 +1,5 @@
-// The model of a store out of the store itself: where no model file is at hand, its own copy serves, once it is shown to
-// be the model of the version that the metadata name.
+// The model of a store out of the store itself: where no model file is at hand, its own copy serves, once it is shown
+// to be the model of the version that the metadata name.
 
 import Diagnostics
 import ManagedObjectModel

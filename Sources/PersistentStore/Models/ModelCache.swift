@@ -1,6 +1,6 @@
-// The copy of its model that a store carries in Z_MODELCACHE: a compiled model, compressed. It is read as a source model
-// where no model file is at hand, and written so that a store hopd makes is complete. It never decides what a store's
-// version is: the hashes in the metadata do, and a cache that disagrees with them is stale.
+// The copy of its model that a store carries in Z_MODELCACHE: a compiled model, compressed. It is read as a source
+// model where no model file is at hand, and written so that a store hopd makes is complete. It never decides what a
+// store's version is: the hashes in the metadata do, and a cache that disagrees with them is stale.
 
 import CZlib
 import Diagnostics

@@ -1,5 +1,5 @@
-// Whether the tables of a store are tables at all. Core Data's are names and types and nothing else; a virtual table, a view in a
-// table's place or a column that is computed would make a mere look at a row run what a stranger wrote down.
+// Whether the tables of a store are tables at all. Core Data's are names and types and nothing else; a virtual table, a
+// view in a table's place or a column that is computed would make a mere look at a row run what a stranger wrote down.
 
 import Diagnostics
 import SQLite

@@ -1,5 +1,5 @@
-// Which keys the rows of a table have, told in little memory: by their ends where there is no gap, else by one bit for each
-// key. It spares a look-up by key for every reference. Where that is not possible the look-ups remain.
+// Which keys the rows of a table have, told in little memory: by their ends where there is no gap, else by one bit for
+// each key. It spares a look-up by key for every reference. Where that is not possible the look-ups remain.
 
 import SQLite
 
@@ -82,9 +82,9 @@ struct RowKeys {
     for count: Int32 in 1...2 { connection.removeKeyTest(test, argumentCount: count) }
   }
 
-  /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil where
-  /// there is none. Where it is never true no reference is missing. A value of another type may fulfil it and still be a
-  /// key, so a row that does is looked at again.
+  /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil
+  /// where there is none. Where it is never true no reference is missing. A value of another type may fulfil it and
+  /// still be a key, so a row that does is looked at again.
   func mayBeMissing(_ column: String) -> String? {
     switch form {
     case .range(let keys)?: RowKeys.outside(keys, column)
@@ -99,8 +99,8 @@ struct RowKeys {
     "(+\(column) NOT BETWEEN \(keys.lowerBound) AND \(keys.upperBound) OR (+\(column) | 0) IS NOT +\(column))"
   }
 
-  /// A condition that is true at least for every pair of a key that a row has and a number that is not that row's Z_ENT;
-  /// nil where there is none.
+  /// A condition that is true at least for every pair of a key that a row has and a number that is not that row's
+  /// Z_ENT; nil where there is none.
   func mayBeWrong(_ column: String, entity: String) -> String? {
     if let onlyEntity { return "(\(column) IS NOT NULL AND +\(entity) IS NOT \(onlyEntity))" }
     return if case .bits? = form { "\(test)(\(column), \(entity))" } else { nil }

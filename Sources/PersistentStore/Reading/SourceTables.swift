@@ -1,6 +1,6 @@
-// Where the tables of one version of a store are within a connection. A hop reads a store that lies in a schema of its own, or
-// the views that show what the hop before would write; whoever writes SQL over the tables asks here for their names, so that
-// the same statement serves both.
+// Where the tables of one version of a store are within a connection. A hop reads a store that lies in a schema of its
+// own, or the views that show what the hop before would write; whoever writes SQL over the tables asks here for their
+// names, so that the same statement serves both.
 
 import SQLite
 
@@ -113,7 +113,8 @@ package struct SourceTables: Sendable, Hashable {
     return origin.carried[column].map { source.isPresent($0, of: origin.table, by: memory) } ?? false
   }
 
-  /// The table by whose Z_PK rows of an entity's table are taken in ranges: itself, or what a view drives from in the end.
+  /// The table by whose Z_PK rows of an entity's table are taken in ranges: itself, or what a view drives from in the
+  /// end.
   package func driver(of table: String) -> Driver {
     origins[table]?.driver ?? Driver(table: qualified(table), key: "\"Z_PK\"")
   }

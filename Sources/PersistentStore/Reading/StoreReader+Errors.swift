@@ -1,4 +1,5 @@
-// What SQLite's answers about a store mean, as errors with the next thing to do. Every stage that reads a store tells them alike.
+// What SQLite's answers about a store mean, as errors with the next thing to do. Every stage that reads a store tells
+// them alike.
 
 import CSQLite
 import Diagnostics

@@ -101,7 +101,8 @@ package struct StoreReader {
   package func metadata() throws -> StoreMetadata {
     if let known = memory?.books(of: space) { return known.metadata }
     let table = qualified("Z_METADATA")
-    // Asked before it is read: a hostile store may claim a gigabyte. Of a blob the length costs nothing, and of text the whole.
+    // Asked before it is read: a hostile store may claim a gigabyte. Of a blob the length costs nothing, and of text
+    // the whole.
     let claims = try connection.rows(
       "SELECT CASE typeof(Z_PLIST) WHEN 'blob' THEN length(Z_PLIST) ELSE -1 END FROM \(table) LIMIT 3"
     ) { $0.integer(at: 0) }
@@ -149,7 +150,8 @@ package struct StoreReader {
     }
   }
 
-  /// Rows of a table per entity number; what is no integer is 0, the number of no entity: statements do not take 2.5 for 2.
+  /// Rows of a table per entity number; what is no integer is 0, the number of no entity: statements do not take 2.5
+  /// for 2.
   package func rowCounts(of table: String) throws(SQLiteError) -> [Int64: Int64] {
     let pairs = try connection.rows("SELECT Z_ENT, count(*) FROM \(qualified(table)) GROUP BY Z_ENT") { row in
       (row.isInteger(at: 0) ? row.integer(at: 0) : 0, row.integer(at: 1))

@@ -1,5 +1,6 @@
-// The text of a table as Core Data leaves it in sqlite_master: as made, or with columns that its in-place migrations have
-// appended. The engine decides by it whether a table may be altered, the verifier what an altered one must look like.
+// The text of a table as Core Data leaves it in sqlite_master: as made, or with columns that its in-place migrations
+// have appended. The engine decides by it whether a table may be altered, the verifier what an altered one must look
+// like.
 
 import SQLite
 

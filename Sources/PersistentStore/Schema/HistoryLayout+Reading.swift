@@ -1,5 +1,5 @@
-// Reading the history tables off a store. Their texts are run again in the staged store, so only texts that are understood
-// to the last character are taken: a list of plain columns. Everything else is told, never run.
+// Reading the history tables off a store. Their texts are run again in the staged store, so only texts that are
+// understood to the last character are taken: a list of plain columns. Everything else is told, never run.
 
 import Diagnostics
 import SQLite

@@ -78,8 +78,8 @@ package struct SchemaDerivation: Sendable, Hashable {
     name.hasPrefix("Z_DA_\(table)_\(entity)_\(attribute)_")
   }
 
-  /// The one of `derivations` that a trigger of a store belongs to: names may begin alike ("page" and "page_count"), and
-  /// then the longer one is meant.
+  /// The one of `derivations` that a trigger of a store belongs to: names may begin alike ("page" and "page_count"),
+  /// and then the longer one is meant.
   package static func owner(
     ofTrigger name: String, on table: String, among derivations: [SchemaDerivation]
   ) -> SchemaDerivation? {

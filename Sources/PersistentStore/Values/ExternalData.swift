@@ -1,5 +1,5 @@
-// The forms that a binary value with external storage has in its column. The one place that knows them: planner, engine,
-// verifier, dump and filler all ask here, so that "what is a reference" has one answer.
+// The forms that a binary value with external storage has in its column. The one place that knows them: planner,
+// engine, verifier, dump and filler all ask here, so that "what is a reference" has one answer.
 
 import Diagnostics
 import ManagedObjectModel
@@ -84,14 +84,14 @@ package enum ExternalDataForm: Sendable, Hashable {
     [referencePrefix] + Array(name.text.utf8) + [0]
   }
 
-  /// Largest file that may become a value in a column: SQLite's own limit for values, a billion bytes, and a quarter of the
-  /// memory, as a value stands there up to three times while its row is written.
+  /// Largest file that may become a value in a column: SQLite's own limit for values, a billion bytes, and a quarter of
+  /// the memory, as a value stands there up to three times while its row is written.
   package static func largestValue(memoryLimit: Int64) -> Int64 {
     min(1_000_000_000 - 4096, max(1 << 20, memoryLimit / 4))
   }
 
-  /// SQL: the content of a plain column as an inline value. `||` makes text of two blobs, byte for byte, so the result is
-  /// cast back.
+  /// SQL: the content of a plain column as an inline value. `||` makes text of two blobs, byte for byte, so the result
+  /// is cast back.
   package static func inlineExpression(ofPlain column: String) -> String {
     "CASE WHEN \(column) IS NOT NULL THEN CAST(X'01' || \(column) AS BLOB) END"
   }

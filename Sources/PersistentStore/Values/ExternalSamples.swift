@@ -1,5 +1,5 @@
-// Files for the sample values of a filled store. Core Data puts large values into files; samples do so with a few, so that
-// even a store of a million objects has only a handful of megabytes beside it.
+// Files for the sample values of a filled store. Core Data puts large values into files; samples do so with a few, so
+// that even a store of a million objects has only a handful of megabytes beside it.
 
 import Diagnostics
 

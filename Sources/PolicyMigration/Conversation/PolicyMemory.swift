@@ -1,5 +1,5 @@
-// What policies remember: tables of the hop, shared by all its policies (the `manager.userInfo` of Core Data's policies,
-// but on disk, in the staged store, and so of any size). They roll back with the chunk that wrote them.
+// What policies remember: tables of the hop, shared by all its policies (the `manager.userInfo` of Core Data's
+// policies, but on disk, in the staged store, and so of any size). They roll back with the chunk that wrote them.
 
 import Diagnostics
 import MigrationEngine

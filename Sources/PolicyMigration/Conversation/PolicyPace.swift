@@ -11,8 +11,8 @@ struct PolicyPace: Sendable, Hashable {
   private let maximum: Int64
   init(options: EngineOptions) {
     target = max(options.chunkTime, .milliseconds(1))
-    // Beyond some thousand objects a larger message is not quicker, and a batch should fit into the pipe: then the engine does
-    // something else while the program reads.
+    // Beyond some thousand objects a larger message is not quicker, and a batch should fit into the pipe: then the
+    // engine does something else while the program reads.
     maximum = max(1, min(options.chunkRowsMax, 2_000))
     bytes = Int(clamping: min(512 << 10, max(256 << 10, options.memoryLimit / 32)))
     rows = min(rows, maximum)

@@ -1,5 +1,5 @@
-// One policy at work: the conversation of an entity mapping, from the begin of the hop to its end. What fails on the engine's
-// side while a policy asks is kept here, so that it is told as it was, whatever the policy makes of it.
+// One policy at work: the conversation of an entity mapping, from the begin of the hop to its end. What fails on the
+// engine's side while a policy asks is kept here, so that it is told as it was, whatever the policy makes of it.
 
 import Diagnostics
 import MappingModel

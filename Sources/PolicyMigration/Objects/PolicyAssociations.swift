@@ -1,5 +1,5 @@
-// Which destination objects came of which source objects, as policies ask and tell it. Mappings of policies keep rows in
-// `HOPD_ASSOCIATION`; of all others the hop's layout knows it by arithmetic or by tables of its own.
+// Which destination objects came of which source objects, as policies ask and tell it. Mappings of policies keep rows
+// in `HOPD_ASSOCIATION`; of all others the hop's layout knows it by arithmetic or by tables of its own.
 
 import Diagnostics
 import MappingModel

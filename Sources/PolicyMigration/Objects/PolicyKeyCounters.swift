@@ -1,5 +1,5 @@
-// Which primary keys a policy may give to what it inserts: the key of the standard object, or the next free one of the root
-// entity. Keys are real from the start, so nothing is renamed later, and no two objects can ever meet under one.
+// Which primary keys a policy may give to what it inserts: the key of the standard object, or the next free one of the
+// root entity. Keys are real from the start, so nothing is renamed later, and no two objects can ever meet under one.
 
 import MigrationEngine
 import MigrationPolicy

@@ -1,5 +1,5 @@
-// Relationships that policies set. Each is a set of pairs kept in one place (a column, a join table, or for one-to-ones the
-// columns of both ends), so writing there is writing both ends. Objects have been checked before they come here.
+// Relationships that policies set. Each is a set of pairs kept in one place (a column, a join table, or for one-to-ones
+// the columns of both ends), so writing there is writing both ends. Objects have been checked before they come here.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -125,7 +125,8 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// The order key of a new member whose to-one stands in `columns`; NULL where the to-many at the other end has no order.
+  /// The order key of a new member whose to-one stands in `columns`; NULL where the to-many at the other end has no
+  /// order.
   func nextOrder(_ columns: ToOneColumns, owner: Int64) throws(SQLiteError) -> SQLiteValue {
     guard let orderKey = columns.orderKey else { return .null }
     return .integer(

@@ -1,4 +1,5 @@
-// Objects of the source or of the staged store as policies get them: attributes and to-ones in one row, to-manys on demand.
+// Objects of the source or of the staged store as policies get them: attributes and to-ones in one row, to-manys on
+// demand.
 
 import Diagnostics
 import ManagedObjectModel

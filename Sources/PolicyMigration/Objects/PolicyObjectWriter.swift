@@ -1,5 +1,6 @@
-// Carries out what policies want changed in the staged store. Everything a policy names is checked first: entity, property,
-// type of value, key, and that the objects it refers to are there. All of it runs inside the transaction of a chunk.
+// Carries out what policies want changed in the staged store. Everything a policy names is checked first: entity,
+// property, type of value, key, and that the objects it refers to are there. All of it runs inside the transaction of a
+// chunk.
 
 import Diagnostics
 import ManagedObjectModel
@@ -30,8 +31,8 @@ final class PolicyObjectWriter {
   private var waiting: [Waiting] = []
   /// How the standard objects of the mapping at work are inserted; nil where that is one by one.
   private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
-  /// Column values of standard objects whose content came from external files: a policy that hands the content back gets
-  /// the reference itself, so that the file goes on being used.
+  /// Column values of standard objects whose content came from external files: a policy that hands the content back
+  /// gets the reference itself, so that the file goes on being used.
   private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
 
   init(

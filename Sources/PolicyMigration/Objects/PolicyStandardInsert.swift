@@ -1,5 +1,5 @@
-// Standard objects, inserted straight from the batch that went to the policy: what default creation makes is most of what
-// policies make, and its values need not come back.
+// Standard objects, inserted straight from the batch that went to the policy: what default creation makes is most of
+// what policies make, and its values need not come back.
 
 import ManagedObjectModel
 import MigrationEngine
@@ -24,8 +24,8 @@ final class PolicyStandardInsert {
   private var items: [PackedItem] = []
   private var scratch: [PackedItem] = []
 
-  /// Nil where the objects have to be inserted one by one: relationships among the values, or a default that only the app
-  /// can store.
+  /// Nil where the objects have to be inserted one by one: relationships among the values, or a default that only the
+  /// app can store.
   init?(_ shape: PolicyShape, _ names: [String], side: PolicySide, connection: Connection) throws(SQLiteError) {
     guard !shape.entity.isAbstract else { return nil }
     var columns: [Column] = []
@@ -56,8 +56,8 @@ final class PolicyStandardInsert {
 
   private static func parameter(_ attribute: Int) -> Int32 { Int32(attribute) + 2 }
 
-  /// Inserts the standard object of an instance; false where nothing was done, as the replacing values are not all attributes.
-  /// `stored` makes what a column takes of a value that is not stored as it is, or says why it cannot.
+  /// Inserts the standard object of an instance; false where nothing was done, as the replacing values are not all
+  /// attributes. `stored` makes what a column takes of a value that is not stored as it is, or says why it cannot.
   func insert(
     _ index: Int, of batch: PolicyBatch, replacing: PolicyFields, key: Int64,
     stored: (PolicyValue, PolicyShape.AttributeSlot) throws -> SQLiteValue

@@ -1,5 +1,5 @@
-// Expressions as the policies' part of the engine needs them: the attribute expressions and filters of a mapping, predicates
-// that policies send as text, and the associations of every mapping of the hop as something to select from.
+// Expressions as the policies' part of the engine needs them: the attribute expressions and filters of a mapping,
+// predicates that policies send as text, and the associations of every mapping of the hop as something to select from.
 
 import Diagnostics
 import Expressions

@@ -1,6 +1,6 @@
-// Runs the policy steps of one hop: hooks in Core Data's order, source objects in chunks, and what policies want changed in
-// the transaction of the chunk. What a hop's policies share (keys, associations, tables, statements) is made at the first step
-// and gone with the hop; an interrupted hop begins again, as policies may keep what they saw.
+// Runs the policy steps of one hop: hooks in Core Data's order, source objects in chunks, and what policies want
+// changed in the transaction of the chunk. What a hop's policies share (keys, associations, tables, statements) is made
+// at the first step and gone with the hop; an interrupted hop begins again, as policies may keep what they saw.
 
 import Diagnostics
 import Expressions
@@ -20,8 +20,8 @@ package final class PolicyHopRunner: PolicyStepRunner {
   private var work: PolicyWork?
   private var sessions: [PolicySession] = []
 
-  /// Opens conversations with `provider`; content of external files comes from `external`, and lines that policies write go
-  /// to `note`.
+  /// Opens conversations with `provider`; content of external files comes from `external`, and lines that policies
+  /// write go to `note`.
   package init(
     provider: any PolicyProvider, external: ExternalDataDirectory? = nil, note: HopNote.Taker? = nil
   ) {

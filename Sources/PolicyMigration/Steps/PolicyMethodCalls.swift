@@ -1,6 +1,6 @@
-// Expressions that call a method of the policy: `FUNCTION($entityPolicy, "selector:", …)`. Arguments are gathered for many objects
-// and go out in one call; results of attributes become part of the standard object, those of relationships are set before
-// the policy's own hook for relationships.
+// Expressions that call a method of the policy: `FUNCTION($entityPolicy, "selector:", …)`. Arguments are gathered for
+// many objects and go out in one call; results of attributes become part of the standard object, those of relationships
+// are set before the policy's own hook for relationships.
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,5 @@
-// What the policies of one hop share while it runs: both sides, keys, associations, lookup tables, and the statements for all
-// of them, prepared once.
+// What the policies of one hop share while it runs: both sides, keys, associations, lookup tables, and the statements
+// for all of them, prepared once.
 
 import Diagnostics
 import Expressions

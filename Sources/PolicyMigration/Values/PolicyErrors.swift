@@ -1,5 +1,5 @@
-// How failures of policies are told: which policy, of which mapping, where. A policy is somebody else's program, so what it
-// sends is checked like any other input, and the first thing that cannot be ends the hop.
+// How failures of policies are told: which policy, of which mapping, where. A policy is somebody else's program, so
+// what it sends is checked like any other input, and the first thing that cannot be ends the hop.
 
 import Diagnostics
 import MigrationEngine

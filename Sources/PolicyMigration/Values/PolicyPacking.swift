@@ -1,5 +1,6 @@
-// Attribute values between a column and a batch without becoming values in between, for the types that are stored as they are.
-// Everything else, and every value that is not what its type says, goes the way of PolicyAttributeForm, with its words.
+// Attribute values between a column and a batch without becoming values in between, for the types that are stored as
+// they are. Everything else, and every value that is not what its type says, goes the way of PolicyAttributeForm, with
+// its words.
 
 import ManagedObjectModel
 import MigrationEngine

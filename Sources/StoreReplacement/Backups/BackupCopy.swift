@@ -27,8 +27,8 @@ extension BackupSet {
     }
   }
 
-  /// Copies the database of `connection` with its external data into a generation: under `.part` until it is complete, synced
-  /// and checked. `keepAlive` is called now and then.
+  /// Copies the database of `connection` with its external data into a generation: under `.part` until it is complete,
+  /// synced and checked. `keepAlive` is called now and then.
   func makeCopy(
     _ folder: FilePath, of connection: Connection, _ record: BackupRecord, keepAlive: @escaping () -> Void,
     whenCopied: () throws -> Void
@@ -64,8 +64,8 @@ extension BackupSet {
         throw HopdError(.storeDamaged, "quick_check of the backup finds damage", at: Place(file: copy.database))
       }
     }
-    // SQLite does not say when it could not remove a journal of its own. One whose last write a power cut takes back would be
-    // played into the backup by whoever opens it.
+    // SQLite does not say when it could not remove a journal of its own. One whose last write a power cut takes back
+    // would be played into the backup by whoever opens it.
     for file in copy.sideFiles { try files.unlinkIfPresent(file) }
     try files.syncDirectory(part)
     try whenCopied()

@@ -1,5 +1,5 @@
-// The two folders of a store's generations: who may have made what lies in them, who works in them now, and the way of a
-// generation from the one beside the store to the configured one.
+// The two folders of a store's generations: who may have made what lies in them, who works in them now, and the way of
+// a generation from the one beside the store to the configured one.
 
 import Diagnostics
 import DurableFiles
@@ -16,10 +16,11 @@ extension BackupSet {
   /// The folder beside the store, and the configured one.
   var places: [FilePath] { [directory, elsewhere].compactMap { $0 } }
 
-  /// Throws unless only those may write to the folder who could put another store under the store's name anyway: this process's
-  /// user, root, the store's owner, and the owner of the directory that the folder lies in.
+  /// Throws unless only those may write to the folder who could put another store under the store's name anyway: this
+  /// process's user, root, the store's owner, and the owner of the directory that the folder lies in.
   ///
-  /// In a directory that many users write to, anybody could make the folder before hopd does, and forge or delete backups in it.
+  /// In a directory that many users write to, anybody could make the folder before hopd does, and forge or delete
+  /// backups in it.
   func requireTrusted(_ folder: FilePath) throws {
     guard let status = try files.status(folder) else { return }
     let place = Place(store: location.database, file: folder)
@@ -41,10 +42,11 @@ extension BackupSet {
     }
   }
 
-  /// Owns both folders until the answer is released, so that nobody removes what is being made; `making` is made if it is not there.
+  /// Owns both folders until the answer is released, so that nobody removes what is being made; `making` is made if it
+  /// is not there.
   ///
-  /// hopd and hopctl may have different state directories, and then their locks of the store do not meet; these do. Waits for a
-  /// while, then throws `.lockedByOther`.
+  /// hopd and hopctl may have different state directories, and then their locks of the store do not meet; these do.
+  /// Waits for a while, then throws `.lockedByOther`.
   func lock(making: FilePath? = nil, patience: Duration = .seconds(10), keepAlive: () -> Void = {}) throws -> BackupLock
   {
     let end = ContinuousClock.now + patience
@@ -82,7 +84,8 @@ extension BackupSet {
     return isBeside ? beside : StoreLocation(database: record.store.path)
   }
 
-  /// The store whose backups lie in a folder beside it; nil for other folders, and where nothing in it says which store that is.
+  /// The store whose backups lie in a folder beside it; nil for other folders, and where nothing in it says which store
+  /// that is.
   package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
     guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
     return ((try? files.names(in: folder)) ?? []).lazy.compactMap {
@@ -101,8 +104,8 @@ extension BackupSet {
 
   // MARK: The configured place
 
-  /// Copies a generation to the configured place, synced, and takes the one beside the store away. One that a crash left in both
-  /// places is in the configured one afterwards.
+  /// Copies a generation to the configured place, synced, and takes the one beside the store away. One that a crash
+  /// left in both places is in the configured one afterwards.
   func moveElsewhere(_ folder: FilePath) throws -> FilePath {
     guard let elsewhere, let name = folder.lastComponent else { return folder }
     try files.ensureDirectory(elsewhere)
@@ -122,8 +125,8 @@ extension BackupSet {
     return target
   }
 
-  /// Complete generations that lie beside the store although another place is configured: a move was cut off or failed, or the place
-  /// was configured later.
+  /// Complete generations that lie beside the store although another place is configured: a move was cut off or failed,
+  /// or the place was configured later.
   func generationsToMove() throws -> [BackupGeneration] {
     guard elsewhere != nil else { return [] }
     return try generations().filter { $0.directory.removingLastComponent() == directory }

@@ -1,5 +1,6 @@
-// Which generations may go, and how they go. What a migration replaced lives on in the migrated store; what a restore replaced may
-// live nowhere else. So `keep` counts migrations alone, and the other class goes by its age, if the operator set one, or by hand.
+// Which generations may go, and how they go. What a migration replaced lives on in the migrated store; what a restore
+// replaced may live nowhere else. So `keep` counts migrations alone, and the other class goes by its age, if the
+// operator set one, or by hand.
 
 import Diagnostics
 import DurableFiles
@@ -41,9 +42,9 @@ extension BackupRule {
 }
 
 extension BackupSet {
-  /// What the rule says of these generations (newest first) at a moment. Age counts for all of them, `keep` only for those of
-  /// migrations of the store that was replaced last: a store that came under the name of another one does not cost that one's
-  /// backups.
+  /// What the rule says of these generations (newest first) at a moment. Age counts for all of them, `keep` only for
+  /// those of migrations of the store that was replaced last: a store that came under the name of another one does not
+  /// cost that one's backups.
   package static func removals(
     _ generations: [BackupGeneration], _ rule: BackupRule, now: Int64, counts isCounted: Bool = true
   ) -> [BackupRemoval] {
@@ -74,8 +75,8 @@ extension BackupSet {
     return removals
   }
 
-  /// Folders that are no generation and can never be one again: half made or half removed, without a database or with the name of
-  /// an unfinished one. One whose database is the store itself is for recovery to judge.
+  /// Folders that are no generation and can never be one again: half made or half removed, without a database or with
+  /// the name of an unfinished one. One whose database is the store itself is for recovery to judge.
   func remainders() throws -> [FilePath] {
     try unfinished().filter { folder in
       try folder.lastComponent?.string.hasSuffix(".part") == true
@@ -83,8 +84,8 @@ extension BackupSet {
     }
   }
 
-  /// Removes the generations that `plan` chooses among those there are, newest first, while nobody else makes or removes any. The pin
-  /// and the folder go with the last one of a store that is gone.
+  /// Removes the generations that `plan` chooses among those there are, newest first, while nobody else makes or
+  /// removes any. The pin and the folder go with the last one of a store that is gone.
   package func remove(
     patience: Duration = .seconds(10), _ plan: ([BackupGeneration]) throws -> [BackupRemoval]
   ) throws -> [BackupRemoval] {
@@ -96,9 +97,9 @@ extension BackupSet {
     return removals
   }
 
-  /// Complete generations, newest first, without those of replacements that were cut off: recovery may take such a replacement back,
-  /// and its generation with it, so that it must not cost an older one. The staged store beside the store shows that a replacement
-  /// has not ended, whichever state directory its record is in.
+  /// Complete generations, newest first, without those of replacements that were cut off: recovery may take such a
+  /// replacement back, and its generation with it, so that it must not cost an older one. The staged store beside the
+  /// store shows that a replacement has not ended, whichever state directory its record is in.
   package func settledGenerations() throws -> [BackupGeneration] {
     guard try files.status(location.directory)?.kind == .directory else { return try generations() }
     let unended = Set(try StagingArea.leftovers(of: location, files: files).map(\.job))

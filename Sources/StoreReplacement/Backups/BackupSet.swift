@@ -61,8 +61,8 @@ package struct BackupRecord: Hashable, Sendable, Codable {
   package var journalMode: JournalMode
   /// The file that took its place; nil where the new content was written into the same file.
   package var placed: SourceFingerprint.Stamp?
-  /// Its place in the order of the store's generations, from 1: clocks jump, and two may be made within one second. Absent in
-  /// labels of before.
+  /// Its place in the order of the store's generations, from 1: clocks jump, and two may be made within one second.
+  /// Absent in labels of before.
   package var number: Int64?
   /// What made it; absent in labels of before.
   package var madeBy: BackupClass?
@@ -93,8 +93,8 @@ package struct BackupGeneration: Hashable, Sendable {
   /// Bytes of database and external data; data shared with the living store by hard links is counted too.
   package let bytes: Int64
 
-  /// Was it made later than another one? The counter decides; generations without one come before all that have one, in the order
-  /// of the clock.
+  /// Was it made later than another one? The counter decides; generations without one come before all that have one, in
+  /// the order of the clock.
   func isNewer(than other: BackupGeneration) -> Bool { rank > other.rank }
 
   private var rank: (Int64, Int64, String) { (record?.number ?? 0, record?.createdAt ?? 0, directory.string) }
@@ -170,7 +170,8 @@ package struct BackupSet: Sendable {
     let complete = Set(try generations().map(\.directory))
     return try folders(withParts: true).filter { folder in
       guard !complete.contains(folder) else { return false }
-      // Somebody who renamed a store may have renamed its folder of backups as well: those are whole, under the former name.
+      // Somebody who renamed a store may have renamed its folder of backups as well: those are whole, under the former
+      // name.
       guard let name = BackupSet.record(in: folder, files: files)?.store.path.lastComponent else { return true }
       return name.string == location.fileName
     }

@@ -1,5 +1,5 @@
-// Which stores of a directory have backups, also stores that are gone: for whoever lists or removes them, and for the daemon's sweep.
-// Names alone are read until something is found that may go.
+// Which stores of a directory have backups, also stores that are gone: for whoever lists or removes them, and for the
+// daemon's sweep. Names alone are read until something is found that may go.
 
 import Diagnostics
 import DurableFiles
@@ -26,8 +26,8 @@ package struct BackupSurvey: Sendable {
     self.files = files
   }
 
-  /// Gives the backups of each store that has a folder of them, once, until the answer is false. What cannot be read is told to
-  /// `problem`, and the rest goes on.
+  /// Gives the backups of each store that has a folder of them, once, until the answer is false. What cannot be read is
+  /// told to `problem`, and the rest goes on.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
     var told: Set<FilePath> = []
     func give(_ store: FilePath) throws -> Bool {
@@ -77,7 +77,8 @@ package struct BackupSurvey: Sendable {
     .map { folder.appending($0) }
   }
 
-  /// The store of this survey whose backups lie in a folder of the configured place, called LABEL-DIGEST there; nil for others.
+  /// The store of this survey whose backups lie in a folder of the configured place, called LABEL-DIGEST there; nil for
+  /// others.
   private func elsewhere(_ name: String, _ path: FilePath) throws -> FilePath? {
     func isMine(_ store: FilePath) -> Bool {
       let folder = store.removingLastComponent()
@@ -111,8 +112,9 @@ package struct BackupSweep: Sendable {
     self.rule = rule
   }
 
-  /// Removes, tells `removed` of each, and answers when the next generation is too old, as far as there is one (seconds since 1970).
-  /// A store that is at work is left for the next time. What `keep` says does not hold for stores that are gone.
+  /// Removes, tells `removed` of each, and answers when the next generation is too old, as far as there is one (seconds
+  /// since 1970). A store that is at work is left for the next time. What `keep` says does not hold for stores that are
+  /// gone.
   package func run(
     now: Int64, isStopped: () -> Bool = { false }, removed: (StoreLocation, BackupRemoval) -> Void,
     problem: (HopdError) -> Void

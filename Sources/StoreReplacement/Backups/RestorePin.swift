@@ -1,6 +1,7 @@
-// A restored store stays at its version until somebody decides. The pin lies beside the store, in the folder of its backups,
-// because hopctl and hopd may have different state directories and users. It is durable before the restored version can be seen, and
-// says which file it speaks of, so that it holds nothing back when the restore did not happen or another store took the name.
+// A restored store stays at its version until somebody decides. The pin lies beside the store, in the folder of its
+// backups, because hopctl and hopd may have different state directories and users. It is durable before the restored
+// version can be seen, and says which file it speaks of, so that it holds nothing back when the restore did not happen
+// or another store took the name.
 
 import Diagnostics
 import DurableFiles
@@ -23,15 +24,15 @@ package struct RestorePin: Hashable, Sendable, Codable {
   package var storeUUID: String?
   /// Its version: what the store is pinned to.
   package var restored: StoreVersionMark
-  /// The versions that it is not migrated to: the one that the restore replaced, and those that a restore before it did. Empty where
-  /// nobody knows: then it is migrated to none.
+  /// The versions that it is not migrated to: the one that the restore replaced, and those that a restore before it
+  /// did. Empty where nobody knows: then it is migrated to none.
   package var replaced: [StoreVersionMark]
   /// When, in seconds since 1970.
   package var restoredAt: Int64
   /// The job of the restore.
   package var job: String
-  /// The pin that held the store before this restore: it still does where a crash came before the restored version got its name. One
-  /// at most.
+  /// The pin that held the store before this restore: it still does where a crash came before the restored version got
+  /// its name. One at most.
   var former: [RestorePin]?
 
   /// Notes a restore.
@@ -50,7 +51,8 @@ package struct RestorePin: Hashable, Sendable, Codable {
     restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
   }
 
-  /// This pin, or the one before it, whichever speaks of the store that has this identifier and this version; nil where neither does.
+  /// This pin, or the one before it, whichever speaks of the store that has this identifier and this version; nil where
+  /// neither does.
   package func matching(storeUUID: String?, digest: String) -> RestorePin? {
     ([self] + (former ?? [])).first { $0.isOf(storeUUID: storeUUID, digest: digest) }
   }

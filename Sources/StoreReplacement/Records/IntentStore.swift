@@ -81,8 +81,8 @@ package struct IntentStore: Sendable {
 
   /// Removes the record of a store, if there is one: the last act of a job, after its report.
   ///
-  /// After a success nothing depends on the removal being durable: a record that a power cut brings back is found beside the
-  /// new store and removed again. The next record that is written syncs the directory for both.
+  /// After a success nothing depends on the removal being durable: a record that a power cut brings back is found
+  /// beside the new store and removed again. The next record that is written syncs the directory for both.
   package func remove(_ location: StoreLocation, afterSuccess: Bool = false) throws {
     if try files.unlinkIfPresent(path(of: location.database)), !afterSuccess { try files.syncDirectory(directory) }
   }

@@ -1,5 +1,5 @@
-// Names of hopd's own files begin with the store's. A long one is cut, so that job, hop and the suffixes of side files fit into
-// the 255 bytes of a file name; what was cut off is told apart by a digest.
+// Names of hopd's own files begin with the store's. A long one is cut, so that job, hop and the suffixes of side files
+// fit into the 255 bytes of a file name; what was cut off is told apart by a digest.
 
 import SystemPackage
 

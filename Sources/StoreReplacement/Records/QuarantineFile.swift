@@ -1,5 +1,5 @@
-// The side file of objects that a migration took out of the store and keeps (`invalid_rows = "quarantine"`). It gets its name
-// before the new store gets its own: a crash in between leaves one file too many, never an object too few.
+// The side file of objects that a migration took out of the store and keeps (`invalid_rows = "quarantine"`). It gets
+// its name before the new store gets its own: a crash in between leaves one file too many, never an object too few.
 
 import Diagnostics
 import DurableFiles
@@ -32,9 +32,9 @@ package struct QuarantineFile: Sendable {
     try files.createFile(staged, [], mode: 0o600)
   }
 
-  /// Gives the file its name for good, with the attributes of `model` where that file is there; nil where nothing was set
-  /// aside. Done again after a crash, it answers the file that is there. Attributes that cannot be given are an error, unless they
-  /// `mayDiffer`, as where the store keeps its own file since this user could not make one like it.
+  /// Gives the file its name for good, with the attributes of `model` where that file is there; nil where nothing was
+  /// set aside. Done again after a crash, it answers the file that is there. Attributes that cannot be given are an
+  /// error, unless they `mayDiffer`, as where the store keeps its own file since this user could not make one like it.
   package func publish(attributesOf model: FilePath?, mayDiffer: Bool = false) throws -> FilePath? {
     guard try files.status(staged) != nil else {
       return try files.status(published) != nil ? published : nil

@@ -148,7 +148,8 @@ package enum Recovery {
     let mayResume = findings.staged == .resumable
     if findings.staged == .stale { actions.append(.dropStaged) }
     if findings.hasUnfinishedBackup { actions.append(.dropUnfinishedBackup) }
-    // A copy of what the store still holds. After a rename a complete one is another file: somebody put the old store back.
+    // A copy of what the store still holds. After a rename a complete one is another file: somebody put the old store
+    // back.
     if findings.mode == .inPlace, findings.hasJobBackup { actions.append(.dropJobBackup) }
     if mayResume { return .resume(actions) }  // the intent stays, and the store stays exactly the source it was
     if findings.lostWriteAheadLogMode { actions.append(.restoreWriteAheadLogMode) }

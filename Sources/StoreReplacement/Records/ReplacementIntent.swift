@@ -72,8 +72,8 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var sealed: SourceFingerprint.Stamp?
   /// How the new store takes the old one's place. Absent in records of a rename, as in those of before.
   package var mode: ReplacementMode?
-  /// Schema version of the old store, known once a replacement in place has begun: it tells the old content from the new one
-  /// where both have one version, as after a restore. The commit raises it by one.
+  /// Schema version of the old store, known once a replacement in place has begun: it tells the old content from the
+  /// new one where both have one version, as after a restore. The commit raises it by one.
   package var schemaVersion: Int64?
   /// False where no old store is to be kept after the success; absent where one is.
   package var keepsBackup: Bool?
@@ -101,8 +101,8 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
     self.startedAt = startedAt
   }
 
-  /// What a store holds, by the digest of its version and the number of its schema's version; `isSourceFile` tells whether it
-  /// still is the file that the job found.
+  /// What a store holds, by the digest of its version and the number of its schema's version; `isSourceFile` tells
+  /// whether it still is the file that the job found.
   func content(digest: String?, schemaVersion: Int64?, isSourceFile: Bool) -> RecoveryFindings.Store {
     // Between two stores of one version, as a restore may have them, the file decides, and in the same file the schema.
     let isSource = mode == .inPlace && self.schemaVersion != nil ? schemaVersion == self.schemaVersion : isSourceFile

@@ -1,5 +1,5 @@
-// How the new store takes the old one's place, and why the usual way cannot be gone at some stores. Read by everything that
-// plans a replacement; the two ways themselves are StoreSwap (rename) and InPlaceSwap.
+// How the new store takes the old one's place, and why the usual way cannot be gone at some stores. Read by everything
+// that plans a replacement; the two ways themselves are StoreSwap (rename) and InPlaceSwap.
 
 import Diagnostics
 import DurableFiles

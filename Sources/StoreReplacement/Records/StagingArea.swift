@@ -40,8 +40,9 @@ package struct StagingArea: Sendable {
     return path
   }
 
-  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside for
-  /// `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new file.
+  /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside
+  /// for `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new
+  /// file.
   package func create(hop: Int?, reserving bytes: Int64, resuming: Bool = false) throws -> FilePath {
     let path = resuming ? path(hop: hop) : try create(hop: hop)
     do {
@@ -83,7 +84,8 @@ package struct StagingArea: Sendable {
     if try files.status(path) != nil { try files.giveBackReserve(of: path) }
   }
 
-  /// Begins to write a complete staged store to the disk while it is verified: the sync before the swap waits for less then.
+  /// Begins to write a complete staged store to the disk while it is verified: the sync before the swap waits for less
+  /// then.
   package func startWriteBack(hop: Int?) { files.startWriteBack(of: path(hop: hop)) }
 
   /// Bytes that this job's files have on the disk, also those only set aside.

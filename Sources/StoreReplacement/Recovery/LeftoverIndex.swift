@@ -1,5 +1,5 @@
-// Which stores of a directory have staged stores beside them that no intent record speaks of. A directory can hold a hundred
-// thousand stores, and listing it for each of them would cost more than their migrations.
+// Which stores of a directory have staged stores beside them that no intent record speaks of. A directory can hold a
+// hundred thousand stores, and listing it for each of them would cost more than their migrations.
 
 import Diagnostics
 import DurableFiles
@@ -9,8 +9,9 @@ import SystemPackage
 
 /// Remembers for a while what directories held of staged stores, for all jobs of a process.
 ///
-/// What a process leaves itself has an intent record, and is looked for where it lies. Only what others left without one, as a
-/// `hopctl` with another state directory that was killed, may be found that much later; it is scratch that nothing reads.
+/// What a process leaves itself has an intent record, and is looked for where it lies. Only what others left without
+/// one, as a `hopctl` with another state directory that was killed, may be found that much later; it is scratch that
+/// nothing reads.
 package final class LeftoverIndex: Sendable {
   private struct Listing {
     let time: ContinuousClock.Instant

@@ -1,5 +1,5 @@
-// A look at a store as recovery sees it, that changes nothing: neither files of ours nor what SQLite itself would put in
-// order when it opens the store.
+// A look at a store as recovery sees it, that changes nothing: neither files of ours nor what SQLite itself would put
+// in order when it opens the store.
 
 import Diagnostics
 import DurableFiles

@@ -118,8 +118,8 @@ package struct RecoveryRunner {
       error: explain(decision, location, record, old))
   }
 
-  /// Removes a rollback journal whose header is zeroed: what a kill between SQLite's commit and its last unlink leaves. SQLite itself removes
-  /// it, and only with its lock; nothing else is done with the store afterwards.
+  /// Removes a rollback journal whose header is zeroed: what a kill between SQLite's commit and its last unlink leaves.
+  /// SQLite itself removes it, and only with its lock; nothing else is done with the store afterwards.
   private func removeColdJournal(_ held: LockedStore) {
     guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
       (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
@@ -207,8 +207,9 @@ package struct RecoveryRunner {
     case .nothingToDo, .quarantine: return
     case .startAgain(let list), .resume(let list), .completed(let list): actions = list
     }
-    // By its record the store is the old one: what its migration had set aside is still in it. First, so that the record still
-    // tells of it when this is cut off. Without a record nobody knows, and the file stays: better one too many.
+    // By its record the store is the old one: what its migration had set aside is still in it. First, so that the
+    // record still tells of it when this is cut off. Without a record nobody knows, and the file stays: better one too
+    // many.
     if case .startAgain = decision, let intent {
       let area = StagingArea(location: location, job: intent.job, files: files)
       try QuarantineFile(area: area, files: files).withdraw()

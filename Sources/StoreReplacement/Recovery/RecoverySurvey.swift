@@ -1,5 +1,5 @@
-// Which stores of a directory have traces of an interrupted job, and which: for whoever looks before anything is mended.
-// Names alone are read here; what is to be done about them, `Recovery` decides.
+// Which stores of a directory have traces of an interrupted job, and which: for whoever looks before anything is
+// mended. Names alone are read here; what is to be done about them, `Recovery` decides.
 
 import DurableFiles
 import PersistentStore

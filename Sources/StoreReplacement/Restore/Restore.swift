@@ -57,8 +57,8 @@ package struct Restore {
   }
 
   /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy) in place of the store at
-  /// `location`; where there is none, it is put there. `now` is seconds since 1970. Of `rule` only the place counts: a restore
-  /// removes no backup.
+  /// `location`; where there is none, it is put there. `now` is seconds since 1970. Of `rule` only the place counts: a
+  /// restore removes no backup.
   ///
   /// A store that SQLite cannot read is not written over: the refusal says how to move it away first.
   package func restore(
@@ -166,8 +166,8 @@ package struct Restore {
     if let former { try? pins.write(former) } else { _ = try? pins.remove() }
   }
 
-  /// What holds the store at the version of its copy: the version that is replaced now, and those that a restore before this one had
-  /// replaced, without its own.
+  /// What holds the store at the version of its copy: the version that is replaced now, and those that a restore before
+  /// this one had replaced, without its own.
   private func pin(
     _ copy: Copy, _ job: Job, replaced: [StoreVersionMark], over former: RestorePin?
   ) -> RestorePin {
@@ -200,8 +200,8 @@ package struct Restore {
 
   /// Brings lost external files back, and answers which of those that are there differ from the backup's.
   ///
-  /// An external file never changes under its name. Where it has, one of the two is damaged, and only a person can say which: nothing
-  /// is written over, and nothing is restored unless somebody said so.
+  /// An external file never changes under its name. Where it has, one of the two is damaged, and only a person can say
+  /// which: nothing is written over, and nothing is restored unless somebody said so.
   private func bringExternalDataBack(_ job: Job) throws -> [String] {
     let data = RestoredExternalData(source: job.source, destination: job.location, files: files)
     let differing = try data.differingFiles()
@@ -224,7 +224,8 @@ package struct Restore {
             ? [HopdError(.externalDataDiffers, "and \(differing.count - 20) more files")] : []))
     }
     try data.bringBack()
-    // The sweep may have removed the backup meanwhile, its database first: then files may be missing that the store has lost.
+    // The sweep may have removed the backup meanwhile, its database first: then files may be missing that the store has
+    // lost.
     guard try files.status(job.source.database) != nil else {
       throw HopdError(
         .notFound, "the backup was removed while it was put back", at: Place(file: job.source.database),

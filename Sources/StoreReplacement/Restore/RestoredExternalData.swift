@@ -1,6 +1,6 @@
 // External files of a backup that the store has lost, brought back before the store gets its name. The directory is the
-// user's, so a file gets its own name only when it is complete: half a file under that name would be taken for the whole
-// one by everybody, the next restore too.
+// user's, so a file gets its own name only when it is complete: half a file under that name would be taken for the
+// whole one by everybody, the next restore too.
 
 import Diagnostics
 import DurableFiles
@@ -30,7 +30,8 @@ struct RestoredExternalData {
     }
   }
 
-  /// Names of files that are in both places with different content; those that are one file, by hard links, are not read.
+  /// Names of files that are in both places with different content; those that are one file, by hard links, are not
+  /// read.
   func differingFiles() throws -> [String] {
     guard try files.status(source.externalDataDirectory)?.kind == .directory,
       try files.status(destination.externalDataDirectory)?.kind == .directory

@@ -169,8 +169,8 @@ struct InPlaceSwap {
   /// What the store holds after a step of the commit failed; nil where that cannot be told for good.
   private func content(of held: LockedStore, _ intent: ReplacementIntent) -> RecoveryFindings.Store? {
     do {
-      // Frames of a commit whose sync failed must not be found by the next one who opens the store: what this connection
-      // sees is made the truth.
+      // Frames of a commit whose sync failed must not be found by the next one who opens the store: what this
+      // connection sees is made the truth.
       if held.journalMode == .wal { try held.foldLogIn() }
       let connection = try held.connection
       guard try connection.text("PRAGMA quick_check(1)") == "ok" else { return nil }

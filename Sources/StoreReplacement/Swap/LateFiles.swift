@@ -1,7 +1,7 @@
-// Side files that were written for the old store and reach the directory when the new store is in place already: a copying
-// program sends the database first and its log seconds later. SQLite goes by the name, so whoever opens the store next would
-// play the old log into the new database and ruin it. Such files are set aside under a name of their own, never removed: the
-// committed rows in them can still be joined with the backup.
+// Side files that were written for the old store and reach the directory when the new store is in place already: a
+// copying program sends the database first and its log seconds later. SQLite goes by the name, so whoever opens the
+// store next would play the old log into the new database and ruin it. Such files are set aside under a name of their
+// own, never removed: the committed rows in them can still be joined with the backup.
 
 import Diagnostics
 import DurableFiles
@@ -39,8 +39,8 @@ package struct LateFiles {
 
   /// Sets aside what appeared between the last look before the rename and the end of the replacement, and says so.
   ///
-  /// Called at once after the rename, of the file `placed`: a program that opened the new store in this instant has it open
-  /// still, and then its side files are its own. `job` makes the names.
+  /// Called at once after the rename, of the file `placed`: a program that opened the new store in this instant has it
+  /// open still, and then its side files are its own. `job` makes the names.
   func setAsideAfterSwap(job: String, old: FilePath, placed: FileIdentity?) throws -> [HopdError] {
     let late = try found()
     guard !late.isEmpty, try files.status(location.database)?.identity == placed else { return [] }
@@ -53,7 +53,8 @@ package struct LateFiles {
   // MARK: Later
 
   /// Sets aside a log that belongs to the store before its migration, if that is proven; answers what was done. Throws
-  /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the look that follows says why.
+  /// `.storeBusy` where a program has the store open. Files that cannot be read prove nothing: the look that follows
+  /// says why.
   package func setAsideIfProven(backups: BackupSet, job: String) throws -> HopdError? {
     guard let log = try files.status(location.writeAheadLog), log.kind == .regular, log.size > 0,
       let generation = try backups.generations().first, let record = generation.record
@@ -77,8 +78,8 @@ package struct LateFiles {
     return told(names, old: generation.database)
   }
 
-  /// Proof by the time: nobody has written into the database since hopd put it there, and the log was last written before. A log
-  /// of the new store cannot be older than the store.
+  /// Proof by the time: nobody has written into the database since hopd put it there, and the log was last written
+  /// before. A log of the new store cannot be older than the store.
   private func isOlder(_ log: FileStatus, than record: BackupRecord) throws -> Bool {
     guard let store = try files.status(location.database), let placed = record.placed,
       SourceFingerprint.Stamp(store) == placed
@@ -87,12 +88,12 @@ package struct LateFiles {
     return !overflow && log.modified < swapped
   }
 
-  /// Proof by the content: alone the database is a sound store of the version that hopd made; with the log it is damaged, or is of
-  /// the version before.
+  /// Proof by the content: alone the database is a sound store of the version that hopd made; with the log it is
+  /// damaged, or is of the version before.
   private func doesNotFit(_ record: BackupRecord) -> Bool {
     guard record.from.digest != record.to.digest else { return false }
-    // Reading the version alone is quick. The pages are checked where no program of this machine seems to have made the log: those
-    // make an index first, unless they use exclusive locking.
+    // Reading the version alone is quick. The pages are checked where no program of this machine seems to have made the
+    // log: those make an index first, unless they use exclusive locking.
     let isPlain = (try? files.status(location.sharedMemory)) ?? nil != nil
     switch answer(of: .unlocked, checksPages: !isPlain) {
     case .sound(record.from.digest), .damaged: break

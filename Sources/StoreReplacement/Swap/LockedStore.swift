@@ -11,9 +11,9 @@ import SystemPackage
 /// A store that nobody else can write to, with hopd's one connection to it.
 ///
 /// It belongs to the task that made it. A refused or interrupted job releases it and every file is as it was: a `-wal`
-/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is SQLite's
-/// own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not looked at: it is
-/// memory that other programs share, and one that cuts it off would end this process.
+/// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is
+/// SQLite's own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not
+/// looked at: it is memory that other programs share, and one that cuts it off would end this process.
 package final class LockedStore {
   /// The store under its canonical path.
   package let location: StoreLocation
@@ -35,9 +35,9 @@ package final class LockedStore {
 
   /// Holds the store at `location`, or throws and leaves it as it is.
   ///
-  /// `lockDirectory` is a directory of hopd's own, as `/run/hopd/locks`: the lock is one file there per store (directory
-  /// and name), so one daemon may work on several stores of a directory. Throws `.lockedByOther`, `.storeBusy`,
-  /// `.noPermission`, `.notFound`, `.notAStore` or `.storeDamaged`.
+  /// `lockDirectory` is a directory of hopd's own, as `/run/hopd/locks`: the lock is one file there per store
+  /// (directory and name), so one daemon may work on several stores of a directory. Throws `.lockedByOther`,
+  /// `.storeBusy`, `.noPermission`, `.notFound`, `.notAStore` or `.storeDamaged`.
   package init(
     location given: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem = LinuxFileSystem()
   ) throws {
@@ -128,8 +128,8 @@ package final class LockedStore {
     }
   }
 
-  /// Does a connection have that very file open, with its side files in that directory? A path may have led elsewhere for the
-  /// instant in which SQLite followed it. Where the VFS does not tell (a simulated disk), the path has to do.
+  /// Does a connection have that very file open, with its side files in that directory? A path may have led elsewhere
+  /// for the instant in which SQLite followed it. Where the VFS does not tell (a simulated disk), the path has to do.
   private static func has(_ connection: Connection, open file: FileIdentity, in directory: FileIdentity) -> Bool {
     guard let open = connection.openFile else { return true }
     return FileIdentity(device: open.device, inode: open.inode) == file
@@ -171,7 +171,8 @@ package final class LockedStore {
   deinit { release() }
 
   /// Throws `.storeChanged` unless database and log are to the byte count and the nanosecond what they were when the
-  /// store was locked: the last look before the log is folded in. Locks keep others out; this notices where they did not.
+  /// store was locked: the last look before the log is folded in. Locks keep others out; this notices where they did
+  /// not.
   func requireUnchanged() throws {
     guard try SourceFingerprint(of: location, files: files) == fingerprint else {
       throw HopdError(
@@ -243,11 +244,12 @@ package final class LockedStore {
     try removeIndex()
   }
 
-  /// Removes the `-shm` that a writer left. The lock says that nobody has the store open, and the log it belongs to is folded in.
+  /// Removes the `-shm` that a writer left. The lock says that nobody has the store open, and the log it belongs to is
+  /// folded in.
   func removeIndex() throws { try files.unlinkIfPresent(location.sharedMemory) }
 
-  /// Makes what the connection sees durable. After a kill it may be that the last sync of SQLite's commit was not made: it is
-  /// visible, and a power cut would take it back.
+  /// Makes what the connection sees durable. After a kill it may be that the last sync of SQLite's commit was not made:
+  /// it is visible, and a power cut would take it back.
   func makeContentDurable() throws {
     guard journalMode == .delete else { return try foldLogIn() }
     try HopdError.sqlite("make the store's content durable", location.database) {

@@ -1,7 +1,7 @@
-// Nobody may have the old file open when another takes its name. SQLite's locks do not show a program that has opened the store
-// and waits for a lock: after the rename it would go on with the old file, take the new one's log, which it finds by path, for its
-// own, and ruin both. A lease on the old file tells of such programs (fcntl(2), F_SETLEASE), and holds back new ones until the
-// rename is made.
+// Nobody may have the old file open when another takes its name. SQLite's locks do not show a program that has opened
+// the store and waits for a lock: after the rename it would go on with the old file, take the new one's log, which it
+// finds by path, for its own, and ruin both. A lease on the old file tells of such programs (fcntl(2), F_SETLEASE), and
+// holds back new ones until the rename is made.
 
 import Diagnostics
 import DurableFiles
@@ -9,17 +9,18 @@ import Glibc
 import PersistentStore
 
 extension StoreSwap {
-  /// How a store can be replaced safely: `wanted`, or in place where a rename is not safe because the system cannot tell who has
-  /// the file open. Where the operator has chosen the rename (`isChosen`), throws `.cannotReplace` instead.
-  package static func safeMode(
-    _ wanted: ReplacementMode, isChosen: Bool, for held: LockedStore
-  ) throws -> ReplacementMode {
-    guard wanted == .rename, let obstacle = FileLease.obstacle(held.identity) else { return wanted }
-    if isChosen { throw renameIsUnsafe(held, obstacle) }
+  /// How a store can be replaced safely: as chosen, else by a rename, or in place where a rename is not safe because
+  /// the system cannot tell which programs have the file open. Throws `.cannotReplace` where the operator has chosen a
+  /// rename that is not safe.
+  package static func safeMode(_ chosen: ReplacementMode?, for held: LockedStore) throws -> ReplacementMode {
+    guard chosen != .inPlace else { return .inPlace }
+    guard let obstacle = FileLease.obstacle(held.identity) else { return .rename }
+    if chosen == .rename { throw renameIsUnsafe(held, obstacle) }
     return .inPlace
   }
 
-  /// Nobody who has opened the store and waits for its lock would be seen: what such a program commits after a rename is lost.
+  /// Nobody who has opened the store and waits for its lock would be seen: what such a program commits after a rename
+  /// is lost.
   private static func renameIsUnsafe(_ held: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
     HopdError(
       .cannotReplace,
@@ -29,8 +30,8 @@ extension StoreSwap {
         + (obstacle == .otherOwner ? ", or give the service CAP_LEASE (stores.conf.example)" : ""))
   }
 
-  /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store is
-  /// locked: programs that wait for it give up after a while, or it is busy.
+  /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store
+  /// is locked: programs that wait for it give up after a while, or it is busy.
   func holdAlone(_ held: LockedStore) throws -> FileLease? {
     guard asksForOpeners else { return nil }
     let end = ContinuousClock.now + patience
@@ -46,16 +47,17 @@ extension StoreSwap {
     }
   }
 
-  /// The last check before the rename: a program that opened the old file since the lease was taken has broken the lease. The swap
-  /// waits until such a program closes the file, and takes a new lease: a short look must not cost the whole migration.
+  /// The last check before the rename: a program that opened the old file since the lease was taken has broken the
+  /// lease. The swap waits until such a program closes the file, and takes a new lease: a short look must not cost the
+  /// whole migration.
   func stillAlone(_ lease: FileLease?, _ held: LockedStore) throws -> FileLease? {
     guard let lease, !lease.isWhole else { return lease }
     lease.giveBack()
     return try holdAlone(held)
   }
 
-  /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that program can
-  /// do nothing but give up; after a while hopd goes on all the same.
+  /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that
+  /// program can do nothing but give up; after a while hopd goes on all the same.
   func waitUntilClosed(_ held: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {

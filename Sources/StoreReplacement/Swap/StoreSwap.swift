@@ -90,8 +90,8 @@ package struct StoreSwap {
   /// What the generations are labelled with; a restore says so.
   var backupClass = BackupClass.migration
 
-  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. `keepAlive` is called
-  /// now and then while a replacement in place writes, to feed a watchdog; it cannot be stopped there.
+  /// `identify` reads the digest of the version hashes from a connection, as in `StoreVersionMark.digest`. `keepAlive`
+  /// is called now and then while a replacement in place writes, to feed a watchdog; it cannot be stopped there.
   package init(
     files: any DurableFileSystem, intents: IntentStore, identify: @escaping (Connection) throws -> String,
     mode: ReplacementMode = .rename, keepAlive: @escaping () -> Void = {}, observer: @escaping SwapObserver = { _ in },
@@ -109,11 +109,12 @@ package struct StoreSwap {
 
   /// Replaces the held store and returns when that is durable and was read back.
   ///
-  /// Every other statement and connection that reads through `held` must be finished. `now` is seconds since 1970.
-  /// On success: report, then `IntentStore.remove`, then `held.release()`. On an error before the rename the old store
-  /// is in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
+  /// Every other statement and connection that reads through `held` must be finished. `now` is seconds since 1970. On
+  /// success: report, then `IntentStore.remove`, then `held.release()`. On an error before the rename the old store is
+  /// in place, the backup's link, the staged store and the intent are gone (if the file under the store's name was
   /// taken away or replaced, staged store and intent are kept as evidence). On `.replacementUnconfirmed` the new store
-  /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms it.
+  /// is in place, or SQLite's commit of a replacement in place is in doubt, and the intent is kept: recovery confirms
+  /// it.
   package func replace(
     _ held: LockedStore, with verified: VerifiedStore, intent: ReplacementIntent, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64
@@ -121,8 +122,8 @@ package struct StoreSwap {
     try swap(held, staged: verified.staged, intent: intent, rule: backup, journalMode: journalMode, now: now)
   }
 
-  /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built on
-  /// disk that could be resumed. `replace` with this record and the same `now` does not write it again.
+  /// Writes the record of a swap whose staged store is not there yet, and answers it: one record where nothing is built
+  /// on disk that could be resumed. `replace` with this record and the same `now` does not write it again.
   package func announce(
     _ given: ReplacementIntent, _ held: LockedStore, staged: FilePath, backup: BackupRule,
     journalMode: JournalModeRule = .keep, now: Int64

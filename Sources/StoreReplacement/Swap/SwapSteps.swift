@@ -99,8 +99,8 @@ extension StoreSwap {
     try observer(.compared)
   }
 
-  /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures here do not
-  /// undo a success.
+  /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures
+  /// here do not undo a success.
   func finish(
     _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
     _ rule: BackupRule, _ now: Int64
@@ -164,8 +164,8 @@ extension StoreSwap {
     let isStillThere = (try? held.isStillThere()) == true
     if let connection = try? held.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-      // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for a
-      // Core Data store; but the record must stay while it is the only one that knows which one it was.
+      // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for
+      // a Core Data store; but the record must stay while it is the only one that knows which one it was.
       if undo.isFolded, isStillThere {
         attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.

@@ -71,8 +71,7 @@ struct MigrateCommand: HopctlCommand {
     if let backup { request.backup.keep = backup.count }
     request.releasesPin = true
     if let verify { request.verification = verify }
-    request.replacement = replacement.mode(loaded.watch)
-    request.replacementIsChosen = replacement.isChosen(loaded.watch)
+    if let chosen = replacement.replace { request.replacement = chosen }
     return request
   }
 }

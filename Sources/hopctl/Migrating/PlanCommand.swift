@@ -44,8 +44,7 @@ struct PlanCommand: HopctlCommand {
     let remarks = loaded.warnings.filter { $0.code != .modelRemark }
     output.warn(remarks)
     var request = try options.request(location, loaded, stateDirectory: "")
-    request.replacement = replacement.mode(loaded.watch)
-    request.replacementIsChosen = replacement.isChosen(loaded.watch)
+    if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
     let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
@@ -99,7 +98,7 @@ struct PlanCommand: HopctlCommand {
   /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be looked at.
   private func scan(_ plan: MigrationPlan, _ request: MigrationRequest) throws -> Trial {
     // What a migration would refuse at its first look is told without a trial.
-    if request.replacement == .rename, let refusal = try ReplacementMode.refusalOfRename(request.location) {
+    if request.replacement != .inPlace, let refusal = try ReplacementMode.refusalOfRename(request.location) {
       return Trial(failure: refusal)
     }
     guard plan.isMixed, !noScan else { return Trial() }
@@ -163,7 +162,7 @@ struct PlanCommand: HopctlCommand {
     for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)", keepingNewlines: true) }
     let estimate = passes.estimate
     let disk = estimate.diskNeeded(
-      replacing: request.replacement, keepsBackupElsewhere: request.backup.directory != nil)
+      replacing: request.replacement ?? .rename, keepsBackupElsewhere: request.backup.directory != nil)
     if request.replacement == .inPlace {
       try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
     }

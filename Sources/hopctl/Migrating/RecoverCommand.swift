@@ -1,5 +1,5 @@
-// What a crash left in a directory: explained store by store, and mended with --yes. The same decisions as at the start of
-// hopd and of every migration; here they can be read first.
+// What a crash left in a directory: explained store by store, and mended with --yes. The same decisions as at the start
+// of hopd and of every migration; here they can be read first.
 
 import ArgumentParser
 import Diagnostics

@@ -53,7 +53,8 @@ struct RestoreCommand: HopctlCommand {
     if !yes { try requireTerminal(location, try choose()) }
 
     let stateDirectory = try state.directory()
-    // A run that crashed is put in order first: its record speaks of the store that is about to go, and its backup may go with it.
+    // A run that crashed is put in order first: its record speaks of the store that is about to go, and its backup may
+    // go with it.
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
     if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
       try IntentStore(stateDirectory: stateDirectory, files: files).remove(location)
@@ -68,8 +69,8 @@ struct RestoreCommand: HopctlCommand {
       files: files, intents: try IntentStore(stateDirectory: stateDirectory, files: files),
       identify: { connection in
         VersionHash.digest(of: try StoreReader(connection: connection).metadata().versionHashes)
-      }, mode: replacement.mode())
-    swap.mayFallBack = !replacement.isChosen()
+      }, mode: replacement.replace ?? .rename)
+    swap.mayFallBack = replacement.replace == nil
     let restored = try Restore(swap: swap, lockDirectory: lockDirectory).restore(
       chosen.database, to: location, job: RequestOptions.jobName(), backup: rule, now: Int64(time(nil)),
       options: RestoreOptions(pins: !noPin, goesOnAnyway: anyway))

@@ -1,4 +1,5 @@
-// What the commands about backups have in common: where backups lie, what the rule says, and which of them lost their store.
+// What the commands about backups have in common: where backups lie, what the rule says, and which of them lost their
+// store.
 
 import ArgumentParser
 import Diagnostics
@@ -42,7 +43,8 @@ struct BackupOptions: ParsableArguments {
   /// Did anybody say which backups are to go by a rule?
   var hasRule: Bool { keep != nil || keepFor != nil || config != nil }
 
-  /// The rule for the stores of a directory: the command line over the watch; what nobody says keeps everything, unless `keepsOne`.
+  /// The rule for the stores of a directory: the command line over the watch; what nobody says keeps everything, unless
+  /// `keepsOne`.
   func rule(for directory: FilePath, keepsOne: Bool = false) throws -> (rule: BackupRule, recursive: Bool) {
     let watch = try watch(for: directory)
     var rule = BackupRule(

@@ -1,5 +1,5 @@
-// What a migration over mapping models is told beside the models: programs for policies, rules for rows, and how much of the
-// work is shown.
+// What a migration over mapping models is told beside the models: programs for policies, rules for rows, and how much
+// of the work is shown.
 
 import ArgumentParser
 import Diagnostics
@@ -41,17 +41,11 @@ struct MappingOptions: ParsableArguments {
     }
   }
 
-  /// The rule for invalid rows: that of the command line over that of the configuration.
-  func invalidRows(_ watch: Configuration.Watch?) -> InvalidRowsRules {
-    var rules = InvalidRowsRules()
-    if let migration = watch?.migration {
-      rules.standard = InvalidRowsRule(rawValue: migration.invalidRows.rawValue) ?? .fail
-      rules.byEntity = migration.invalidRowsByEntity.compactMapValues { InvalidRowsRule(rawValue: $0.rawValue) }
-    }
+  /// Puts the rules of the command line over those of the configuration.
+  func override(_ rules: inout InvalidRowsRules) {
     for argument in invalidRows {
       if let entity = argument.entity { rules.byEntity[entity] = argument.rule } else { rules.standard = argument.rule }
     }
-    return rules
   }
 
   /// Throws where `--invalid-rows ENTITY=RULE` names an entity that no version has: the rule would never be used.
@@ -65,11 +59,6 @@ struct MappingOptions: ParsableArguments {
         hint: near.map { "did you mean \($0.printableLine)?" } ?? "the entities are: \(some)"
           + (known.count > 8 ? " and \(known.count - 8) more" : ""))
     }
-  }
-
-  func unmappedEntities(_ watch: Configuration.Watch?) -> UnmappedEntitiesRule {
-    unmappedEntities
-      ?? watch.flatMap { UnmappedEntitiesRule(rawValue: $0.migration.unmappedEntities.rawValue) } ?? .fail
   }
 }
 

@@ -119,10 +119,6 @@ struct TargetOptions: ParsableArguments {
     (to ?? watch?.target).map { .named($0) } ?? .current
   }
 
-  func history(_ watch: Configuration.Watch?) -> HistoryRule {
-    history ?? watch.map { HistoryRule(rawValue: $0.migration.history.rawValue) ?? .refuse } ?? .clear
-  }
-
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
     var naming = JoinTableNaming(Set(joinTables + (models.watch?.migration.joinTables ?? [])))
     if let reference = reference ?? models.watch?.migration.reference?.string {

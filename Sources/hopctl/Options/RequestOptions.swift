@@ -1,7 +1,8 @@
-// What plan, migrate and rehearse ask of the pipeline: the command line over the configuration over the defaults, the same for
-// all three, so that a plan and a rehearsal speak of the very migration that would run.
+// What plan, migrate and rehearse ask of the pipeline: the command line over the configuration over the defaults, the
+// same for all three, so that a plan and a rehearsal speak of the very migration that would run.
 
 import ArgumentParser
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
@@ -33,26 +34,25 @@ struct RequestOptions: ParsableArguments {
     _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
   ) throws -> MigrationRequest {
     let watch = loaded.watch
-    var request = MigrationRequest(
-      location: location, catalog: loaded.catalog, target: target.target(watch), infer: watch?.infer ?? true,
-      naming: try target.naming(loaded), history: target.history(watch), stateDirectory: stateDirectory,
-      job: RequestOptions.jobName())
-    if let watch {
-      request.backup = BackupRule(
-        keep: watch.backup.keep, keepFor: watch.backup.keepFor, directory: watch.backup.directory)
-      request.verification = watch.migration.verify == .full ? .full : .quick
-      request.journalMode = ResultJournalMode(rawValue: watch.migration.journalMode.rawValue) ?? .keep
-      request.engine.chunkTime = watch.migration.chunkTime
-      request.engine.chunkRowsMax = Int64(watch.migration.chunkRowsMax)
-    }
-    request.engine.fusesHops = !noFuse && watch?.migration.fuseHops ?? true
-    if let memory = loaded.memoryLimit { request.engine.memoryLimit = memory }
     try mapping.requireKnownEntities(of: loaded.catalog)
-    request.engine.invalidRows = mapping.invalidRows(watch)
-    request.unmappedEntities = mapping.unmappedEntities(watch)
+    var request = MigrationRequest(
+      location: location, catalog: loaded.catalog, target: target.target(watch), naming: try target.naming(loaded),
+      settings: settings(loaded), stateDirectory: stateDirectory, job: RequestOptions.jobName())
     request.policies = try mapping.programs(loaded.policies)
     request.takesNotes = verbose.level > .none
     return request
+  }
+
+  /// The settings of the watch, else the defaults, with what the command line says over them.
+  private func settings(_ loaded: ModelOptions.Loaded) -> MigrationSettings {
+    let standard = EngineOptions().memoryLimit
+    var settings =
+      loaded.watch.map { MigrationSettings($0, memoryLimit: loaded.memoryLimit ?? standard) } ?? MigrationSettings()
+    if let history = target.history { settings.history = history }
+    if let rule = mapping.unmappedEntities { settings.unmappedEntities = rule }
+    if noFuse { settings.engine.fusesHops = false }
+    mapping.override(&settings.engine.invalidRows)
+    return settings
   }
 
   /// Short lower-case hex text: two runs never share one.
@@ -72,14 +72,6 @@ struct ReplaceOptions: ParsableArguments {
         keeps its links, owner, attributes and mounts; it needs about three times the store's size of free space.
         """))
   var replace: ReplacementMode?
-
-  /// The mode: of the command line, else of the watch, else a rename.
-  func mode(_ watch: Configuration.Watch? = nil) -> ReplacementMode {
-    replace ?? (watch?.migration.replace == .inPlace ? .inPlace : .rename)
-  }
-
-  /// Did somebody choose it, on the command line or in the watch?
-  func isChosen(_ watch: Configuration.Watch? = nil) -> Bool { replace != nil || watch?.migration.replace != nil }
 }
 
 extension ReplacementMode: ExpressibleByArgument {}

@@ -1,5 +1,5 @@
-// Where intent records and locks of a migration lie. A migration that was interrupted is found again only if the next run
-// looks in the same place, so the choice depends on the environment and never on the store.
+// Where intent records and locks of a migration lie. A migration that was interrupted is found again only if the next
+// run looks in the same place, so the choice depends on the environment and never on the store.
 
 import ArgumentParser
 import Diagnostics

@@ -1,5 +1,5 @@
-// SIGINT and SIGTERM ask a long command to stop at the next safe point. A second one ends the program at once: the store
-// is the complete old one even then.
+// SIGINT and SIGTERM ask a long command to stop at the next safe point. A second one ends the program at once: the
+// store is the complete old one even then.
 
 import Diagnostics
 import Glibc

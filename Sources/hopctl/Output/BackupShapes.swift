@@ -24,7 +24,8 @@ struct PinShape: Encodable {
     self.holdsBack = holdsBack
   }
 
-  /// The pin of a store that was looked at, also told in a line; nil where it has none. A pin that cannot be read is a warning.
+  /// The pin of a store that was looked at, also told in a line; nil where it has none. A pin that cannot be read is a
+  /// warning.
   static func of(_ location: StoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws -> PinShape? {
     let pipeline = MigrationPipeline()
     do {

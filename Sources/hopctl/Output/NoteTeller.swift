@@ -1,6 +1,6 @@
-// Statements and decisions on standard error, for whoever looks for the reason of something: `--verbose` or HOPD_LOG=debug shows
-// the SQL as it runs (as -com.apple.CoreData.SQLDebug), HOPD_LOG=trace each decision too (as MigrationDebug). No value of a
-// user's attribute is among them.
+// Statements and decisions on standard error, for whoever looks for the reason of something: `--verbose` or
+// HOPD_LOG=debug shows the SQL as it runs (as -com.apple.CoreData.SQLDebug), HOPD_LOG=trace each decision too (as
+// MigrationDebug). No value of a user's attribute is among them.
 
 import ArgumentParser
 import Diagnostics

@@ -12,8 +12,9 @@ struct OutputOptions: ParsableArguments {
   @Flag(name: .customLong("no-progress"), help: "No progress bar, also on a terminal.")
   var noProgress = false
 
-  /// A line of the result; left out with `--quiet` and with `--json`. Names in it may be anything that a stranger's file
-  /// holds, so here control characters are escaped for all lines; `keepingNewlines` is for text whose newlines are hopctl's own.
+  /// A line of the result; left out with `--quiet` and with `--json`. Names in it may be anything that a stranger's
+  /// file holds, so here control characters are escaped for all lines; `keepingNewlines` is for text whose newlines are
+  /// hopctl's own.
   func line(_ text: String, keepingNewlines: Bool = false) throws(HopdError) {
     guard !json, !quiet else { return }
     try StandardStreams.write(text.escapingControls(keepingNewlines: keepingNewlines) + "\n", to: .output)

@@ -34,6 +34,7 @@ enum StandardStreams {
   /// Writes a text, or throws.
   static func write(_ text: String, to stream: Stream) throws(HopdError) { try write(Array(text.utf8), to: stream) }
 
-  /// A line on standard error, fit for a terminal whatever names are in it. Where that is closed there is nobody to tell.
+  /// A line on standard error, fit for a terminal whatever names are in it. Where that is closed there is nobody to
+  /// tell.
   static func tell(_ text: String) { try? write(text.escapingControls(keepingNewlines: true) + "\n", to: .error) }
 }

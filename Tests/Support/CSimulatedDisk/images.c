@@ -89,8 +89,8 @@ int sd_walk_step(sd_walk *walk) {
     for (size_t i = 0; i < walk->count; i++)
       if (concerns(walk->open[i].op, op) && !walk->open[i].is_safe) walk->open[i].is_lost = 1;
     break;
-  // Names stand in a journal: a later sync has all before it, and where a journal fails no later one succeeds (ext4 aborts,
-  // xfs shuts down), which the sticky faults are.
+  // Names stand in a journal: a later sync has all before it, and where a journal fails no later one succeeds (ext4
+  // aborts, xfs shuts down), which the sticky faults are.
   case OP_FAILED_DIRECTORY: break;
   default:
     know_inode(walk->safe, op);

@@ -1,6 +1,6 @@
-// SQLite on a simulated disk: a VFS that does what SQLite's own for Linux does, in the same order and with the same syncs
-// (os_unix.c of 3.40: the directory is synced with the first sync of a journal or log that was made, and after a deletion when
-// that is asked for). It is the default one; whatever lies elsewhere goes to the real one untouched.
+// SQLite on a simulated disk: a VFS that does what SQLite's own for Linux does, in the same order and with the same
+// syncs (os_unix.c of 3.40: the directory is synced with the first sync of a journal or log that was made, and after a
+// deletion when that is asked for). It is the default one; whatever lies elsewhere goes to the real one untouched.
 
 #include "internal.h"
 

@@ -1,5 +1,6 @@
-// Every image that a power cut could leave of a recorded run, each once: at each moment between two operations the unsynced
-// ones are kept, dropped, torn, each alone, and in mixes of a seed; where there are few of them, in every combination.
+// Every image that a power cut could leave of a recorded run, each once: at each moment between two operations the
+// unsynced ones are kept, dropped, torn, each alone, and in mixes of a seed; where there are few of them, in every
+// combination.
 
 import CSimulatedDisk
 import SeededRandom
@@ -46,10 +47,11 @@ package struct PowerCuts {
   /// No images yet; with the same value several runs can share what was seen.
   package init(_ plan: CutPlan) { self.plan = plan }
 
-  /// Walks through the log of `disk` and gives every image that was not seen before to `body`; an answer of false ends it.
+  /// Walks through the log of `disk` and gives every image that was not seen before to `body`; an answer of false ends
+  /// it.
   ///
-  /// From the moment `reported` on, at which success had been reported, more is promised of the same image: those that were
-  /// seen before are given once more.
+  /// From the moment `reported` on, at which success had been reported, more is promised of the same image: those that
+  /// were seen before are given once more.
   package mutating func forEach(
     of disk: SimulatedDisk, reported: Int = .max, _ body: (DiskImage) throws -> Bool
   ) rethrows {

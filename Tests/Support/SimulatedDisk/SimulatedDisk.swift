@@ -1,5 +1,6 @@
-// The simulated disk as the file system of hopd's replacement: each call is made of the same single steps as on Linux, so
-// that a fault or a power cut can come between a write and its sync. What lies elsewhere goes to the real file system.
+// The simulated disk as the file system of hopd's replacement: each call is made of the same single steps as on Linux,
+// so that a fault or a power cut can come between a write and its sync. What lies elsewhere goes to the real file
+// system.
 
 import CSimulatedDisk
 import Diagnostics

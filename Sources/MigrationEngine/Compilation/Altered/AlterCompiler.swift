@@ -1,6 +1,7 @@
-// May a chain be carried out on a copy of the store? Only where every row stays what it is, byte for byte, but for columns
-// that are added with one value for all rows: then copying the file and altering the copy gives what copying the rows would
-// give, in a fraction of the time. Everything that was never seen in a store of Core Data's own is left to the rows' way.
+// May a chain be carried out on a copy of the store? Only where every row stays what it is, byte for byte, but for
+// columns that are added with one value for all rows: then copying the file and altering the copy gives what copying
+// the rows would give, in a fraction of the time. Everything that was never seen in a store of Core Data's own is left
+// to the rows' way.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,5 +1,6 @@
-// Which hops of a plan are one pass over the rows. Decided from the plan alone, so that `plan` can show it before anything runs:
-// by what each hop does, and by SQLite itself, which is asked in memory whether it would still find rows by key.
+// Which hops of a plan are one pass over the rows. Decided from the plan alone, so that `plan` can show it before
+// anything runs: by what each hop does, and by SQLite itself, which is asked in memory whether it would still find rows
+// by key.
 
 import Diagnostics
 import ManagedObjectModel
@@ -172,8 +173,8 @@ private struct FusedPass {
   }
 }
 
-/// How many columns of the store's tables stand in the expressions of views, counted as often as they stand there: a view's
-/// values are computed anew wherever a later hop writes them.
+/// How many columns of the store's tables stand in the expressions of views, counted as often as they stand there: a
+/// view's values are computed anew wherever a later hop writes them.
 private struct ColumnWeights {
   /// By table and column; of what is not named 1.
   private var weights: [String: [String: Int]] = [:]

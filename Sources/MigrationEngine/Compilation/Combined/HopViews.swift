@@ -1,5 +1,5 @@
-// A hop that writes nothing: temporary views that show what it would write, for the next hop to read. Views are gone with the
-// connection, so a resumed run makes them again.
+// A hop that writes nothing: temporary views that show what it would write, for the next hop to read. Views are gone
+// with the connection, so a resumed run makes them again.
 
 import Diagnostics
 import Expressions
@@ -10,11 +10,11 @@ import SQLite
 
 /// The views of one hop.
 package enum HopViews {
-  /// Makes the views of a hop over `source`; its metadata and key marks are kept in `counts`. None of them may be there yet, and
-  /// after an error none is.
+  /// Makes the views of a hop over `source`; its metadata and key marks are kept in `counts`. None of them may be there
+  /// yet, and after an error none is.
   ///
-  /// Checks the hop's preconditions and the destination's rules over the rows: errors speak of that hop. Throws an internal
-  /// error for a hop that `HopFusion` does not let be an inner one.
+  /// Checks the hop's preconditions and the destination's rules over the rows: errors speak of that hop. Throws an
+  /// internal error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
     _ hop: Hop, over source: SourceTables, connection: Connection, options: EngineOptions,
     references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache, memo: Memo? = nil

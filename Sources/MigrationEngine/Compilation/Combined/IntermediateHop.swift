@@ -1,5 +1,6 @@
-// A hop's program seen as tables instead of steps: can it be shown by views, and which? Only a hop whose steps do nothing but
-// insert rows that follow from single rows of the source can; everything else has to be made before the next hop reads it.
+// A hop's program seen as tables instead of steps: can it be shown by views, and which? Only a hop whose steps do
+// nothing but insert rows that follow from single rows of the source can; everything else has to be made before the
+// next hop reads it.
 
 import Diagnostics
 import Expressions

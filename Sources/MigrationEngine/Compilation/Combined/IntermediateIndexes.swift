@@ -1,6 +1,6 @@
-// Indexes of a staged store that the next pass reads. Staged stores between passes have none, as most passes read whole tables
-// by key; a mapping model that follows relationships from their other end needs some, and gets those and no others. The store
-// of a user is never touched: it has indexes of its own.
+// Indexes of a staged store that the next pass reads. Staged stores between passes have none, as most passes read whole
+// tables by key; a mapping model that follows relationships from their other end needs some, and gets those and no
+// others. The store of a user is never touched: it has indexes of its own.
 
 import PersistentStore
 import SQLite
@@ -20,8 +20,8 @@ struct IntermediateIndexes {
     let column: String
   }
 
-  /// Sees that the indexes are there. Where objects are read besides, by statements that are no part of the program, those by
-  /// which `followed`, the layout of the source, follows relationships.
+  /// Sees that the indexes are there. Where objects are read besides, by statements that are no part of the program,
+  /// those by which `followed`, the layout of the source, follows relationships.
   func make(
     for program: HopProgram, destination: StoreSchema, readsObjects followed: StoreSchema?
   ) throws(SQLiteError) {
@@ -53,8 +53,8 @@ struct IntermediateIndexes {
       + " ON \(SQLiteIdentifier.quoted(candidate.table)) (\(SQLiteIdentifier.quoted(candidate.column)))"
   }
 
-  /// Columns that may hold keys: integers beside those that every object has; in join tables, which begin with an index of
-  /// the first column, the others.
+  /// Columns that may hold keys: integers beside those that every object has; in join tables, which begin with an index
+  /// of the first column, the others.
   private func candidates(_ tables: [String], in schema: String) throws(SQLiteError) -> [Candidate] {
     var result: [Candidate] = []
     for table in tables where !["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(table) {

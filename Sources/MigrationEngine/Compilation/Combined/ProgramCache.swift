@@ -1,6 +1,6 @@
-// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it reads, and a few
-// answers about rows; the answers are another store's own, so each program is kept with those it rests on, and is only taken where
-// this store gives the same. Programs with offsets of keys in them are each store's own.
+// Programs are compiled once for all stores that go the same way. What a program is made of are the hop, where it
+// reads, and a few answers about rows; the answers are another store's own, so each program is kept with those it rests
+// on, and is only taken where this store gives the same. Programs with offsets of keys in them are each store's own.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -37,8 +37,8 @@ struct ProgramCache {
     }
   }
 
-  /// The program of that key for a store that `isSound` asks about; `make` compiles it, and depends on nothing but the key,
-  /// the hops and what it is answered.
+  /// The program of that key for a store that `isSound` asks about; `make` compiles it, and depends on nothing but the
+  /// key, the hops and what it is answered.
   func program<Program: Sendable>(
     _ key: Key?, isSound: @escaping Asking = { _ in false }, _ make: (@escaping Asking) throws -> Program
   ) throws -> Program {
@@ -83,8 +83,8 @@ final class ProgramVariants<Program: Sendable>: Sendable {
 
   private let variants = Mutex<[Variant]>([])
 
-  /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and the next one
-  /// depends on the answers before: none is asked that would not be asked anyway.
+  /// The program whose questions are answered alike. The questions come in the order in which compiling asks them, and
+  /// the next one depends on the answers before: none is asked that would not be asked anyway.
   func program(_ isSound: ProgramCache.Asking) throws(SQLiteError) -> Program? {
     // Asking may take long: nobody waits for it.
     let known = variants.withLock { $0 }

@@ -1,5 +1,5 @@
-// How SQLite would run statements over tables that need not be there: the schema in a database in memory, with no row, and its
-// answer to EXPLAIN QUERY PLAN. Core Data's stores have no statistics, so SQLite decides there as it does here.
+// How SQLite would run statements over tables that need not be there: the schema in a database in memory, with no row,
+// and its answer to EXPLAIN QUERY PLAN. Core Data's stores have no statistics, so SQLite decides there as it does here.
 
 import Expressions
 import PersistentStore

@@ -1,4 +1,5 @@
-// The views of a hop as statements: written once for all stores that go the same way, and made in each of their connections.
+// The views of a hop as statements: written once for all stores that go the same way, and made in each of their
+// connections.
 
 import Expressions
 import MigrationPlanning
@@ -18,8 +19,8 @@ struct ViewDefinitions: Sendable {
   let space: SourceTables
   let preconditions: [HopProgram.Precondition]
   let questions: [Question]
-  /// What the destination's model demands of rows in `space`, but for what follows from the views; none for a hop without mapping
-  /// models.
+  /// What the destination's model demands of rows in `space`, but for what follows from the views; none for a hop
+  /// without mapping models.
   let demands: [ValidationRule]
   private let statements: [String]
 

@@ -1,6 +1,6 @@
-// Relationships of a hop. Each is a set of pairs (owner, target); Core Data keeps the pairs in a column on a to-one side,
-// in a join table, or in a column with the owner's key. A hop reads the pairs where the source has them and writes them
-// where the destination wants them.
+// Relationships of a hop. Each is a set of pairs (owner, target); Core Data keeps the pairs in a column on a to-one
+// side, in a join table, or in a column with the owner's key. A hop reads the pairs where the source has them and
+// writes them where the destination wants them.
 
 import Diagnostics
 import ManagedObjectModel

@@ -1,6 +1,6 @@
-// From a hop's mapping to SQL. One INSERT … SELECT per root table carries every entity of that table at once: lightweight
-// migration keeps Z_PK, so a row stays a row and only its columns are rearranged and its entity renumbered. All names go
-// through `SQLiteIdentifier`; all values of the source stay inside SQLite.
+// From a hop's mapping to SQL. One INSERT … SELECT per root table carries every entity of that table at once:
+// lightweight migration keeps Z_PK, so a row stays a row and only its columns are rearranged and its entity renumbered.
+// All names go through `SQLiteIdentifier`; all values of the source stay inside SQLite.
 
 import Diagnostics
 import ManagedObjectModel
@@ -242,8 +242,8 @@ package struct HopCompiler {
     return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
   }
 
-  /// A column's value in the form that it has under its new definition: the content with or without the byte of external
-  /// storage.
+  /// A column's value in the form that it has under its new definition: the content with or without the byte of
+  /// external storage.
   static func carried(_ column: String, from before: Attribute, to value: Attribute) -> String {
     if before.hasExternalForm, value.type == .binary, !value.hasExternalForm {
       return ExternalDataForm.plainExpression(ofExternal: column)

@@ -1,5 +1,6 @@
-// Associations as SQL, both ways: which destination object a source row has under a mapping, which source rows a mapping
-// takes, and whether a destination key is one of a mapping's. The three passes and the policies share these fragments.
+// Associations as SQL, both ways: which destination object a source row has under a mapping, which source rows a
+// mapping takes, and whether a destination key is one of a mapping's. The three passes and the policies share these
+// fragments.
 
 import Diagnostics
 import Expressions
@@ -39,7 +40,8 @@ package struct AssociationSQL {
     /// "table AS alias" in the order of joining; the first has the key of the range.
     var tables: [String]
     var conditions: [String]
-    /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one after ?1.
+    /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one
+    /// after ?1.
     let rangeKey: String
     let driver: SourceTables.Driver
     var nextKey: String { driver.nextKey }
@@ -130,7 +132,8 @@ package struct AssociationSQL {
 
   // MARK: From destination to source
 
-  /// The rows from which a mapping made its objects, one row per object: of groups the source object that speaks for them.
+  /// The rows from which a mapping made its objects, one row per object: of groups the source object that speaks for
+  /// them.
   func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
     var row = MappedRow(alias: "s", entity: lane.sourceEntity)
     let source = "\(expressions.qualified(lane.sourceTable)) AS s"

@@ -1,5 +1,5 @@
-// From mapping models to SQL: the three passes of Core Data's migration as statements over ranges of source keys. What needs a
-// policy is left to a step of its own; everything else is the same for a million objects as for one.
+// From mapping models to SQL: the three passes of Core Data's migration as statements over ranges of source keys. What
+// needs a policy is left to a step of its own; everything else is the same for a million objects as for one.
 
 import Diagnostics
 import Expressions
@@ -192,8 +192,8 @@ package struct MappedHopCompiler {
             actions: [HopProgram.Action(sql, isRanged: true)])),
       ]
     }
-    // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each object,
-    // and worth that an interruption begins this step again.
+    // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each
+    // object, and worth that an interruption begins this step again.
     return [
       .update(
         HopProgram.StatementStep(
@@ -253,8 +253,8 @@ package struct MappedHopCompiler {
         continue
       }
       guard let lane = layout.lane(at: index), !done.contains(index) else { continue }
-      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys; but not before a
-      // policy that comes first, which may ask for what there is.
+      // Rows of one source table that keep or shift their keys alike are written together, in the order of keys; but
+      // not before a policy that comes first, which may ask for what there is.
       let policy = mappings[index...].firstIndex { $0.policy != nil } ?? mappings.endIndex
       let together = layout.lanes.filter {
         $0.index < policy && !done.contains($0.index) && $0.kind == lane.kind && $0.offset == lane.offset

@@ -1,6 +1,7 @@
-// The third pass of a hop with mapping models: every destination object against the rules of its model. Core Data stops at the
-// save with what it found; here all violations are counted first, and the operator's rule per entity says what becomes of
-// the objects. It runs in one transaction, before indexes are built, so that a constraint fails here and not there.
+// The third pass of a hop with mapping models: every destination object against the rules of its model. Core Data stops
+// at the save with what it found; here all violations are counted first, and the operator's rule per entity says what
+// becomes of the objects. It runs in one transaction, before indexes are built, so that a constraint fails here and not
+// there.
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,5 @@
-// Pass 2 as steps: each setter takes its mapping's source rows by ranges, gathers the pairs of a range in a temporary table,
-// and writes them where the destination keeps them.
+// Pass 2 as steps: each setter takes its mapping's source rows by ranges, gathers the pairs of a range in a temporary
+// table, and writes them where the destination keeps them.
 
 import Diagnostics
 import Expressions
@@ -216,8 +216,8 @@ extension RelationshipSetters {
     return actions
   }
 
-  /// A join table of the source as it is, where each of its pairs leads from an object of the mapping to one of the other
-  /// mapping: no object is looked up.
+  /// A join table of the source as it is, where each of its pairs leads from an object of the mapping to one of the
+  /// other mapping: no object is looked up.
   private func plainPairs(_ setter: RelationshipSetter) -> Insertion? {
     guard !compiler.evaluatesOnInstances, setter.sources.count == 1,
       case .join(let join, let isOwner) = setter.storage,
@@ -251,8 +251,8 @@ extension RelationshipSetters {
       driver: expressions.source.driver(ofJoin: pairs.name))
   }
 
-  /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again, and
-  /// objects that were taken together may share what they point to.
+  /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again,
+  /// and objects that were taken together may share what they point to.
   private func givesPairsOnce(_ source: SetterSource, of setter: RelationshipSetter) -> Bool {
     guard case .lookup(let target, let node) = source, setter.lane.isArithmetic, target.isArithmetic else {
       return false

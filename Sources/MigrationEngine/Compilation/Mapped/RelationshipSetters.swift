@@ -1,9 +1,9 @@
-// Pass 2 of a hop with mapping models, decided: which relationship of which mapping is set, from which associations, whether it
-// can be written with the rows in pass 1, and whether another one has set the same pairs already.
+// Pass 2 of a hop with mapping models, decided: which relationship of which mapping is set, from which associations,
+// whether it can be written with the rows in pass 1, and whether another one has set the same pairs already.
 //
-// Core Data sets one relationship of one object after the other, and each time the other end follows. Whole mappings at once
-// give the same, because a store keeps the two ends of a relationship in one place (but for one-to-one, where both columns
-// are written): what counts is the order of the setters that write one place.
+// Core Data sets one relationship of one object after the other, and each time the other end follows. Whole mappings at
+// once give the same, because a store keeps the two ends of a relationship in one place (but for one-to-one, where both
+// columns are written): what counts is the order of the setters that write one place.
 
 import Diagnostics
 import Expressions
@@ -327,8 +327,8 @@ struct RelationshipSetters {
     return result
   }
 
-  /// Do all setters of the relationship join objects that were made of the same source object? Then both ends say the same,
-  /// whichever comes first, and whatever the source holds.
+  /// Do all setters of the relationship join objects that were made of the same source object? Then both ends say the
+  /// same, whichever comes first, and whatever the source holds.
   private func isBetweenTwins(_ setter: RelationshipSetter) -> Bool {
     setter.isOneToOne
       && setters.allSatisfy { other in

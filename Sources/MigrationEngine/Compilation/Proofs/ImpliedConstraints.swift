@@ -1,13 +1,14 @@
-// Demands of a destination's model that its objects meet without anybody looking at them: because of what a hop inserts, or because
-// an index is built that could not be otherwise. Looking costs as much as the index, and a pass over the rows.
+// Demands of a destination's model that its objects meet without anybody looking at them: because of what a hop
+// inserts, or because an index is built that could not be otherwise. Looking costs as much as the index, and a pass
+// over the rows.
 
 import MigrationPlanning
 import PersistentStore
 import SQLite
 
 extension HopProgram {
-  /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which no other
-  /// statement names. nil where policies write, whatever they like.
+  /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which
+  /// no other statement names. nil where policies write, whatever they like.
   func written(_ hop: Hop) -> SourceTables? {
     var rows: [Insertion] = []
     var others: [String] = []

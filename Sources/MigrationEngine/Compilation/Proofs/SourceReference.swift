@@ -1,6 +1,6 @@
-// References of the source that may be taken over as they are. A to-one's object has the key of the one it points to, plus an
-// offset; looking each of them up costs more than all the rest of a hop, so it is found out once per column that every
-// reference leads to an object which its mapping takes.
+// References of the source that may be taken over as they are. A to-one's object has the key of the one it points to,
+// plus an offset; looking each of them up costs more than all the rest of a hop, so it is found out once per column
+// that every reference leads to an object which its mapping takes.
 
 import PersistentStore
 import SQLite
@@ -26,8 +26,8 @@ package struct SourceReference: Sendable, Hashable {
 
   /// Does every reference of the column lead to an object of that very entity?
   ///
-  /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view it
-  /// often follows from what it shows.
+  /// Quick where the column has an index, as every to-one of a store has: keys come in order, and each once. Of a view
+  /// it often follows from what it shows.
   package func isSound(
     in space: SourceTables, of connection: Connection, memory: ReferenceMemory = ReferenceMemory()
   ) throws(SQLiteError) -> Bool {
@@ -55,7 +55,8 @@ package struct SourceReference: Sendable, Hashable {
     return broken == nil
   }
 
-  /// Where an entity's keys have no gaps, whatever lies between the first and the last is one of them: no look-ups are needed.
+  /// Where an entity's keys have no gaps, whatever lies between the first and the last is one of them: no look-ups are
+  /// needed.
   private func isWithinDenseKeys(
     in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
@@ -70,8 +71,8 @@ package struct SourceReference: Sendable, Hashable {
     return other == nil
   }
 
-  /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an entity
-  /// lacks none of its objects: what is sound below is sound in the view.
+  /// A view that carries the column has no reference that the column below has not, and one that takes all rows of an
+  /// entity lacks none of its objects: what is sound below is sound in the view.
   func followsFromSource(
     of space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory
   ) throws(SQLiteError) -> Bool {
@@ -94,7 +95,8 @@ package struct SourceReference: Sendable, Hashable {
   }
 }
 
-/// What was found out about references, by space: views ask what they lie over, and several hops lie over the same store.
+/// What was found out about references, by space: views ask what they lie over, and several hops lie over the same
+/// store.
 package final class ReferenceMemory {
   private var answers: [String: [SourceReference: Bool]] = [:]
   /// Keys of an entity by table and number; none where they have gaps.

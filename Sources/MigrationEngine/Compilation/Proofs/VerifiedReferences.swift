@@ -1,5 +1,6 @@
-// What a staged store knows of its references. A staged store has no index by which to ask, and needs none: the hop that wrote
-// it carried columns that were sound in its source, or made both rows of one. Noted when the hop is complete, for the next.
+// What a staged store knows of its references. A staged store has no index by which to ask, and needs none: the hop
+// that wrote it carried columns that were sound in its source, or made both rows of one. Noted when the hop is
+// complete, for the next.
 
 import ManagedObjectModel
 import MigrationPlanning
@@ -17,8 +18,8 @@ struct VerifiedReferences {
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + Self.name }
 
-  /// Notes the references that a program has written and that are sound for certain. Only between tables into which rows are
-  /// inserted and nothing else is done: whoever sets, mends or leaves out afterwards could break them.
+  /// Notes the references that a program has written and that are sound for certain. Only between tables into which
+  /// rows are inserted and nothing else is done: whoever sets, mends or leaves out afterwards could break them.
   func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
     guard let written = program.written(hop) else { return }
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")

@@ -1,10 +1,10 @@
-// A disk in memory that remembers what was synced. It is one machine's file system for whatever works on it: by the calls
-// below, and through SQLite by the VFS that `sd_mount` gives it a place in. Every change is an operation in a log; from the
-// log `sd_walk` builds what a power cut could leave at any moment.
+// A disk in memory that remembers what was synced. It is one machine's file system for whatever works on it: by the
+// calls below, and through SQLite by the VFS that `sd_mount` gives it a place in. Every change is an operation in a
+// log; from the log `sd_walk` builds what a power cut could leave at any moment.
 //
 // The model is POSIX at its weakest: a write is safe only after a sync of its file, a name only after a sync of its
-// directory, whichever comes first; until then any subset of the changes may be found, writes torn at 512 bytes. A change
-// whose sync failed is never safe again, whatever later syncs answer, as on Linux.
+// directory, whichever comes first; until then any subset of the changes may be found, writes torn at 512 bytes. A
+// change whose sync failed is never safe again, whatever later syncs answer, as on Linux.
 #pragma once
 
 #include <stddef.h>

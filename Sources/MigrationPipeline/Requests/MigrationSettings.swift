@@ -1,0 +1,43 @@
+// How migrations are made, whoever asks for them. A watch of the configuration and the command line fill the same value, so that both
+// mean the same.
+
+import MigrationEngine
+import MigrationPlanning
+import StoreReplacement
+import StoreVerification
+
+/// The settings of a migration.
+package struct MigrationSettings: Sendable, Hashable {
+  /// May hops be inferred where no mapping model is given?
+  package var infer: Bool
+  /// What becomes of a store with persistent history.
+  package var history: HistoryRule
+  /// What becomes of the rows of entities that exist in both versions and have no entity mapping.
+  package var unmappedEntities: UnmappedEntitiesRule
+  /// How thoroughly the result is verified.
+  package var verification: VerificationDepth
+  /// Journal mode of the migrated store.
+  package var journalMode: JournalModeRule
+  /// How the new store takes the old one's place; nil for a rename, or in place where a rename is not safe.
+  package var replacement: ReplacementMode?
+  /// How many backups are kept, for how long, and where.
+  package var backup: BackupRule
+  /// How hops are run.
+  package var engine: EngineOptions
+
+  /// Makes settings with the defaults of the configuration.
+  package init(
+    infer: Bool = true, history: HistoryRule = .clear, unmappedEntities: UnmappedEntitiesRule = .fail,
+    verification: VerificationDepth = .quick, journalMode: JournalModeRule = .keep,
+    replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), engine: EngineOptions = EngineOptions()
+  ) {
+    self.infer = infer
+    self.history = history
+    self.unmappedEntities = unmappedEntities
+    self.verification = verification
+    self.journalMode = journalMode
+    self.replacement = replacement
+    self.backup = backup
+    self.engine = engine
+  }
+}
