@@ -24,10 +24,10 @@ enum PolicyLibrary {
     let installed = programs.removingLastComponent().appending("lib/python3/dist-packages")
     if installed == standard { return nil }
     if hasModule(installed) { return installed.string }
-    // Built in a checkout: PACKAGE/.build/…/hopctl.
+    // Built in a checkout: PACKAGE/.build/…/hopctl, or .build-asan and such for other kinds of builds.
     var folder = programs
     while !folder.isEmpty, folder.lastComponent != nil {
-      if folder.lastComponent?.string == ".build" {
+      if folder.lastComponent?.string.hasPrefix(".build") == true {
         let sources = folder.removingLastComponent().appending("python")
         return hasModule(sources) ? sources.string : nil
       }

@@ -57,7 +57,7 @@ import Testing
     let plain = try #require(try request(place, ""))
     #expect(plain.engine.invalidRows == InvalidRowsRules())
     #expect(plain.unmappedEntities == .fail)
-    #expect(plain.replacement == .rename)
+    #expect(plain.replacement == nil)
     #expect(!plain.isBound("Library.BookPolicy"))
     let set = try #require(
       try request(
