@@ -3,8 +3,8 @@
 
 import Diagnostics
 import Glibc
-import SystemPackage
 import StoreReplacement
+import SystemPackage
 import Testing
 
 @testable import HopdConfiguration
