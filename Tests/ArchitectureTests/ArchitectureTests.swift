@@ -196,7 +196,7 @@ import Testing
   @Test func filesStaySmall() {
     for source in Self.sources {
       let lines = source.text.split(separator: "\n", omittingEmptySubsequences: false).count
-      #expect(lines <= 600, "\(source.target)/\(source.name) has \(lines) lines: look for the second concept in it")
+      #expect(lines <= 401, "\(source.target)/\(source.name) has \(lines) lines: look for the second concept in it")
     }
   }
 

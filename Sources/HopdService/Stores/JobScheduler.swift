@@ -13,12 +13,12 @@ package struct JobScheduler: Sendable {
   /// A moment.
   package typealias Instant = ContinuousClock.Instant
 
-  private struct Report: Hashable {
+  struct Report: Hashable {
     var reason: String
     var inode: UInt64
   }
 
-  private struct Entry {
+  struct Entry {
     var store: FoundStore
     var state: JobState
     var job: UInt64
@@ -76,7 +76,7 @@ package struct JobScheduler: Sendable {
   }
 
   /// A store at its target. There may be a hundred thousand of them.
-  private struct Resting {
+  struct Resting {
     var mark: StoreMark
     /// Its path, where that is not its key.
     var path: FilePath?
@@ -84,13 +84,13 @@ package struct JobScheduler: Sendable {
     var watch: UInt32
   }
 
-  private struct Item {
+  struct Item {
     var key: FilePath
     var turn: UInt64
   }
 
   /// When a deferred store waits for its turn again; the smaller alarm is the earlier one.
-  private struct Alarm: Comparable {
+  struct Alarm: Comparable {
     var until: Instant
     var item: Item
 
@@ -118,24 +118,24 @@ package struct JobScheduler: Sendable {
     package var toDo: Int { waiting + migrating + deferred }
   }
 
-  private var jobs: Int
+  var jobs: Int
   private var rules: [String: RetryRule]
   /// Stores that something is to be done with, or was and failed.
-  private var entries: [FilePath: Entry] = [:]
+  var entries: [FilePath: Entry] = [:]
   /// All others.
   private var resting: [FilePath: Resting] = [:]
   /// Names of watches that stores at rest belong to.
   private var watchNames: [String] = []
-  private var looks: Deque<Item> = []
-  private var migrations: Deque<Item> = []
+  var looks: Deque<Item> = []
+  var migrations: Deque<Item> = []
   /// Items whose turn is over are skipped.
-  private var alarms = Heap<Alarm>()
+  var alarms = Heap<Alarm>()
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
-  private var runningLooks = 0
-  private var lastOrdinal = 0
+  var runningLooks = 0
+  var lastOrdinal = 0
   /// How many stores are in which state.
-  package private(set) var counts = Counts()
+  package var counts = Counts()
 
   /// An empty queue for these watches; `jobs` migrations run at once.
   package init(jobs: Int, rules: [String: RetryRule]) {
@@ -259,125 +259,6 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  // MARK: Handing out
-
-  /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
-  package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    if !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
-      lastOrdinal += 1
-      return begin(key, .migrate, ordinal: lastOrdinal)
-    }
-    if runningLooks < jobs, let key = Self.next(&looks, .look, entries) {
-      runningLooks += 1
-      return begin(key, .look, ordinal: 0)
-    }
-    return nil
-  }
-
-  /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
-  package mutating func wake(now: Instant) {
-    while let first = alarms.min, first.until <= now {
-      alarms.removeMin()
-      guard let entry = entries[first.item.key], entry.turn == first.item.turn,
-        case .deferred(let step, _) = entry.state
-      else { continue }
-      enqueue(first.item.key, step, newJob: false)
-    }
-  }
-
-  /// When `wake` will have something to do.
-  package mutating func nextAlarm() -> Instant? {
-    while let first = alarms.min {
-      if let entry = entries[first.item.key], entry.turn == first.item.turn, case .deferred = entry.state {
-        return first.until
-      }
-      alarms.removeMin()
-    }
-    return nil
-  }
-
-  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new
-  /// beginning.
-  package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
-    guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
-    let sooner = now.advanced(by: pause ?? .zero)
-    if pause == nil { entries[key]?.failures = 0 }
-    if sooner < until { postpone(key, step, until: sooner) }
-  }
-
-  /// A piece of work has ended.
-  package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
-    guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
-    if step == .look { runningLooks -= 1 }
-    defer {
-      if counts.migrating == 0, counts.waiting == 0 { lastOrdinal = 0 }
-    }
-    let again = entry.foundAgain
-    let mustLookAgain = entry.mustLookAgain || again != nil
-    if let again { entry.store = again }
-    entry.foundAgain = nil
-    entry.mustLookAgain = false
-    entries[key] = entry
-    if entry.isGone || outcome == .gone {
-      // Gone and there again in the meantime is a new file.
-      if let again, !entry.isGone {
-        forget(key)
-        entries[key] = Entry(store: again, state: .done, job: 0)
-        counts.known += 1
-        enqueue(key, .look, newJob: true)
-      } else {
-        forget(key)
-      }
-      return outcome == .gone ? .forgotten : verdictOfGone(outcome)
-    }
-    switch outcome {
-    case .current, .migrated, .gone:
-      entries[key]?.failures = 0
-      entries[key]?.busyTimes = 0
-      entries[key]?.reported = nil
-      settle(key, .done, lookAgain: mustLookAgain)
-      return .settled
-    case .behind:
-      enqueue(key, .migrate, newJob: false)
-      return .queued
-    case .interrupted:
-      enqueue(key, step, newJob: false)
-      return .queued
-    case .busy(let code):
-      entries[key]?.busyTimes &+= 1
-      let until = now.advanced(by: rule(of: entry).pause(after: entry.busyTimes &+ 1))
-      let isNews = tell(key, "busy \(code)")
-      postpone(key, step, until: until)
-      return .deferred(until: until, isNews: isNews)
-    case .failed(let code):
-      let rule = rule(of: entry)
-      let failures = entry.failures &+ 1
-      entries[key]?.failures = failures
-      guard failures < rule.attempts else {
-        _ = tell(key, "gave up \(code)")
-        settle(key, .needsAttention, lookAgain: mustLookAgain)
-        return .gaveUp(attempts: failures)
-      }
-      let until = now.advanced(by: rule.pause(after: failures))
-      let isNews = tell(key, "failed \(code)")
-      postpone(key, step, until: until)
-      return .retry(until: until, attempt: failures, attempts: rule.attempts, isNews: isNews)
-    case .outside(let code):
-      let rule = rule(of: entry)
-      let failures = entry.failures &+ 1
-      entries[key]?.failures = failures
-      let until = now.advanced(by: rule.pause(after: failures))
-      let isNews = tell(key, "failed \(code)")
-      postpone(key, step, until: until)
-      if failures == rule.attempts { return .lasting(until: until, attempt: failures) }
-      return .retry(until: until, attempt: failures, attempts: nil, isNews: isNews)
-    case .refused(let reason):
-      let isNews = tell(key, reason)
-      settle(key, .failed, lookAgain: mustLookAgain)
-      return .refused(isNews: isNews)
-    }
-  }
-
   // MARK: What is so
 
   /// Where a store stands; nil for one that is not known.
@@ -391,12 +272,12 @@ package struct JobScheduler: Sendable {
 
   // MARK: Inside
 
-  private func rule(of entry: Entry) -> RetryRule {
+  func rule(of entry: Entry) -> RetryRule {
     rules[entry.store.watch] ?? RetryRule(attempts: 1, backoff: .seconds(30), longest: .seconds(3600))
   }
 
   /// What a job of a store that is gone or no longer watched is still worth telling.
-  private func verdictOfGone(_ outcome: JobOutcome) -> JobVerdict {
+  func verdictOfGone(_ outcome: JobOutcome) -> JobVerdict {
     switch outcome {
     case .migrated, .current: .settled
     case .refused: .refused(isNews: true)
@@ -405,14 +286,14 @@ package struct JobScheduler: Sendable {
   }
 
   /// Notes what is told of a store; false when the same was told of the same file before.
-  private mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
+  mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
     let report = Report(reason: reason, inode: entry.store.mark.inode)
     entries[key]?.reported = report
     return report != entry.reported
   }
 
-  private mutating func settle(_ key: FilePath, _ state: JobState, lookAgain: Bool) {
+  mutating func settle(_ key: FilePath, _ state: JobState, lookAgain: Bool) {
     set(key, state)
     if lookAgain {
       entries[key]?.failures = 0
@@ -439,7 +320,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  private mutating func enqueue(_ key: FilePath, _ step: JobStep, newJob: Bool) {
+  mutating func enqueue(_ key: FilePath, _ step: JobStep, newJob: Bool) {
     lastTurn += 1
     if newJob {
       lastJob += 1
@@ -451,14 +332,14 @@ package struct JobScheduler: Sendable {
     if step == .look { looks.append(item) } else { migrations.append(item) }
   }
 
-  private mutating func postpone(_ key: FilePath, _ step: JobStep, until: Instant) {
+  mutating func postpone(_ key: FilePath, _ step: JobStep, until: Instant) {
     lastTurn += 1
     entries[key]?.turn = lastTurn
     set(key, .deferred(step, until: until))
     alarms.insert(Alarm(until: until, item: Item(key: key, turn: lastTurn)))
   }
 
-  private static func next(_ line: inout Deque<Item>, _ step: JobStep, _ entries: [FilePath: Entry]) -> FilePath? {
+  static func next(_ line: inout Deque<Item>, _ step: JobStep, _ entries: [FilePath: Entry]) -> FilePath? {
     while let item = line.popFirst() {
       if let entry = entries[item.key], entry.turn == item.turn, entry.state == .waiting(step) { return item.key }
     }
@@ -466,12 +347,12 @@ package struct JobScheduler: Sendable {
     return nil
   }
 
-  private mutating func begin(_ key: FilePath, _ step: JobStep, ordinal: Int) -> JobTicket? {
+  mutating func begin(_ key: FilePath, _ step: JobStep, ordinal: Int) -> JobTicket? {
     set(key, .running(step))
     return entries[key].map { JobTicket(store: $0.store, step: step, job: $0.job, ordinal: ordinal) }
   }
 
-  private mutating func forget(_ key: FilePath) {
+  mutating func forget(_ key: FilePath) {
     guard let entry = entries[key] else { return }
     remove(key)
     count(entry.state, -1)

@@ -37,20 +37,20 @@ struct ModelArchive {
   private let hasFetchIndexes: Bool
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
-  private var relationships: [PropertyKey: Writer.Object] = [:]
+  var relationships: [PropertyKey: Writer.Object] = [:]
   private var noUserInfo: Writer.Object?
   /// All expressions share one object for SELF.
   var selfExpression: Writer.Object?
   private var problems: [HopdError] = []
 
   /// A property as one entity has it: subentities have objects of their own for what they inherit.
-  private struct PropertyKey: Hashable {
+  struct PropertyKey: Hashable {
     let entity: String
     let property: String
   }
 
   /// What the flags of a property (`_P`) are made of.
-  private struct PropertyFlags {
+  struct PropertyFlags {
     var isOptional = false
     var isReadOnly = false
     var isTransient = false
@@ -171,12 +171,12 @@ struct ModelArchive {
 
   /// Entities are written where the model and their parents list them; everything else refers to them conditionally
   /// (docs/formats/model-files.md, "Model cache archives").
-  private func reference(toEntity name: String?, isOwner: Bool) -> Writer.Reference {
+  func reference(toEntity name: String?, isOwner: Bool) -> Writer.Reference {
     guard let object = name.flatMap({ entities[$0] }) else { return .null }
     return isOwner ? .object(object) : .conditional(object)
   }
 
-  private mutating func fill(_ entity: Entity, model root: Writer.Object) {
+  mutating func fill(_ entity: Entity, model root: Writer.Object) {
     guard let object = entities[entity.name] else { return }
     let children = model.subentities(of: entity).map {
       (key: $0.name, value: reference(toEntity: $0.name, isOwner: true))
@@ -210,7 +210,7 @@ struct ModelArchive {
     return writer.makeList(elements, .mutableArray)
   }
 
-  private mutating func userInfo(_ entries: [String: String]) -> Writer.Object {
+  mutating func userInfo(_ entries: [String: String]) -> Writer.Object {
     if entries.isEmpty, let noUserInfo { return noUserInfo }
     let object = writer.makeDictionary(
       entries.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map { ($0.key, .text($0.value)) })
@@ -276,7 +276,7 @@ struct ModelArchive {
   }
 
   /// … and those over one as a flag of the property, if ascending.
-  private static func implicitlyIndexed(in entity: Entity) -> Set<String> {
+  static func implicitlyIndexed(in entity: Entity) -> Set<String> {
     Set(
       entity.fetchIndexes.compactMap { index in
         guard index.elements.count == 1, let element = index.elements.first, element.kind == .binary,
@@ -284,113 +284,6 @@ struct ModelArchive {
         else { return nil }
         return element.propertyName
       })
-  }
-
-  // MARK: Properties
-
-  /// Own and inherited properties, each as an object of this entity's own.
-  private mutating func properties(of entity: Entity) -> [(key: String, value: Writer.Reference)] {
-    var objects: [String: Writer.Object] = [:]
-    var order: [String] = []
-    for ancestor in model.lineage(of: entity) {
-      let indexed = Self.implicitlyIndexed(in: ancestor)
-      for attribute in ancestor.attributes {
-        if objects[attribute.name] == nil { order.append(attribute.name) }
-        objects[attribute.name] = makeAttribute(attribute, isIndexed: indexed.contains(attribute.name), of: entity)
-      }
-      for relationship in ancestor.relationships {
-        if objects[relationship.name] == nil { order.append(relationship.name) }
-        let isIndexed = indexed.contains(relationship.name)
-        objects[relationship.name] = fill(relationship, isIndexed: isIndexed, of: entity)
-      }
-      for fetched in ancestor.fetchedProperties where ancestor.name == entity.name {
-        refuse("the archived form of fetched properties is not known well enough", entity.name, fetched.name)
-      }
-    }
-    order.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    return order.map { name in (name, objects[name].map { .object($0) } ?? .null) }
-  }
-
-  private mutating func common(
-    name: String, entity: Entity, renamingIdentifier: String, modifier: String?, userInfo entries: [String: String],
-    isIndexed: Bool, flags: PropertyFlags
-  ) -> Fields {
-    var flags = flags
-    flags.hasUserInfo = !entries.isEmpty
-    flags.hasModifier = modifier != nil
-    var fields: Fields = [
-      ("NSPropertyName", .reference(.text(name))),
-      ("NSEntity", .reference(reference(toEntity: entity.name, isOwner: false))),
-      ("NSRenamingIdentifier", .reference(.text(renamingIdentifier))), ("_P", .value(.integer(flags.number))),
-    ]
-    // Truth values are written only where they hold.
-    for (key, value) in [
-      ("NSIsOptional", flags.isOptional), ("NSIsTransient", flags.isTransient), ("NSIsReadOnly", flags.isReadOnly),
-      ("NSIsIndexed", isIndexed),
-    ] where value {
-      fields.append((key, .value(.boolean(true))))
-    }
-    if let modifier { fields.append(("NSVersionHashModifier", .reference(.text(modifier)))) }
-    if !entries.isEmpty { fields.append(("NSUserInfo", .reference(.object(userInfo(entries))))) }
-    return fields
-  }
-
-  private mutating func makeAttribute(_ attribute: Attribute, isIndexed: Bool, of entity: Entity) -> Writer.Object {
-    let rules = validation(of: attribute, in: entity)
-    var flags = PropertyFlags(isOptional: attribute.isOptional, isTransient: attribute.isTransient)
-    flags.isReadOnly = attribute.isDerived
-    flags.hasPredicates = !rules.isEmpty
-    var fields = common(
-      name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
-      modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
-      isIndexed: attribute.isIndexed || isIndexed, flags: flags)
-    if !rules.isEmpty {
-      let predicates = writer.makeList(rules.map { .object($0.predicate) })
-      let codes = writer.makeList(rules.map { .scalar(.integer($0.errorCode)) })
-      fields.append(("NSValidationPredicates", .reference(.object(predicates))))
-      fields.append(("NSValidationWarnings", .reference(.object(codes))))
-    }
-    let storage: Int64 = (attribute.allowsExternalStorage ? 4 : 0) | (attribute.preservesAfterDeletion ? 16 : 0)
-    fields += [
-      ("NSAttributeType", .value(.integer(Int64(attribute.type.rawValue)))),
-      ("NSAttributeValueClassName", .reference(.text(valueClass(of: attribute, in: entity)))),
-      ("NSDefaultValue", .reference(defaultValue(of: attribute, in: entity))),
-      ("NSValueTransformerName", .reference(.text(attribute.valueTransformerName))),
-      ("NSFlagsKey", .value(.integer(storage))),
-    ]
-    guard let expression = attribute.derivationExpression else { return writer.makeObject(.attribute, fields) }
-    fields.append(("NSDerivationExpression", .reference(derivation(expression, of: attribute, in: entity))))
-    fields.append(("NSFilteringPredicate", .reference(.null)))
-    return writer.makeObject(.derivedAttribute, fields)
-  }
-
-  private mutating func fill(_ relationship: Relationship, isIndexed: Bool, of entity: Entity) -> Writer.Object? {
-    guard let object = relationships[PropertyKey(entity: entity.name, property: relationship.name)] else { return nil }
-    if relationship.isToMany && relationship.maxCount == 1 {
-      refuse("a to-many relationship of at most one object reads as to-one", entity.name, relationship.name)
-    }
-    let flags = PropertyFlags(
-      isOptional: relationship.isOptional, isTransient: relationship.isTransient, isOrdered: relationship.isOrdered)
-    var fields = common(
-      name: relationship.name, entity: entity, renamingIdentifier: relationship.renamingIdentifier,
-      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo, isIndexed: isIndexed, flags: flags)
-    // The inverse is the one that the destination itself has, own or inherited.
-    let inverse = relationship.inverseName.flatMap {
-      relationships[PropertyKey(entity: relationship.destinationEntityName, property: $0)]
-    }
-    fields += [
-      ("NSDestinationEntity", .reference(reference(toEntity: relationship.destinationEntityName, isOwner: false))),
-      ("NSInverseRelationship", .reference(inverse.map { .object($0) } ?? .null)),
-      ("_NSDestinationEntityName", .reference(.text(relationship.destinationEntityName))),
-      ("_NSInverseRelationshipName", .reference(.text(relationship.inverseName))),
-      ("NSDeleteRule", .value(.integer(Int64(relationship.deleteRule.rawValue)))),
-      // Cut to 32 bits: the largest 64-bit count reads −1.
-      ("NSMinCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.minCount))))),
-      ("NSMaxCount", .value(.integer(Int64(Int32(truncatingIfNeeded: relationship.maxCount))))),
-    ]
-    if relationship.isOrdered { fields.append(("NSIsOrdered", .value(.boolean(true)))) }
-    writer.setFields(of: object, fields)
-    return object
   }
 }
 

@@ -55,7 +55,7 @@ struct HopRunner {
   private var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
-  private var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
+  var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
   private var lastChunkRows: Int64 = 0
 
   init(
@@ -78,8 +78,8 @@ struct HopRunner {
   }
 
   private var table: CheckpointTable { CheckpointTable(connection: connection, schema: program.destination) }
-  private var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
-  private var source: StoreReader {
+  var writer: StoreWriter { StoreWriter(connection: connection, schema: program.destination) }
+  var source: StoreReader {
     StoreReader(connection: connection, space: program.source, memory: references.counts)
   }
 
@@ -175,19 +175,19 @@ struct HopRunner {
   }
 
   /// One transaction with its checkpoint. In memory neither is needed: what stops there is built anew.
-  private static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
+  static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
     if case .memory = medium { return try body() }
     try connection.transaction { () throws -> Void in try body() }
   }
 
-  private func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
+  func save(_ done: Checkpoint, _ update: Statement) throws(SQLiteError) {
     if case .memory = medium, !done.isComplete { return }
     try update.run(CheckpointTable.values(done))
   }
 
   // MARK: Copying
 
-  private mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
+  mutating func run(_ copy: HopProgram.CopyStep, update: Statement) throws {
     let insert = try connection.prepare(copy.insert)
     try runRanges(nextKey: copy.nextKey, statements: [copy.insert], update: update) { connection, low, end in
       try insert.run([.integer(low), .integer(end)])
@@ -195,7 +195,7 @@ struct HopRunner {
     }
   }
 
-  private mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
+  mutating func run(_ chunks: HopProgram.ChunkStep, update: Statement) throws {
     let title = hop.title
     var statements: [(statement: Statement, action: HopProgram.Action)] = []
     for action in chunks.actions { statements.append((try connection.prepare(action.sql), action)) }
@@ -278,7 +278,7 @@ struct HopRunner {
 
   // MARK: Single statements
 
-  private mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
+  mutating func run(_ statement: HopProgram.StatementStep, update: Statement) throws {
     let start = ContinuousClock.now
     watchLongStatements()
     var done = checkpoint
@@ -295,137 +295,13 @@ struct HopRunner {
     try report(rows: 0)
   }
 
-  // MARK: Validation and policies
-
-  private struct DemandsKey: Hashable {
-    let hop: Int
-  }
-
-  private var demands: [ValidationRule] {
-    let space = SourceTables.schema(program.destination)
-    return memo?.fact(DemandsKey(hop: hop.index)) { ValidationRule.all(in: hop.destinationSchema, space: space) }
-      ?? ValidationRule.all(in: hop.destinationSchema, space: space)
-  }
-
-  private func validation(_ demands: [ValidationRule]) -> MappedHopValidation {
-    MappedHopValidation(
-      connection: connection, layout: hop.destinationSchema, space: .schema(program.destination),
-      rules: options.invalidRows, hop: hop.title, demands: demands)
-  }
-
-  /// Builds an index. One that cannot be unique tells of a demand that was left to it: then the rows are asked, which
-  /// names them.
-  private mutating func build(_ index: HopProgram.StatementStep, update: Statement) throws {
-    do {
-      if case .file = medium {
-        try connection.limitCache(of: program.destination, kibibytes: options.indexingCacheKibibytes)
-      }
-      try run(index, update: update)
-    } catch let error as SQLiteError where error.isUniqueness && mapped != nil {
-      _ = try validation(demands).run()
-      throw error
-    }
-  }
-
-  /// Pass 3 over the whole destination, in one transaction.
-  private mutating func validate(update: Statement) throws {
-    let start = ContinuousClock.now
-    watchLongStatements()
-    let implied = ImpliedConstraints(
-      written: program.written(hop), counts: references.counts,
-      indexes: options.invalidRows.isFail && program.buildsIndexes ? hop.destinationSchema.indexes : [])
-    let validation = validation(demands.filter { !implied.contains($0) })
-    var done = checkpoint
-    done.step += 1
-    done.key = nil
-    try Self.commit(medium, connection) {
-      let invalid = try validation.run()
-      try mapped?.scratch.keep(invalid, connection, schema: program.destination)
-      done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-      try save(done, update)
-    }
-    checkpoint = done
-    try report(rows: 0)
-  }
-
-  private mutating func run(_ step: HopProgram.PolicyStep, update: Statement) throws {
-    guard let mapped, let policies = mapped.policies else {
-      throw HopdError(
-        .internalError, "no policies were given for a hop that needs one", at: Place(hop: hop.title, entity: subject))
-    }
-    let start = ContinuousClock.now
-    watchLongStatements()
-    var written: Int64 = 0
-    let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
-    let context = PolicyStepContext(
-      connection: connection, hop: hop, source: program.source, destinationSchema: program.destination,
-      layout: mapped.layout, moment: mapped.moment, fallbacks: mapped.fallbacks, options: options
-    ) { rows in
-      written &+= rows
-      let progress = HopProgress(
-        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks)
-      guard observer(progress) else {
-        throw HopdError(
-          .interrupted, "stopped on request", at: Place(hop: title, entity: subject),
-          hint: "the next start begins the hop again: a policy may keep what it saw")
-      }
-    }
-    var done = checkpoint
-    try policies.run(step, context: context)
-    done.step += 1
-    done.key = nil
-    done.rows &+= written
-    done.seconds += ChunkSizer.seconds(ContinuousClock.now - start)
-    try save(done, update)
-    checkpoint = done
-    try report(rows: 0)
-  }
-
-  /// Goes to the next step; the change is committed by itself.
-  private mutating func advance(update: Statement, seconds: Double) throws {
-    var done = checkpoint
-    done.step += 1
-    done.key = nil
-    try save(done, update)
-    checkpoint = done
-  }
-
-  /// Bookkeeping tables and the mark that the hop is complete, in one transaction.
-  private mutating func finish(update: Statement) throws {
-    let autoVacuum = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).auto_vacuum")
-    let books = HopBookkeeping(
-      hop: hop, source: source,
-      destination: StoreReader(connection: connection, schema: program.destination), layout: mapped?.layout)
-    let metadata = try books.metadata(autoVacuum: autoVacuum)
-    let marks = try books.highWaterMarks()
-    // Nobody opens the stores in between. Where the model cannot be archived the plan has said so.
-    let modelCache = isFinal ? try? ModelCache.content(for: hop.destinationSchema) : nil
-    var done = checkpoint
-    done.isComplete = true
-    try Self.commit(medium, connection) {
-      try mapped?.scratch.keepResults(connection, schema: program.destination)
-      if !isFinal, options.invalidRows.isFail {
-        try VerifiedReferences(connection: connection, schema: program.destination)
-          .note(program, hop: hop, memory: references)
-      }
-      try writer.createBookkeeping(
-        hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
-        hasTables: hasTemplate)
-      try save(done, update)
-    }
-    checkpoint = done
-    // Rows that a rule leaves out take what refers to them along.
-    if !isFinal, options.invalidRows.isFail, let counts = references.counts { program.notePresent(hop, in: counts) }
-    try report(rows: 0)
-  }
-
   // MARK: Progress and stopping
 
-  private func progress(rows: Int64) -> HopProgress {
+  func progress(rows: Int64) -> HopProgress {
     HopProgress(hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
   }
 
-  private func report(rows: Int64) throws(HopdError) {
+  func report(rows: Int64) throws(HopdError) {
     guard observer(progress(rows: rows)) else {
       throw HopdError(
         .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
@@ -434,7 +310,7 @@ struct HopRunner {
   }
 
   /// Lets the observer see life, and stop, inside statements that take long.
-  private func watchLongStatements() {
+  func watchLongStatements() {
     let observer = self.observer
     let beat = progress(rows: 0)
     // About every 10 ms: seldom enough to cost nothing, often enough for a watchdog and a stop.

@@ -165,66 +165,6 @@ struct PackedWriter {
   }
 }
 
-/// Entities that a message speaks of, by number. There are few, and mostly the same follow one another.
-struct PackedEntities: Sendable {
-  struct Entry: Hashable, Sendable {
-    let side: PolicyObjectID.Side
-    let name: ExactText
-  }
-
-  private(set) var all: [Entry] = []
-  private var numbers: [Entry: Int] = [:]
-  private var last = 0
-
-  init() {}
-
-  init(_ reader: inout PackedReader) throws {
-    for _ in 0..<(try reader.count(ofAtLeast: 2)) {
-      let side: PolicyObjectID.Side
-      switch try reader.byte() {
-      case 0: side = .source
-      case 1: side = .destination
-      default: throw reader.fault("an entity of the source or the destination expected")
-      }
-      all.append(Entry(side: side, name: ExactText(try reader.text())))
-    }
-  }
-
-  mutating func number(of id: PolicyObjectID) -> Int { number(id.side, id.entity) }
-
-  mutating func number(_ side: PolicyObjectID.Side, _ name: String) -> Int {
-    let entry = Entry(side: side, name: ExactText(name))
-    if last < all.count, all[last] == entry { return last }
-    let number = numbers[entry] ?? all.count
-    if number == all.count {
-      all.append(entry)
-      numbers[entry] = number
-    }
-    last = number
-    return number
-  }
-
-  func write(to writer: inout PackedWriter) {
-    writer.count(all.count)
-    for entry in all {
-      writer.byte(entry.side == .source ? 0 : 1)
-      writer.text(entry.name.text)
-    }
-  }
-}
-
-/// A text that is another one if it is spelled in other bytes: "é" may be one character or two.
-struct ExactText: Hashable, Sendable {
-  let text: String
-
-  init(_ text: String) { self.text = text }
-
-  static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
-
-  // The same bytes are the same text, and so have the same hash.
-  func hash(into hasher: inout Hasher) { hasher.combine(text) }
-}
-
 /// A cursor among packed bytes. Whatever they are, the end is a value or an error.
 struct PackedReader {
   /// Deepest nesting of lists: what the JSON of the same message allows.

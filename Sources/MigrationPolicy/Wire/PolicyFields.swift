@@ -67,3 +67,99 @@ package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral 
 
   package func hash(into hasher: inout Hasher) { hasher.combine(dictionary) }
 }
+
+/// Entities that a message speaks of, by number. There are few, and mostly the same follow one another.
+struct PackedEntities: Sendable {
+  struct Entry: Hashable, Sendable {
+    let side: PolicyObjectID.Side
+    let name: ExactText
+  }
+
+  private(set) var all: [Entry] = []
+  private var numbers: [Entry: Int] = [:]
+  private var last = 0
+
+  init() {}
+
+  init(_ reader: inout PackedReader) throws {
+    for _ in 0..<(try reader.count(ofAtLeast: 2)) {
+      let side: PolicyObjectID.Side
+      switch try reader.byte() {
+      case 0: side = .source
+      case 1: side = .destination
+      default: throw reader.fault("an entity of the source or the destination expected")
+      }
+      all.append(Entry(side: side, name: ExactText(try reader.text())))
+    }
+  }
+
+  mutating func number(of id: PolicyObjectID) -> Int { number(id.side, id.entity) }
+
+  mutating func number(_ side: PolicyObjectID.Side, _ name: String) -> Int {
+    let entry = Entry(side: side, name: ExactText(name))
+    if last < all.count, all[last] == entry { return last }
+    let number = numbers[entry] ?? all.count
+    if number == all.count {
+      all.append(entry)
+      numbers[entry] = number
+    }
+    last = number
+    return number
+  }
+
+  func write(to writer: inout PackedWriter) {
+    writer.count(all.count)
+    for entry in all {
+      writer.byte(entry.side == .source ? 0 : 1)
+      writer.text(entry.name.text)
+    }
+  }
+}
+
+/// A text that is another one if it is spelled in other bytes: "é" may be one character or two.
+struct ExactText: Hashable, Sendable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  static func == (a: ExactText, b: ExactText) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+
+  // The same bytes are the same text, and so have the same hash.
+  func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+/// What rows of one kind have in common.
+struct PolicyShape: Hashable {
+  var side: PolicyObjectID.Side
+  var entity: String
+  /// In ascending order when we write; in any order when we read.
+  var columns: [String]
+}
+
+/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried
+/// first.
+struct PolicyShapes {
+  private(set) var shapes: [PolicyShape] = []
+  private var last: [PolicyObjectID.Side: Int] = [:]
+  private var numbers: [PolicyShape: Int] = [:]
+
+  /// The number of an object's shape, counted from 0.
+  mutating func number(of object: PolicyObject) -> Int {
+    if let number = last[object.id.side] {
+      let shape = shapes[number]
+      if shape.entity == object.id.entity, shape.columns.count == object.values.count,
+        shape.columns.allSatisfy({ object.values[$0] != nil })
+      {
+        return number
+      }
+    }
+    let shape = PolicyShape(side: object.id.side, entity: object.id.entity, columns: object.values.keys.sorted())
+    let number = numbers[shape] ?? shapes.count
+    if number == shapes.count {
+      shapes.append(shape)
+      numbers[shape] = number
+    }
+    last[object.id.side] = number
+    return number
+  }
+}

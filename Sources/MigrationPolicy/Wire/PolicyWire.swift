@@ -241,42 +241,6 @@ extension JSONReader {
 
 // MARK: Objects
 
-/// What rows of one kind have in common.
-struct PolicyShape: Hashable {
-  var side: PolicyObjectID.Side
-  var entity: String
-  /// In ascending order when we write; in any order when we read.
-  var columns: [String]
-}
-
-/// The shapes of one message while it is written: objects of one kind follow one another, so the last one is tried
-/// first.
-struct PolicyShapes {
-  private(set) var shapes: [PolicyShape] = []
-  private var last: [PolicyObjectID.Side: Int] = [:]
-  private var numbers: [PolicyShape: Int] = [:]
-
-  /// The number of an object's shape, counted from 0.
-  mutating func number(of object: PolicyObject) -> Int {
-    if let number = last[object.id.side] {
-      let shape = shapes[number]
-      if shape.entity == object.id.entity, shape.columns.count == object.values.count,
-        shape.columns.allSatisfy({ object.values[$0] != nil })
-      {
-        return number
-      }
-    }
-    let shape = PolicyShape(side: object.id.side, entity: object.id.entity, columns: object.values.keys.sorted())
-    let number = numbers[shape] ?? shapes.count
-    if number == shapes.count {
-      shapes.append(shape)
-      numbers[shape] = number
-    }
-    last[object.id.side] = number
-    return number
-  }
-}
-
 extension JSONWriter {
   private mutating func row(_ object: PolicyObject, _ shapes: inout PolicyShapes) {
     let number = shapes.number(of: object)

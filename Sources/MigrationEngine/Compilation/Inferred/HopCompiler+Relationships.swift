@@ -14,12 +14,12 @@ extension HopCompiler {
   enum ToOnePart { case key, number, order }
 
   /// Where a lane's pairs come from in the source.
-  private func pairs(of relationship: String, lane: Lane) -> RelationshipMapping.SourcePairs? {
+  func pairs(of relationship: String, lane: Lane) -> RelationshipMapping.SourcePairs? {
     lane.mapping.relationships.first { $0.destination == relationship }?.source
   }
 
   /// The declared destination of a source relationship.
-  private func destinationEntity(of pairs: RelationshipMapping.SourcePairs) -> Entity? {
+  func destinationEntity(of pairs: RelationshipMapping.SourcePairs) -> Entity? {
     hop.source.entity(named: pairs.entity)
       .flatMap { hop.source.allRelationships(of: $0)[pairs.relationship] }
       .flatMap { hop.source.entity(named: $0.destinationEntityName) }
@@ -105,7 +105,7 @@ extension HopCompiler {
   }
 
   /// Source numbers of everything below `source` that survives inside the tree of `destination`, with the new numbers.
-  private func survivors(of source: Entity, in destination: String) -> (map: [Int64: Int64], isComplete: Bool) {
+  func survivors(of source: Entity, in destination: String) -> (map: [Int64: Int64], isComplete: Bool) {
     let wanted = Set(
       hop.destination.entity(named: destination).map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
     var map: [Int64: Int64] = [:]
@@ -209,7 +209,7 @@ extension HopCompiler {
   }
 
   /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
-  private func canonical(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
+  func canonical(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
     let owner =
       hop.source.entity(named: pairs.entity)
       .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
@@ -265,7 +265,7 @@ extension HopCompiler {
   /// A to-many becomes ordered: its targets are numbered by Z_PK, 2048, 3072, 4096 … per owner, as Core Data numbers
   /// the first ones (docs/formats/store-layout.md, "Order keys"); which order Core Data itself would choose is not
   /// known.
-  private mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
+  mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
     guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)
     else { return }
     addOrderUpdate(
@@ -282,109 +282,10 @@ extension HopCompiler {
         + " WHERE \(partition) IS NOT NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
     if !updates.contains(update) { updates.append(update) }
   }
-
-  // MARK: Join tables
-
-  /// The copies that fill a join table: one per place where the source keeps pairs of it.
-  mutating func joinSteps(into join: JoinTable) throws(HopdError) -> [HopProgram.CopyStep] {
-    guard let table = hop.destinationSchema.table(of: join.entity) else { return [] }
-    let declaring = hop.destination.entity(named: join.entity)
-    let subtree = Set(declaring.map { hop.destination.subtree(of: $0).map(\.name) } ?? [])
-    var sources: [RelationshipMapping.SourcePairs] = []
-    for lane in lanes(into: table) where subtree.contains(lane.destination.name) {
-      guard let pairs = pairs(of: join.relationship, lane: lane) else { continue }
-      let canonical = canonical(pairs)
-      if !sources.contains(canonical) { sources.append(canonical) }
-    }
-    var steps: [HopProgram.CopyStep] = []
-    for source in sources { steps.append(try joinStep(into: join, from: source)) }
-    return steps
-  }
-
-  private mutating func joinStep(
-    into join: JoinTable, from pairs: RelationshipMapping.SourcePairs
-  ) throws(HopdError) -> HopProgram.CopyStep {
-    guard let storage = hop.sourceSchema.storage(ofRelationship: pairs.relationship, in: pairs.entity),
-      let sourceOwner = hop.source.entity(named: pairs.entity), let sourceTarget = destinationEntity(of: pairs)
-    else { throw refuse("its pairs are not found in the source", join.entity, join.relationship) }
-    var read: PairSource
-    switch storage {
-    case .join(let table, let isOwner):
-      read = PairSource(
-        table: table.name, key: nil, owner: isOwner ? table.ownerColumn : table.targetColumn,
-        target: isOwner ? table.targetColumn : table.ownerColumn,
-        order: isOwner ? table.orderColumn : table.inverseOrderColumn,
-        inverseOrder: isOwner ? table.inverseOrderColumn : table.orderColumn, ownerIsRow: nil)
-    case .toOne(let table, let column, _, let order):
-      read = PairSource(
-        table: table, key: "Z_PK", owner: "Z_PK", target: column, order: nil, inverseOrder: order, ownerIsRow: true)
-    case .inverseOfToOne(let table, let column, let order):
-      read = PairSource(
-        table: table, key: "Z_PK", owner: column, target: "Z_PK", order: order, inverseOrder: nil, ownerIsRow: false)
-    case .ownerColumn(let table, let column):
-      read = PairSource(
-        table: table, key: "Z_PK", owner: column, target: "Z_PK", order: nil, inverseOrder: nil, ownerIsRow: false)
-    }
-    var ends = (owner: sourceOwner, target: sourceTarget)
-    if pairs.isInverted {
-      read = read.inverted
-      ends = (sourceTarget, sourceOwner)
-    }
-    return copyStep(into: join, read: read, owner: ends.owner, target: ends.target)
-  }
-
-  private mutating func copyStep(
-    into join: JoinTable, read: PairSource, owner: Entity, target: Entity
-  ) -> HopProgram.CopyStep {
-    let column = { (name: String) in "s." + SQLiteIdentifier.quoted(name) }
-    var columns = [
-      Insertion.Column(join.ownerColumn, column(read.owner), isExact: true),
-      Insertion.Column(join.targetColumn, column(read.target), isExact: true),
-    ]
-    for (wanted, found, partition, by) in [
-      (join.orderColumn, read.order, join.ownerColumn, join.targetColumn),
-      (join.inverseOrderColumn, read.inverseOrder, join.targetColumn, join.ownerColumn),
-    ] {
-      guard let wanted else { continue }
-      if let found {
-        columns.append(Insertion.Column(wanted, column(found), isExact: true))
-      } else {
-        addOrderUpdate(order: wanted, partition: partition, by: by, table: join.name, subject: join.name)
-      }
-    }
-    var conditions: [String] = ["\(column(read.owner)) IS NOT NULL", "\(column(read.target)) IS NOT NULL"]
-    conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.ownerIsRow == true)
-    conditions += survivalConditions(
-      column(read.target), of: target, in: join.inverseEntity, isRow: read.ownerIsRow == false)
-    return HopProgram.CopyStep(
-      subject: join.name,
-      rows: Insertion(
-        into: join.name, columns: columns, from: ["\(self.source.qualified(read.table)) AS s"],
-        sourceTable: read.table, where: conditions,
-        rangeKey: read.key.map(column) ?? "s.\(self.source.joinRangeColumn)",
-        driver: read.key == nil ? self.source.driver(ofJoin: read.table) : self.source.driver(of: read.table)),
-      schema: destinationSchema)
-  }
-
-  /// Conditions that keep pairs whose end does not survive out of a join table.
-  private func survivalConditions(_ key: String, of source: Entity, in destination: String, isRow: Bool) -> [String] {
-    let (map, isComplete) = survivors(of: source, in: destination)
-    guard let table = hop.sourceSchema.table(of: source.name) else { return [] }
-    if isRow {
-      // The row itself is the end: its own entity number says whether it belongs to the relationship.
-      let all = Set(table.entities.compactMap { hop.sourceSchema.number(of: $0) })
-      return Set(map.keys) == all ? [] : ["s.\"Z_ENT\" IN (\(list(map.keys)))"]
-    }
-    if isComplete { return [] }
-    return [
-      "(SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t WHERE t.\"Z_PK\" = \(key))"
-        + " IN (\(list(map.keys)))"
-    ]
-  }
 }
 
 /// A table of the source that holds pairs.
-private struct PairSource {
+struct PairSource {
   let table: String
   /// Key by which it is chunked: a column of an entity's table; nil for join tables, which have a rowid.
   let key: String?

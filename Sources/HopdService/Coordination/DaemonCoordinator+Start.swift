@@ -1,0 +1,121 @@
+// The start: recovery first, then watches.
+
+import ConfigurationInspection
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import Logging
+import MigrationPipeline
+import PersistentStore
+import StoreReplacement
+import StoreWatching
+import SystemPackage
+import SystemdSupport
+
+extension DaemonCoordinator {
+  func begin() {
+    logger.event(
+      .serviceStarted,
+      "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
+      fields: [.count: String(setup.configuration.watches.count)])
+    tellWarnings(setup)
+    tellUnserved()
+    countSuspects()
+    notifier.status("putting in order what an interruption left")
+    let (work, directory) = (surroundings.work, surroundings.stateDirectory)
+    let rules = setup.configuration.watches.compactMap { watch in
+      setup.backupRule(ofWatch: watch.name).map { (watch.directory, $0) }
+    }
+    let (notes, suspects) = (notes, suspects)
+    BlockingWork.run("recovery") { [self] in
+      do throws(HopdError) {
+        let stores = try work.recover(
+          stateDirectory: directory,
+          backup: { path in
+            // Of a store that no watch has, nobody has said how many backups are kept.
+            rules.first { path.starts(with: $0.0) }?.1 ?? BackupRule(keep: .max)
+          },
+          around: { store, recover in
+            // A suspect is put in order when its turn has come: every migration begins with that.
+            if suspects.contains(store) {
+              return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true)
+            }
+            let slot = notes?.begin(store, .migrate)
+            defer { if let slot { notes?.end(slot) } }
+            return recover()
+          })
+        post(.recovered(.success(stores)))
+      } catch {
+        post(.recovered(.failure(error)))
+      }
+    }
+    setTimer(now: .now)
+  }
+
+  func recovered(_ stores: [RecoveredStore]) {
+    for store in stores {
+      let watch = setup.configuration.watches.first { store.store.starts(with: $0.directory) }?.name ?? ""
+      let reporter = MigrationReporter(
+        MigrationReporter.Subject(store: store.store, watch: watch, job: ""), logger: logger)
+      if let sentence = store.sentence { reporter.recovered(sentence) }
+      if let failure = store.failure {
+        reporter.failed(failure, .refused(isNews: true), now: .now)
+      }
+      if store.goesOn { interrupted.insert(store.store) }
+    }
+  }
+
+  func watch() throws {
+    phase = .scanning
+    // The thread of the watcher asks the disk which file it is, so that the loop need not.
+    let watcher = try DirectoryWatcher(
+      setup.directories, ignores: { DaemonSetup.ignores($0) },
+      onEvent: { [self] event in
+        switch event {
+        case .settled(let file): post(.watch(event, FoundStore(file)))
+        case .vanished(_, let path): post(.vanished(FoundStore.key(of: path)))
+        default: post(.watch(event, nil))
+        }
+      })
+    try watcher.start()
+    self.watcher = watcher
+    becomeReadyIfScanned()  // where no watch can be served yet, there is no scan to wait for
+  }
+
+  func handle(_ event: WatchEvent, _ store: FoundStore?) {
+    switch event {
+    case .settled:
+      guard let store else { return }
+      admit(store, now: .now)
+    case .vanished: break
+    case .incomplete(let watch, let path, let transfer): tellIncomplete(watch, path, transfer)
+    case .linksLeftAlone(let watch, let count, let first): tellLinks(watch, count, first)
+    case .scanned(let watch, let files):
+      scanned[watch] = files
+      keepBackups(ofWatch: watch)
+      compareCircumstances(ofWatch: watch)
+    case .degraded(let watch, let error):
+      scanned[watch] = scanned[watch] ?? 0
+      degraded.insert(watch)
+      log(.watchDegraded, watch, "the watch \(watch) cannot be served now", error)
+    case .restored(let watch):
+      degraded.remove(watch)
+      log(.watchRestored, watch, "the watch \(watch) is served again", nil)
+    case .watchLimitReached(let watch, let error):
+      log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
+    case .eventsLost:
+      logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
+    }
+    becomeReadyIfScanned()
+  }
+
+  private func becomeReadyIfScanned() {
+    guard phase == .scanning, setup.directories.allSatisfy({ scanned[$0.name] != nil }) else { return }
+    phase = .ready
+    tellLeases()
+    let text = statusLine().text
+    logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
+    notifier.ready(text)
+  }
+}

@@ -1,0 +1,126 @@
+// Jobs are handed out, and their outcomes decide when a store is tried again.
+
+import DequeModule
+import DurableFiles
+import HeapModule
+import StoreReplacement
+import SystemPackage
+
+extension JobScheduler {
+  /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
+  package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
+    if !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
+      lastOrdinal += 1
+      return begin(key, .migrate, ordinal: lastOrdinal)
+    }
+    if runningLooks < jobs, let key = Self.next(&looks, .look, entries) {
+      runningLooks += 1
+      return begin(key, .look, ordinal: 0)
+    }
+    return nil
+  }
+
+  /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
+  package mutating func wake(now: Instant) {
+    while let first = alarms.min, first.until <= now {
+      alarms.removeMin()
+      guard let entry = entries[first.item.key], entry.turn == first.item.turn,
+        case .deferred(let step, _) = entry.state
+      else { continue }
+      enqueue(first.item.key, step, newJob: false)
+    }
+  }
+
+  /// When `wake` will have something to do.
+  package mutating func nextAlarm() -> Instant? {
+    while let first = alarms.min {
+      if let entry = entries[first.item.key], entry.turn == first.item.turn, case .deferred = entry.state {
+        return first.until
+      }
+      alarms.removeMin()
+    }
+    return nil
+  }
+
+  /// Something around a deferred store has changed: it is tried again then, if that is sooner. At once, it is a new
+  /// beginning.
+  package mutating func hasten(_ key: FilePath, after pause: Duration?, now: Instant) {
+    guard let entry = entries[key], case .deferred(let step, let until) = entry.state else { return }
+    let sooner = now.advanced(by: pause ?? .zero)
+    if pause == nil { entries[key]?.failures = 0 }
+    if sooner < until { postpone(key, step, until: sooner) }
+  }
+
+  /// A piece of work has ended.
+  package mutating func finished(_ key: FilePath, _ outcome: JobOutcome, now: Instant) -> JobVerdict {
+    guard var entry = entries[key], case .running(let step) = entry.state else { return .forgotten }
+    if step == .look { runningLooks -= 1 }
+    defer {
+      if counts.migrating == 0, counts.waiting == 0 { lastOrdinal = 0 }
+    }
+    let again = entry.foundAgain
+    let mustLookAgain = entry.mustLookAgain || again != nil
+    if let again { entry.store = again }
+    entry.foundAgain = nil
+    entry.mustLookAgain = false
+    entries[key] = entry
+    if entry.isGone || outcome == .gone {
+      // Gone and there again in the meantime is a new file.
+      if let again, !entry.isGone {
+        forget(key)
+        entries[key] = Entry(store: again, state: .done, job: 0)
+        counts.known += 1
+        enqueue(key, .look, newJob: true)
+      } else {
+        forget(key)
+      }
+      return outcome == .gone ? .forgotten : verdictOfGone(outcome)
+    }
+    switch outcome {
+    case .current, .migrated, .gone:
+      entries[key]?.failures = 0
+      entries[key]?.busyTimes = 0
+      entries[key]?.reported = nil
+      settle(key, .done, lookAgain: mustLookAgain)
+      return .settled
+    case .behind:
+      enqueue(key, .migrate, newJob: false)
+      return .queued
+    case .interrupted:
+      enqueue(key, step, newJob: false)
+      return .queued
+    case .busy(let code):
+      entries[key]?.busyTimes &+= 1
+      let until = now.advanced(by: rule(of: entry).pause(after: entry.busyTimes &+ 1))
+      let isNews = tell(key, "busy \(code)")
+      postpone(key, step, until: until)
+      return .deferred(until: until, isNews: isNews)
+    case .failed(let code):
+      let rule = rule(of: entry)
+      let failures = entry.failures &+ 1
+      entries[key]?.failures = failures
+      guard failures < rule.attempts else {
+        _ = tell(key, "gave up \(code)")
+        settle(key, .needsAttention, lookAgain: mustLookAgain)
+        return .gaveUp(attempts: failures)
+      }
+      let until = now.advanced(by: rule.pause(after: failures))
+      let isNews = tell(key, "failed \(code)")
+      postpone(key, step, until: until)
+      return .retry(until: until, attempt: failures, attempts: rule.attempts, isNews: isNews)
+    case .outside(let code):
+      let rule = rule(of: entry)
+      let failures = entry.failures &+ 1
+      entries[key]?.failures = failures
+      let until = now.advanced(by: rule.pause(after: failures))
+      let isNews = tell(key, "failed \(code)")
+      postpone(key, step, until: until)
+      if failures == rule.attempts { return .lasting(until: until, attempt: failures) }
+      return .retry(until: until, attempt: failures, attempts: nil, isNews: isNews)
+    case .refused(let reason):
+      let isNews = tell(key, reason)
+      settle(key, .failed, lookAgain: mustLookAgain)
+      return .refused(isNews: isNews)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+// Checks of constraints, indexes, configurations and composites.
+
+import Diagnostics
+
+extension ModelCheck {
+  mutating func checkReferences() {
+    for (index, entity) in source.entities.enumerated() {
+      let line = source.line(ofEntity: index)
+      let lineage = self.line(of: index)
+      func missing(_ name: String) -> Bool {
+        // A key path leads into a composite; its first key is the attribute.
+        let first = String(Substring(name.utf8.prefix { $0 != UInt8(ascii: ".") }))
+        return ![name, first].compactMap { numbers[$0] }.contains { number in
+          lineage.contains { ownNames[$0].contains(number) }
+        }
+      }
+      for name in entity.uniquenessConstraints.joined() where missing(name) {
+        fault("a uniqueness constraint names “\(name)”, which the entity has not", line: line, entity: entity.name)
+      }
+      for name in entity.compoundIndexes.joined() where missing(name) {
+        fault("a compound index names “\(name)”, which the entity has not", line: line, entity: entity.name)
+      }
+      var indexNames: Set<String> = []
+      for fetchIndex in entity.fetchIndexes {
+        if !indexNames.insert(fetchIndex.name).inserted {
+          fault("there is a second fetch index “\(fetchIndex.name)”", line: line, entity: entity.name)
+        }
+        for element in fetchIndex.elements {
+          if let name = element.propertyName {
+            guard missing(name) else { continue }
+            fault(
+              "the fetch index “\(fetchIndex.name)” names “\(name)”, which the entity has not", line: line,
+              entity: entity.name)
+          } else if element.expression == nil {
+            fault(
+              "the fetch index “\(fetchIndex.name)” has an element without property and expression", line: line,
+              entity: entity.name)
+          }
+        }
+      }
+    }
+  }
+
+  mutating func checkConfigurations() {
+    for configuration in source.configurations {
+      for member in configuration.members where indexByName[member] == nil {
+        fault(
+          "the configuration “\(configuration.name)” names the entity “\(member)”, which is not in the model",
+          line: configuration.line)
+      }
+    }
+  }
+
+  // MARK: Composites
+
+  mutating func checkComposites() {
+    let byName = Dictionary(
+      source.composites.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    if byName.count < source.composites.count {
+      var seen: Set<String> = []
+      for composite in source.composites where !seen.insert(composite.name).inserted {
+        fault("there is a second composite type “\(composite.name)”", line: composite.line)
+      }
+    }
+    for composite in source.composites where opened[composite.name] == nil {
+      _ = open(composite, among: byName, depth: 0)
+    }
+    for (index, entity) in source.entities.enumerated() {
+      for attribute in entity.attributes where attribute.type == .composite {
+        guard byName[attribute.compositeTypeName ?? ""] == nil else { continue }
+        fault(
+          "its composite type “\(attribute.compositeTypeName ?? "")” is not in the model",
+          line: source.line(ofProperty: attribute.name, entity: index), entity: entity.name, property: attribute.name)
+      }
+    }
+  }
+
+  /// A composite type with the ones inside it opened.
+  struct Opened {
+    var elements = 0
+    /// Bytes that hashing the elements walks.
+    var bytes = 0
+    var height = 0
+    var isComplete = false
+  }
+
+  private mutating func open(
+    _ composite: ModelSource.Composite, among byName: [String: ModelSource.Composite], depth: Int
+  ) -> Opened {
+    if let known = opened[composite.name] {
+      if !known.isComplete {
+        fault("the composite type “\(composite.name)” contains itself", line: composite.line)
+      }
+      return known
+    }
+    var result = Opened()
+    opened[composite.name] = result
+    for element in composite.elements {
+      result.bytes += element.hashedBytes
+      guard element.type == .composite else {
+        result.elements += 1
+        continue
+      }
+      guard let nested = byName[element.compositeTypeName ?? ""] else {
+        fault(
+          "its composite type “\(element.compositeTypeName ?? "")” is not in the model", line: composite.line,
+          entity: composite.name, property: element.name)
+        continue
+      }
+      // The depth bounds the recursion, the height catches types that were opened before.
+      let inner =
+        depth < ModelValidation.maximumCompositeDepth
+        ? open(nested, among: byName, depth: depth + 1)
+        : Opened(height: ModelValidation.maximumCompositeDepth)
+      result.elements += inner.elements
+      result.bytes += inner.bytes
+      result.height = max(result.height, inner.height + 1)
+      if result.elements > ModelValidation.maximumCompositeElements { break }
+    }
+    if result.elements > ModelValidation.maximumCompositeElements {
+      fault(
+        "the composite type “\(composite.name)” has more than \(ModelValidation.maximumCompositeElements) elements",
+        line: composite.line, code: .modelTooLarge)
+      result.elements = 0
+    }
+    if result.height > ModelValidation.maximumCompositeDepth {
+      fault(
+        "composite types are nested deeper than \(ModelValidation.maximumCompositeDepth) in “\(composite.name)”",
+        line: composite.line, code: .modelTooLarge)
+      result.height = 0
+    }
+    result.isComplete = true
+    opened[composite.name] = result
+    return result
+  }
+
+  mutating func fault(
+    _ message: String, line: Int? = nil, entity: String? = nil, property: String? = nil,
+    code: HopdError.Code = .invalidModel
+  ) {
+    count += 1
+    guard faults.count < ModelLimits.findings else { return }
+    let place = Place(
+      line: line, entity: entity.flatMap { $0.isEmpty ? nil : $0 }, property: property.flatMap { $0.isEmpty ? nil : $0 }
+    )
+    faults.append(HopdError(code, message, at: place))
+  }
+}

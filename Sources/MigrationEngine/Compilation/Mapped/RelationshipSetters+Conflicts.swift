@@ -1,0 +1,83 @@
+// What happens where several source objects set one relationship, and the order of ordered ones.
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension RelationshipSetters {
+  /// What becomes of two objects for a to-one is not known (docs/formats/expressions.md, "Value expressions"): nothing
+  /// is chosen.
+  func refuseSeveral(_ setter: RelationshipSetter) -> Action {
+    Action(
+      "SELECT owner, min(target), max(target) FROM \(MappedScratch.pairs) GROUP BY owner HAVING count(*) > 1 LIMIT 1",
+      refusal: Action.Refusal(
+        message: "the object with key %1 would get several objects where there is room for one: those with the keys %2"
+          + " and %3", entity: setter.lane.mapping.name, property: setter.relationship.name,
+        hint: "narrow the expression down to one object in the mapping model"))
+  }
+
+  /// An object that two owners of one mapping want, and that has room for one.
+  func refuseContested(_ setter: RelationshipSetter, column: String, table: String) -> [Action] {
+    let refusal = Action.Refusal(
+      message:
+        "the object with key %1 is wanted by several objects, and has room for one: those with the keys %2 and %3",
+      entity: setter.lane.mapping.name, property: setter.relationship.name,
+      hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
+    let key = "t.\(SQLiteIdentifier.quoted(column))"
+    return [
+      Action(
+        "SELECT target, min(owner), max(owner) FROM \(MappedScratch.pairs) GROUP BY target HAVING count(*) > 1 LIMIT 1",
+        refusal: refusal),
+      Action(
+        "SELECT p.target, \(key), p.owner FROM \(MappedScratch.pairs) AS p CROSS JOIN \(compiler.qualified(table)) AS t"
+          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) LIMIT 1",
+        refusal: refusal),
+    ]
+  }
+
+  // MARK: Order
+
+  /// Gives places to what an ordered relationship got without one, behind what it has.
+  func orderFilling() -> [HopProgram.StatementStep] {
+    var result: [HopProgram.StatementStep] = []
+    func fill(_ table: String, order: String, partition: String, by key: String) {
+      let name = compiler.qualified(table)
+      let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
+      let step = HopProgram.StatementStep(
+        subject: table,
+        sql:
+          "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER BY k)"
+          + " AS k FROM (SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k,"
+          + " coalesce(max(\(order)) OVER (PARTITION BY \(partition)), 1024) AS last FROM \(name)"
+          + " WHERE \(partition) IS NOT NULL) WHERE f IS NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid"
+      )
+      if !result.contains(step) { result.append(step) }
+    }
+    for (position, setter) in setters.enumerated() {
+      switch setter.storage {
+      case .toOne(let table, let key, _, let order?):
+        if !inline.contains(position) || !hasInverseOrder(setter) {
+          fill(table, order: order, partition: key, by: "Z_PK")
+        }
+      case .join(let join, let isOwner):
+        let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
+        let (owner, target) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
+        if let inverseOrder { fill(join.name, order: inverseOrder, partition: target, by: owner) }
+      default: break
+      }
+    }
+    return result
+  }
+
+  private func hasInverseOrder(_ setter: RelationshipSetter) -> Bool {
+    let row = MappedRow(alias: "s", entity: setter.lane.sourceEntity)
+    return setter.sources.allSatisfy { source in
+      guard case .lookup(_, let node) = source else { return false }
+      return expressions.plainObjects(node, row: row, prefix: "o")?.inverseOrder != nil
+    }
+  }
+}

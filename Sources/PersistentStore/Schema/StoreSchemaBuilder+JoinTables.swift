@@ -1,0 +1,93 @@
+// Join tables and the ends that name them.
+
+import Diagnostics
+import ManagedObjectModel
+import SQLite
+
+extension StoreSchemaBuilder {
+  mutating func buildJoinTables() {
+    // Names of columns are unique per entity: its many-to-manys are walked alphabetically and each wants
+    // Z_<number><INVERSE>; a taken one gets 1, 2 … (docs/formats/store-layout.md, "Join table columns").
+    var keyColumn: [PropertyKey: String] = [:]
+    let ordered = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
+    for entity in ordered {
+      var taken: Set<String> = []
+      for relationship in manyToManys(of: entity) {
+        let wanted = "Z_\(numbers[entity.name] ?? 0)\((relationship.inverseName ?? "").uppercased())"
+        var name = wanted
+        var suffix = 1
+        while taken.contains(name) {
+          name = wanted + String(suffix)
+          suffix += 1
+        }
+        taken.insert(name)
+        keyColumn[PropertyKey(entity: entity.name, property: relationship.name)] = name
+      }
+    }
+    for entity in ordered {
+      for relationship in manyToManys(of: entity) {
+        addJoinTable(relationship, of: entity, keyColumn: keyColumn)
+      }
+    }
+  }
+
+  private func manyToManys(of entity: Entity) -> [Relationship] {
+    entity.relationships.filter { relationship in
+      relationship.isToMany && !relationship.isTransient
+        && model.inverse(of: relationship).map { $0.relationship.isToMany && !$0.relationship.isTransient } == true
+    }.sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+  }
+
+  private mutating func addJoinTable(_ first: Relationship, of entity: Entity, keyColumn: [PropertyKey: String]) {
+    let key = PropertyKey(entity: entity.name, property: first.name)
+    guard storageByRelationship[key] == nil, let inverse = model.inverse(of: first) else { return }
+    var (owner, naming) = (entity, first)
+    var (other, reverse) = (inverse.entity, inverse.relationship)
+    if owner.name == other.name {
+      if naming.name == reverse.name {
+        refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
+        return
+      }
+      // The alphabetically second end names the table in most stores seen, but not in all
+      // (docs/formats/store-layout.md, "Many-to-many of an entity with itself").
+      let guess = Entity.caseInsensitiveOrder(naming.name, reverse.name) ? reverse.name : naming.name
+      let choice = self.naming.choice(entity: owner.name, naming.name, reverse.name)
+      if choice == nil {
+        uncertainJoinTables.append(
+          UncertainJoinTable(
+            entity: owner.name, guessed: guess, alternative: guess == naming.name ? reverse.name : naming.name))
+      }
+      if (choice ?? guess) != naming.name { swap(&naming, &reverse) }
+    } else {
+      // The lower number names the table; up to fw 479 the higher one did, in the only example
+      // (docs/formats/store-layout.md, "Join tables").
+      let isOwnerLower = (numbers[owner.name] ?? 0) < (numbers[other.name] ?? 0)
+      if isOwnerLower == (frameworkVersion <= 479) {
+        swap(&owner, &other)
+        swap(&naming, &reverse)
+      }
+    }
+    let (a, b) = (numbers[owner.name] ?? 0, numbers[other.name] ?? 0)
+    let tableName = "Z_\(a)\(naming.name.uppercased())"
+    let ownerColumn = keyColumn[PropertyKey(entity: owner.name, property: naming.name)]
+    let targetColumn = keyColumn[PropertyKey(entity: other.name, property: reverse.name)]
+    guard let ownerColumn, let targetColumn, ownerColumn != targetColumn else {
+      refuse("the columns of the join table \(tableName) would have the same name", entity.name, first.name)
+      return
+    }
+    guard takenJoinTables.insert(tableName).inserted else {
+      refuse("two relationships would share the join table \(tableName)", entity.name, first.name)
+      return
+    }
+    checkName(naming.name, of: owner.name, naming.name, table: tableName, column: targetColumn)
+    checkName(reverse.name, of: other.name, reverse.name, table: tableName, column: ownerColumn)
+    let join = JoinTable(
+      name: tableName, entity: owner.name, relationship: naming.name, inverseEntity: other.name,
+      inverseRelationship: reverse.name, ownerColumn: ownerColumn, targetColumn: targetColumn,
+      orderColumn: naming.isOrdered ? "Z_FOK_\(b)\(targetColumn.dropFirst("Z_\(b)".count))" : nil,
+      inverseOrderColumn: reverse.isOrdered ? "Z_FOK_\(a)\(ownerColumn.dropFirst("Z_\(a)".count))" : nil)
+    joinTables.append(join)
+    storageByRelationship[PropertyKey(entity: owner.name, property: naming.name)] = .join(join, isOwner: true)
+    storageByRelationship[PropertyKey(entity: other.name, property: reverse.name)] = .join(join, isOwner: false)
+  }
+}

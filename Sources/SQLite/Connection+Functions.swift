@@ -1,0 +1,133 @@
+// Interruption, progress, and functions that SQL calls.
+
+import CLinux
+import CSQLite
+import Glibc
+import SystemPackage
+
+extension Connection {
+  /// Calls `body` about every `interval` steps of SQLite's virtual machine; an answer of false interrupts the
+  /// statement.
+  package func setProgressHandler(every interval: Int32 = 20_000, _ body: (() -> Bool)?) {
+    guard let body else {
+      sqlite3_progress_handler(handle, 0, nil, nil)
+      progress = nil
+      return
+    }
+    let box = ProgressBox(body)
+    progress = box
+    sqlite3_progress_handler(
+      handle, interval,
+      { context in
+        guard let context else { return 0 }
+        return Unmanaged<ProgressBox>.fromOpaque(context).takeUnretainedValue().body() ? 0 : 1
+      }, Unmanaged.passUnretained(box).toOpaque())
+  }
+
+  /// Registers a function of `argumentCount` arguments that answers NULL whatever it is given.
+  ///
+  /// Core Data's triggers for derived attributes call functions that only Apple's process knows
+  /// (docs/formats/store-layout.md, "Derived attributes").
+  package func registerNullFunction(_ name: String, argumentCount: Int32) throws(SQLiteError) {
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
+      { context, _, _ in sqlite3_result_null(context) },
+      nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers the functions of `ColumnAffinity.stored`. They are not called from the schema of a store.
+  package func registerAffinityFunctions() throws(SQLiteError) {
+    let code = clinux_sqlite3_register_affinities(handle)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a deterministic function from values to a value.
+  package func registerFunction(
+    _ name: String, argumentCount: Int32, _ body: @escaping ([SQLiteValue]) -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = FunctionBox(body)
+    functions.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a function from values to a value that may fail; then the statement fails, and `takeFunctionFailure`
+  /// has the error. It is not called from the schema of a store.
+  ///
+  /// An `argumentCount` of -1 takes any number. A deterministic one depends on its arguments alone, and SQLite calls it
+  /// once where they are constant. A `mapping` says what it does with ASCII text as its only argument.
+  package func registerFailingFunction(
+    _ name: String, argumentCount: Int32, isDeterministic: Bool = false, mapping: CaseMapping? = nil,
+    _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = FunctionBox(mapping: mapping) { [unowned self] values in
+      do {
+        return try body(values)
+      } catch {
+        functionFailure = error
+        return nil
+      }
+    }
+    functions.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY | (isDeterministic ? SQLITE_DETERMINISTIC : 0),
+      Unmanaged.passUnretained(box).toOpaque(), FunctionBox.call, nil, nil, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// Registers a function of the values of many rows, of `argumentCount` arguments each, that may fail as
+  /// `registerFailingFunction` says. `start` makes the state of one group, also of a group without rows.
+  package func registerAggregate<State>(
+    _ name: String, argumentCount: Int32, start: @escaping () -> State,
+    step: @escaping (inout State, [SQLiteValue]) throws -> Void, finish: @escaping (State) throws -> SQLiteValue
+  ) throws(SQLiteError) {
+    let box = AggregateBox { [unowned self] in
+      var state = start()
+      return AggregateGroup(
+        step: { values in
+          do {
+            try step(&state, values)
+            return true
+          } catch {
+            self.functionFailure = error
+            return false
+          }
+        },
+        finish: {
+          do {
+            return try finish(state)
+          } catch {
+            self.functionFailure = error
+            return nil
+          }
+        })
+    }
+    aggregates.append(box)
+    let code = sqlite3_create_function_v2(
+      handle, name, argumentCount, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(box).toOpaque(), nil,
+      AggregateBox.step, AggregateBox.finish, nil)
+    guard code == SQLITE_OK else { throw error(code, sql: nil) }
+  }
+
+  /// The error of the registered function that made the last statement fail, told once.
+  package func takeFunctionFailure() -> (any Error)? {
+    defer { functionFailure = nil }
+    return functionFailure
+  }
+
+  /// The error of the last call on this connection.
+  func error(_ code: Int32, sql: String?) -> SQLiteError {
+    let extended = sqlite3_extended_errcode(handle)
+    let matches = extended & 0xff == code & 0xff
+    return SQLiteError(
+      extendedCode: matches ? extended : code,
+      message: matches ? String(cString: sqlite3_errmsg(handle)) : String(cString: sqlite3_errstr(code)), sql: sql,
+      refusal: VFSRefusal.taken())
+  }
+
+  /// Version of the SQLite library at run time, as "3.40.1".
+  package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
+}
