@@ -238,6 +238,8 @@ let package = Package(
       dependencies: ["CSimulatedDisk", "Diagnostics", "DurableFiles", "SeededRandom", systemPackage],
       path: "Tests/Support/SimulatedDisk", swiftSettings: strict),
 
+    /// The trait of tests that block their thread.
+    .target(name: "BlockingTests", path: "Tests/Support/BlockingTests", swiftSettings: strict),
     /// Random numbers that follow from a seed.
     .target(name: "SeededRandom", path: "Tests/Support/SeededRandom", swiftSettings: strict),
 
@@ -249,10 +251,12 @@ let package = Package(
     // MARK: Tests: one target per library, a file per type; then the suites that look across
 
     .testTarget(
-      name: "SQLiteTests", dependencies: ["CSQLite", "OtherPrograms", "SQLite", systemPackage], swiftSettings: strict),
+      name: "SQLiteTests", dependencies: ["BlockingTests", "CSQLite", "OtherPrograms", "SQLite", systemPackage],
+      swiftSettings: strict),
     .testTarget(
       name: "DurableFilesTests",
       dependencies: [
+        "BlockingTests",
         "CLinux", "Diagnostics", "DurableFiles", "SimulatedDisk", systemPackage,
       ],
       swiftSettings: strict),
@@ -269,6 +273,7 @@ let package = Package(
     .testTarget(
       name: "ExpressionsTests",
       dependencies: [
+        "BlockingTests",
         "Diagnostics", "Expressions", "ManagedObjectModel", "PersistentStore", "PropertyLists", "SQLite",
         "SeededRandom", systemPackage,
       ],
@@ -282,11 +287,14 @@ let package = Package(
     .testTarget(name: "MigrationPolicyTests", dependencies: ["MigrationPolicy"], swiftSettings: strict),
     .testTarget(
       name: "PolicyHostTests",
-      dependencies: ["BookToBookPolicy", "Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage],
+      dependencies: [
+        "BlockingTests", "BookToBookPolicy", "Diagnostics", "MigrationPolicy", "PolicyHost", systemPackage,
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "PersistentStoreTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms", "SeededRandom",
         "Diagnostics", "ManagedObjectModel", "PersistentStore", "SQLite", systemPackage,
       ],
@@ -294,6 +302,7 @@ let package = Package(
     .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationPlanning", "PersistentStore",
         "PropertyLists",
@@ -303,6 +312,7 @@ let package = Package(
     .testTarget(
       name: "MigrationEngineTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", systemPackage,
@@ -311,6 +321,7 @@ let package = Package(
     .testTarget(
       name: "PolicyMigrationTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SeededRandom", "SQLite",
@@ -320,6 +331,7 @@ let package = Package(
     .testTarget(
       name: "StoreVerificationTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms",
         "Diagnostics", "ManagedObjectModel", "MigrationPlanning", "PersistentStore", "SQLite", "StoreVerification",
         systemPackage,
@@ -328,6 +340,7 @@ let package = Package(
     .testTarget(
       name: "StoreReplacementTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms", "SeededRandom",
         "Diagnostics", "DurableFiles", "PersistentStore", "SQLite", "SimulatedDisk", "StoreReplacement",
         "StoreVerification",
@@ -370,6 +383,7 @@ let package = Package(
     .testTarget(
       name: "ConformanceTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms", "SeededRandom",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement",
@@ -380,6 +394,7 @@ let package = Package(
     .testTarget(
       name: "RealStoreTests",
       dependencies: [
+        "BlockingTests",
         "OtherPrograms",
         "BookToBookPolicy", "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
         "MigrationPipeline",
@@ -389,7 +404,8 @@ let package = Package(
       swiftSettings: strict),
     /// The built hopctl, from outside: exit statuses and JSON.
     .testTarget(
-      name: "HopctlTests", dependencies: ["DurableFiles", "PersistentStore", "StoreReplacement", systemPackage],
+      name: "HopctlTests",
+      dependencies: ["BlockingTests", "DurableFiles", "PersistentStore", "StoreReplacement", systemPackage],
       swiftSettings: strict),
     /// The house itself: who imports whom, and where dangerous calls stand.
     .testTarget(name: "ArchitectureTests", swiftSettings: strict),

@@ -216,7 +216,8 @@ package enum MigrationPlanner {
     warnings += dangling.map {
       HopdError(
         .danglingReferences,
-        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to rows "
+        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to "
+          + "rows "
           + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
     }
     return warnings

@@ -122,7 +122,8 @@ package final class Connection {
       try execute("PRAGMA locking_mode = EXCLUSIVE")
     }
     try execute(
-      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = -\(Self.readingCacheKibibytes);"
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cache_size = "
+        + "-\(Self.readingCacheKibibytes);"
         + " PRAGMA temp.cache_size = -\(Self.scratchCacheKibibytes)")
     // The schema was read for the size of its cache.
     endSchemaReading(of: "main")

@@ -28,7 +28,8 @@ extension Connection {
     // where an empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking
     // lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
     try target.execute(
-      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA cache_size = -512"
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; PRAGMA cache_size = "
+        + "-512"
     )
     do {
       try target.overwrite(from: self, schema: schema, pagesPerStep: pagesPerStep) { done, all in

@@ -45,7 +45,8 @@ struct IndexCheck {
       let name = "the \(index.isUnique ? "unique " : "")index \(index.name)"
       if let other = found[index.name.uppercased()] {
         problems.append(
-          "\(name) on \(index.table) \(wanted.text) is \(other.isUnique ? "unique " : "")on \(other.table) \(other.text)"
+          "\(name) on \(index.table) \(wanted.text) is \(other.isUnique ? "unique " : "")on \(other.table) "
+            + "\(other.text)"
             + (other.isSpecial ? " with a condition or a collation" : ""))
       } else {
         problems.append("\(name) on \(index.table) \(wanted.text) is missing")

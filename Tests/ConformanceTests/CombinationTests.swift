@@ -1,6 +1,7 @@
 // Features that meet in one store: counts, external storage and persistent history over every order of small versions.
 // A chain is refused with a reason of its own or gives exactly the objects that the oracle gives; nothing in between.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -79,7 +80,7 @@ final class Workshop {
   }
 }
 
-@Suite struct CombinationTests {
+@Suite(.blocking) struct CombinationTests {
   /// Every so many chains are tried: the more worlds HOPD_SEEDS asks for, the more. A prime, so that all kinds are met.
   private static let step: UInt64 =
     switch getenv("HOPD_SEEDS").flatMap({ Int(String(cString: $0)) }) ?? 12 {

@@ -1,6 +1,7 @@
 // Binary values with external storage through whole migrations: carried, taken out of files, given their prefix,
 // copied, backed up, and refused where a reference leads elsewhere.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -118,7 +119,7 @@ private final class ExternalWorld {
   }
 }
 
-@Suite struct ExternalDataTests {
+@Suite(.blocking) struct ExternalDataTests {
   private func count(_ location: StoreLocation, _ condition: String) throws -> Int64 {
     try Connection.ofApp(location.database, .readOnly)
       .integer("SELECT count(*) FROM ZTHING WHERE Z_ENT = 2 AND \(condition)") ?? -1
@@ -160,7 +161,8 @@ private final class ExternalWorld {
       #expect(try world.dumped(flags.count - 1) == before, "flags \(flags), chunks of \(chunk)")
       let last = flags[flags.count - 1]
       let illegal =
-        "ZPAYLOAD NOT NULL AND substr(ZPAYLOAD, 1, 1) <> X'01' AND NOT (length(ZPAYLOAD) = 38 AND substr(ZPAYLOAD, 1, 1) = X'02')"
+        "ZPAYLOAD NOT NULL AND substr(ZPAYLOAD, 1, 1) <> X'01' AND NOT (length(ZPAYLOAD) = 38 AND substr(ZPAYLOAD, "
+        + "1, 1) = X'02')"
       if last { #expect(try count(world.location, illegal) == 0) }
       // Siblings have no payload, and get none.
       let strangers = try Connection.ofApp(world.location.database, .readOnly)
@@ -353,7 +355,8 @@ private final class ExternalWorld {
       // Two rows with the same file.
       let key = try world.assetKey()
       try world.change(
-        "UPDATE ZTHING SET ZPAYLOAD = (SELECT ZPAYLOAD FROM ZTHING WHERE substr(ZPAYLOAD, 1, 1) = X'02' LIMIT 1) WHERE Z_PK = \(key)"
+        "UPDATE ZTHING SET ZPAYLOAD = (SELECT ZPAYLOAD FROM ZTHING WHERE substr(ZPAYLOAD, 1, 1) = X'02' LIMIT 1) "
+          + "WHERE Z_PK = \(key)"
       )
       let before = try world.dumped(0)
       let copy = StoreLocation(database: world.folder.appending("Other Name.v2.sqlite"))

@@ -3,6 +3,7 @@
 // fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the
 // first; a failure names its seed.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -27,7 +28,8 @@ enum StoreContent {
         let columns = try reader.columns(of: table.name).map(\.name)
         let values = columns.map { "typeof(\(quoted($0))) || ' ' || quote(\(quoted($0)))" }.joined(separator: ", ")
         lines += try reader.connection.rows(
-          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY \(columns.map(quoted).joined(separator: ", "))"
+          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY "
+            + "\(columns.map(quoted).joined(separator: ", "))"
         ) { row in
           "\(table.name): "
             + zip(columns, 0..<row.columnCount).map { "\($0)=\(row.text(at: $1) ?? "")" }.joined(separator: "|")
@@ -49,7 +51,7 @@ enum StoreContent {
   }
 }
 
-@Suite struct FusionTests {
+@Suite(.blocking) struct FusionTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 14
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 

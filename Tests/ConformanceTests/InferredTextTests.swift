@@ -1,5 +1,6 @@
 // What `hopctl mapping infer` writes, over random worlds: read again, the text must be the mapping that was inferred.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -8,7 +9,7 @@ import Testing
 
 @testable import MappingModel
 
-@Suite struct InferredTextTests {
+@Suite(.blocking) struct InferredTextTests {
   private static let seeds: ClosedRange<UInt64> = 1...60
 
   @Test func theTextReadAgainIsTheInferredMapping() throws {

@@ -1,6 +1,7 @@
 // Random hops with mapping models by every path of the engine: at once, in tiny chunks, stopped at every chunk and
 // resumed, with every expression evaluated object by object. All must give what the oracle gives.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import FoundationEssentials
@@ -15,7 +16,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite struct RandomMappedHopTests {
+@Suite(.blocking) struct RandomMappedHopTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 

@@ -1,6 +1,7 @@
 // Disk space of a migration: set aside before the first row is written, given back when the last one is, when the run
 // stops, and when it fails. Looked at from outside, by the blocks that the files have.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import FoundationEssentials
@@ -14,7 +15,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite struct SpaceTests {
+@Suite(.blocking) struct SpaceTests {
   /// A store of V1 in a folder of its own, to be taken to V3 in files.
   final class World {
     let folder: FilePath

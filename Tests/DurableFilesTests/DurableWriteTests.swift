@@ -1,9 +1,10 @@
+import BlockingTests
 import DurableFiles
 import SimulatedDisk
 import SystemPackage
 import Testing
 
-@Suite("Writing a small file durably")
+@Suite("Writing a small file durably", .blocking)
 struct DurableWriteTests {
   static let old = Array("old content".utf8)
   static let new = Array("the new content".utf8)

@@ -1,6 +1,7 @@
 // Copies of large files: holes stay holes, whoever waits sees life and can stop, and a disk that is too small is told
 // first.
 
+import BlockingTests
 import CLinux
 import Diagnostics
 import Glibc
@@ -9,7 +10,7 @@ import Testing
 
 @testable import DurableFiles
 
-@Suite struct FileCopyTests {
+@Suite(.blocking) struct FileCopyTests {
   private let files = LinuxFileSystem()
   private let directory: TemporaryDirectory
   private var base: FilePath { directory.path }

@@ -1,3 +1,4 @@
+import BlockingTests
 import CLinux
 import Diagnostics
 import DurableFiles
@@ -5,7 +6,7 @@ import Glibc
 import SystemPackage
 import Testing
 
-@Suite("The real file system")
+@Suite("The real file system", .blocking)
 struct LinuxFileSystemTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory
@@ -166,7 +167,7 @@ struct LinuxFileSystemTests {
   }
 }
 
-@Suite("The lock of one owner")
+@Suite("The lock of one owner", .blocking)
 struct FileLockTests {
   @Test("A second owner is refused by name until the first lets go")
   func second() throws {

@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -5,7 +6,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("Lock files")
+@Suite("Lock files", .blocking)
 struct LockFileTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory

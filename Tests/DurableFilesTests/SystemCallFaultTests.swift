@@ -1,6 +1,7 @@
 // Each system call behind the file calls fails in its turn, on the real file system: by the seam where they can be
 // failed at will (debug builds), and by real means where there are some.
 
+import BlockingTests
 import Diagnostics
 import Glibc
 import Synchronization
@@ -9,7 +10,7 @@ import Testing
 
 @testable import DurableFiles
 
-@Suite("System calls that fail")
+@Suite("System calls that fail", .blocking)
 struct SystemCallFaultTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory

@@ -1,12 +1,13 @@
 // Archived expressions: every shape that mapping models show gives the tree of its text; all others are refused by
 // class.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import PropertyLists
 import Testing
 
-@Suite struct ArchivedExpressionReaderTests {
+@Suite(.blocking) struct ArchivedExpressionReaderTests {
   private typealias Build = (ExpressionArchive) -> PropertyListValue
 
   @Test func everyKnownShape() throws {

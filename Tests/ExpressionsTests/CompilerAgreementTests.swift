@@ -1,6 +1,7 @@
 // SQL and evaluator must agree, row by row, on values, conditions, objects, storage forms, and on which rows fail.
 // Random shapes over random stores; a failure names the seed.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -14,7 +15,7 @@ import Testing
   import Glibc
 #endif
 
-@Suite struct CompilerAgreementTests {
+@Suite(.blocking) struct CompilerAgreementTests {
   private static let moment = 700_000_000.125
   /// HOPD_SEEDS=50 widens the worlds, as in ConformanceTests.
   private static let worlds = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 4
@@ -262,7 +263,8 @@ import Testing
           let found = try Self.query(world, sql, object)
           try #require(
             expected.agrees(found),
-            "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and \(found)\n\(node)\n\(sql)"
+            "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and "
+              + "\(found)\n\(node)\n\(sql)"
           )
         }
       }

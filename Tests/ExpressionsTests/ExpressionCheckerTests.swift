@@ -1,11 +1,12 @@
 // The check against the model: what has a meaning passes with its type, what has none is told with the remedy.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
 import Testing
 
-@Suite struct ExpressionCheckerTests {
+@Suite(.blocking) struct ExpressionCheckerTests {
   static let model = ManagedObjectModel(
     name: "Library 2",
     entities: [

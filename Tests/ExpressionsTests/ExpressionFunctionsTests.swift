@@ -1,10 +1,11 @@
+import BlockingTests
 import Expressions
 import SQLite
 import SystemPackage
 import Testing
 
 /// Functions that SQL calls and that have a quick way of their own.
-@Suite struct ExpressionFunctionsTests {
+@Suite(.blocking) struct ExpressionFunctionsTests {
   @Test func textOfEveryKindChangesItsCaseAsStringsDo() throws {
     let connection = try Connection(path: "memory", access: .memory)
     try ExpressionFunctions.register(on: connection)

@@ -1,5 +1,6 @@
 // The grammar: what each text means, and that every refusal says what it is and where.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import SystemPackage
@@ -15,7 +16,7 @@ private func key(_ names: String...) -> ExpressionNode { .path(.selfObject, name
 
 private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value)) }
 
-@Suite struct ExpressionParserTests {
+@Suite(.blocking) struct ExpressionParserTests {
   @Test func precedence() throws {
     let (a, b, c) = (key("a"), key("b"), key("c"))
     let expressions: [(String, ExpressionNode)] = [

@@ -1,10 +1,11 @@
 // What is printed reads back as the same tree, and looks as NSExpression's text does.
 
+import BlockingTests
 import Expressions
 import SeededRandom
 import Testing
 
-@Suite struct ExpressionTextTests {
+@Suite(.blocking) struct ExpressionTextTests {
   @Test func randomTreesReadBack() throws {
     let seed = UInt64.random(in: 0 ... .max)
     var dice = ExpressionDice(seed: seed)

@@ -1,11 +1,12 @@
 // What fuzzing starts from and what it ever found, in the ordinary tests too: a tree or an error for every file.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import FoundationEssentials
 import Testing
 
-@Suite struct FuzzCorpusTests {
+@Suite(.blocking) struct FuzzCorpusTests {
   @Test func everyTextReadsOrIsRefused() throws {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
     let folder = "\(tests)/FuzzCorpus/expression"

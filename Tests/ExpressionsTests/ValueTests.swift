@@ -1,5 +1,6 @@
 // The values themselves: decimals, sums, casts, folding, patterns, and how a failing row is told.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -10,7 +11,7 @@ import Testing
 
 @testable import Expressions
 
-@Suite struct DecimalNumberTests {
+@Suite(.blocking) struct DecimalNumberTests {
   private func decimal(_ text: String) throws -> DecimalNumber { try #require(DecimalNumber(text)) }
 
   @Test func computesInDecimal() throws {
@@ -45,7 +46,7 @@ import Testing
   }
 }
 
-@Suite struct ValueSumTests {
+@Suite(.blocking) struct ValueSumTests {
   @Test func doesNotDependOnOrder() throws {
     var dice = Dice(seed: 6)
     for _ in 0..<200 {
@@ -77,7 +78,7 @@ import Testing
   }
 }
 
-@Suite struct ValueCastTests {
+@Suite(.blocking) struct ValueCastTests {
   @Test(arguments: [
     (ExpressionValue.double(2), "2"), (.double(0.1), "0.1"), (.double(-0.0), "0"),
     (.integer(.min), "-9223372036854775808"),
@@ -100,7 +101,7 @@ import Testing
   }
 }
 
-@Suite struct TextFoldingTests {
+@Suite(.blocking) struct TextFoldingTests {
   @Test(arguments: [
     ("ÄÖÜ", "äöü", true, false), ("ſ", "S", true, false), ("Σας", "σασ", true, false), ("ẞ", "ß", true, false),
     ("é", "e\u{301}", false, true), ("Å", "a", true, true), ("ﬁ", "ﬁ", true, true), ("Ǖ", "U", false, true),
@@ -132,7 +133,7 @@ import Testing
   }
 }
 
-@Suite struct RegularPatternTests {
+@Suite(.blocking) struct RegularPatternTests {
   @Test(arguments: [
     ("a+b", "aab", true), ("a+b", "aabc", false), ("(ab|c)*d?", "abcab", true), ("[^x-z]{2,3}", "ab", true),
     ("[^x-z]{2,3}", "a", false), ("\\d{3}-\\d{4}", "555-1234", true), ("^abc$", "abc", true), ("a.c", "a\nc", false),
@@ -165,7 +166,7 @@ import Testing
   }
 }
 
-@Suite struct RowErrorTests {
+@Suite(.blocking) struct RowErrorTests {
   /// A user reads which row of which entity fails for which property, and no value.
   @Test(arguments: [false, true]) func namesTheRow(_ forced: Bool) throws {
     let world = try ExpressionWorld(seed: 9)

@@ -1,10 +1,11 @@
 // Commands that change something, and the table of exit statuses.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct ActingTests {
   @Test func exitStatusesAreThoseOfTheTable() throws {
     let room = try Room()

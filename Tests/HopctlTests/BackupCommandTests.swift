@@ -1,6 +1,7 @@
 // Backups as an operator meets them: what migrate removes is said, what a restore put aside stays, a restored store is
 // pinned, and backups are listed and removed by command.
 
+import BlockingTests
 import DurableFiles
 import FoundationEssentials
 import Glibc
@@ -10,7 +11,7 @@ import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct BackupCommandTests {
   private func backups(_ room: Room, _ path: String, _ more: String...) throws -> [JSON] {

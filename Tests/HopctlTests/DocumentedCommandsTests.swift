@@ -1,11 +1,12 @@
 // Every command line of hopctl that a document shows exists: its verb, and its options, as the program's own help lists
 // them.
 
+import BlockingTests
 import FoundationEssentials
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct DocumentedCommandsTests {
   private static let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
 

@@ -1,11 +1,12 @@
 // Persistent history, mirroring, file settings and framework versions, as the command line shows them.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct HistoryTests {
   /// History as a store of framework version 851 has it, with rows.

@@ -1,12 +1,13 @@
 // Files of strangers: whatever is in them, the answer is an error about the file, in lines that stay what they are, and
 // never a crash or an internal error.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct HostileInputTests {
   /// A compiled bundle whose VersionInfo.plist names one version, of which there is no `.mom`.
   private func bundle(_ room: Room, naming version: String) throws -> String {

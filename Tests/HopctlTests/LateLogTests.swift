@@ -1,13 +1,14 @@
 // A store that was sent in two parts: its log arrives when the database was migrated already. SQLite would play it into
 // the new store.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct LateLogTests {
   /// A log of the store's, kept aside as a copying program has not sent it yet.

@@ -1,10 +1,11 @@
 // What the programs do where the system gives less than they need: leases, threads, memory.
 
+import BlockingTests
 import Glibc
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct LimitsTests {
   private func inode(_ path: String) -> UInt {
     var status = stat()

@@ -1,10 +1,11 @@
 // Commands that only look: models, identify, plan, verify, dump, check-config.
 
+import BlockingTests
 import FoundationEssentials
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct LookingTests {
   @Test func versionNamesItsParts() throws {
     let outcome = try Room().run("--version")

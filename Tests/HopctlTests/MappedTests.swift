@@ -1,10 +1,11 @@
 // Chains with mapping models from the command line: the plan, the trial, the rehearsal, and what is asked for.
 
+import BlockingTests
 import FoundationEssentials
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct MappedTests {
   /// A room with a store of the first version and text mappings from each version to the next in `maps`.
   private func room(_ steps: [(String, String)]) throws -> (room: Room, store: String) {

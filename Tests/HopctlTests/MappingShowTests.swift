@@ -1,10 +1,11 @@
 // `hopctl mapping show`: a mapping model made readable.
 
+import BlockingTests
 import FoundationEssentials
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct MappingShowTests {
   private func write(
     _ room: Room, _ name: String, to version: String = "Zoo 2", attribute: String = "colour", path: String = "Zoo"

@@ -1,10 +1,11 @@
 // Stores of a named configuration and of merged models, and versions given one by one, through the program.
 
+import BlockingTests
 import FoundationEssentials
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct PartialStoreTests {
   /// A model of two versions with a configuration that the second keeps and one that it loses.
   private func shelves(_ room: Room) throws -> String {

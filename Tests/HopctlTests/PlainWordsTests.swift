@@ -1,13 +1,14 @@
 // What the commands say is what they have looked at: verify finds what is not there, a typo is told, a copy is as
 // private as its store, and names of strangers reach no terminal as they are.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct PlainWordsTests {
   private func mode(_ path: String) -> UInt32? {
@@ -36,7 +37,8 @@ struct PlainWordsTests {
   }
 
   @Test(
-    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did not see"
+    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did "
+      + "not see"
   )
   func verifyFindsWhatIsMissing() throws {
     let unique = "Z_Ware_UNIQUE_code"

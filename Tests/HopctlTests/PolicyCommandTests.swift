@@ -1,13 +1,14 @@
 // A policy from a checkout, by its relative path: its library is found, what its methods change is in the store, and
 // what it writes when it ends early is in the error.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"),
   .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not there"))
 struct PolicyCommandTests {

@@ -2,12 +2,13 @@
 // case identify, plan, migrate --output and migrate are run, and what they leave on the disk is compared with what was
 // there.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct StoreCaseTests {
   @Test func thereAreCases() {
     #expect(StoreCase.all.count >= 60)

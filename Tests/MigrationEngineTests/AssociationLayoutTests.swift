@@ -1,6 +1,7 @@
 // Offsets of keys: every object of every mapping has a key of its own, and a mapping that needs no shift keeps its
 // keys.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
@@ -34,7 +35,7 @@ struct SmallHop {
   }
 }
 
-@Suite struct AssociationLayoutTests {
+@Suite(.blocking) struct AssociationLayoutTests {
   private typealias Span = AssociationLayout.KeySpan
 
   /// Three source entities in two tables, up to four mappings in any combination into one table: no two objects may

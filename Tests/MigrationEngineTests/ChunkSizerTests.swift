@@ -1,8 +1,9 @@
+import BlockingTests
 import Testing
 
 @testable import MigrationEngine
 
-@Suite struct ChunkSizerTests {
+@Suite(.blocking) struct ChunkSizerTests {
   @Test func growsToTheTimeTargetAndStaysThere() {
     // A table that takes 10 µs a row.
     var sizer = ChunkSizer(target: .milliseconds(250), maximumRows: 1_000_000)

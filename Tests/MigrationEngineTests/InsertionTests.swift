@@ -1,12 +1,13 @@
 // The parts of an insertion that others read instead of its text.
 
+import BlockingTests
 import ManagedObjectModel
 import PersistentStore
 import Testing
 
 @testable import MigrationEngine
 
-@Suite struct InsertionTests {
+@Suite(.blocking) struct InsertionTests {
   /// What counts as a value that is there in every row; whatever may be NULL must not.
   @Test(arguments: [
     ("1", true), ("-7", true), ("''", true), ("'a'", true), ("'it''s'", true), ("'a'''", true), ("'NULL'", true),

@@ -1,6 +1,7 @@
 // What a hop with mapping models compiles to: which mappings need an evaluator, what is refused by name, and that the
 // two ends of one relationship are written once.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -12,7 +13,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite struct MappedHopCompilerTests {
+@Suite(.blocking) struct MappedHopCompilerTests {
   private let entities = [
     Entity(
       name: "Book", attributes: [SmallHop.uid, Attribute(name: "title", type: .string, isOptional: true)],
@@ -132,7 +133,8 @@ import Testing
     let connection = try Connection(path: "memory", access: .memory)
     try connection.execute(
       "CREATE TABLE ZBOOK (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER); INSERT INTO ZBOOK VALUES (1, 5), (2, 5), (3, 6);"
-        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, NULL), (3, 1)"
+        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, "
+        + "NULL), (3, 1)"
     )
     let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
     #expect(try reference.isSound(in: .schema("main"), of: connection))

@@ -1,6 +1,7 @@
 // Every rule of a model, broken once, under every rule for invalid rows: what is reported, what is left, and that no
 // reference to a left out object stays.
 
+import BlockingTests
 import Diagnostics
 import Glibc
 import ManagedObjectModel
@@ -137,7 +138,7 @@ private struct Breach: CustomTestStringConvertible {
   ]
 }
 
-@Suite struct MappedHopValidationTests {
+@Suite(.blocking) struct MappedHopValidationTests {
   @Test func soundObjectsAreLeftAlone() throws {
     let store = try RuledStore()
     #expect(try store.validate(InvalidRowsRules()).isEmpty)

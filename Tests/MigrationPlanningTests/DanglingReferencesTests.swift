@@ -1,10 +1,11 @@
+import BlockingTests
 import ManagedObjectModel
 import PersistentStore
 import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct DanglingReferencesTests {
+@Suite(.blocking) struct DanglingReferencesTests {
   /// Each kind of storage by itself: a to-one, a many-to-many with either end missing, a to-many without inverse.
   @Test func everyKindOfStorageIsCounted() throws {
     let model = ManagedObjectModel(

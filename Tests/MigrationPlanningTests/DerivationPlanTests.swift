@@ -1,5 +1,6 @@
 // Derived attributes, R-Trees and names outside ASCII in plans: what is computed, what is carried, what is refused.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -8,7 +9,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct DerivationPlanTests {
+@Suite(.blocking) struct DerivationPlanTests {
   private func derived(_ name: String, _ expression: String, _ type: AttributeType = .string) -> Attribute {
     Attribute(name: name, type: type, isOptional: true, derivationExpression: expression)
   }
@@ -114,7 +115,8 @@ import Testing
     #expect(try store.plan(catalog).warnings.isEmpty)
     let trigger = try #require(store.schema.triggers.first)
     try store.execute(
-      "DROP TRIGGER \(trigger.name); CREATE TRIGGER \(trigger.name) AFTER INSERT ON \(trigger.table) BEGIN SELECT 1; END"
+      "DROP TRIGGER \(trigger.name); CREATE TRIGGER \(trigger.name) AFTER INSERT ON \(trigger.table) BEGIN SELECT "
+        + "1; END"
     )
     let plan = try store.plan(catalog)
     #expect(plan.warnings.map(\.code) == [.triggerRewritten])

@@ -1,5 +1,6 @@
 // Stores with persistent history, with CloudKit's tables, and with reserved numbers that nobody knows.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -9,7 +10,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct HistoryPlanTests {
+@Suite(.blocking) struct HistoryPlanTests {
   private let simple = catalog(
     [entity("A", [attribute("x")])], [entity("A", [attribute("x"), attribute("y")])],
     [entity("A", [attribute("x"), attribute("y"), attribute("z")])])

@@ -1,6 +1,7 @@
 // Routes over mapping models: every small set of edges, compared with what the rules say about it
 // (docs/formats/migration-semantics.md, "Finding a chain").
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
@@ -43,7 +44,7 @@ struct FakeMappings: MappingSource, HopMappings {
   }
 }
 
-@Suite struct MappedGraphTests {
+@Suite(.blocking) struct MappedGraphTests {
   /// Versions that are all different; a bit says whether the step to the next one can be inferred.
   private func versions(_ count: Int, inferable: Int) -> [CatalogedVersion] {
     var type = AttributeType.string

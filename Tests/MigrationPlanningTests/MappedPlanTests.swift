@@ -1,5 +1,6 @@
 // Plans with mapping models: what they leave behind, what they drop, and what is known of their result.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -11,7 +12,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct MappedPlanTests {
+@Suite(.blocking) struct MappedPlanTests {
   private static let before = [
     entity("E", [attribute("kept"), attribute("computed"), attribute("unread")]), entity("Lost"), entity("Gone"),
   ]
@@ -64,7 +65,8 @@ import Testing
   }
 
   private static let rows =
-    "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZKEPT, ZCOMPUTED, ZUNREAD) VALUES (1, 1, 1, 'a', 'b', 'c'), (2, 1, 1, 'a', 'b', NULL);"
+    "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZKEPT, ZCOMPUTED, ZUNREAD) VALUES (1, 1, 1, 'a', 'b', 'c'), (2, 1, 1, 'a', "
+    + "'b', NULL);"
     + "UPDATE Z_PRIMARYKEY SET Z_MAX = 2"
 
   @Test func entitiesThatGoOnUnmappedAreRefusedWhereTheyHaveRows() throws {

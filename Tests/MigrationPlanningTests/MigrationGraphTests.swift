@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
@@ -5,7 +6,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct MigrationGraphTests {
+@Suite(.blocking) struct MigrationGraphTests {
   private func versions(_ types: [AttributeType]) -> [CatalogedVersion] {
     let entities = types.map { [entity("E", [attribute("x", $0)])] }
     return ModelCatalog(bundles: [bundle(entities, name: "M")]).versions

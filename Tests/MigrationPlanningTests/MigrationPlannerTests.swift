@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -5,7 +6,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct MigrationPlannerTests {
+@Suite(.blocking) struct MigrationPlannerTests {
   // MARK: Drops and expectations
 
   @Test func dropsAreTracedThroughRenamesToTheColumnsOfToday() throws {
@@ -71,7 +72,8 @@ import Testing
     let catalog = catalog(version("a"), version("parent"), [entity("A"), entity("B")])
     let store = try SmallStore(
       try catalog.model("V1"),
-      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 2, 1, 1)"
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 2, "
+        + "1, 1)"
     )
     #expect(
       try store.plan(catalog).drops == [

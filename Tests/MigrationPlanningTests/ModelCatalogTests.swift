@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -6,7 +7,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct ModelCatalogTests {
+@Suite(.blocking) struct ModelCatalogTests {
   private func withFolder(_ body: (FilePath) throws -> Void) throws {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-models-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.string, withIntermediateDirectories: true)

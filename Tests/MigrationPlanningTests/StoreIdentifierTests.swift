@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -8,7 +9,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct StoreIdentifierTests {
+@Suite(.blocking) struct StoreIdentifierTests {
   private let library = catalog(
     [entity("Book", [attribute("title")])], [entity("Book", [attribute("title"), attribute("isbn")])],
     [entity("Book", [attribute("title")]), entity("Author")])

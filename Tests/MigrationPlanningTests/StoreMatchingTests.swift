@@ -1,5 +1,6 @@
 // Stores that are not one whole version of one model: configurations, merges, and models that the store itself holds.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -9,7 +10,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct StoreMatchingTests {
+@Suite(.blocking) struct StoreMatchingTests {
   private func bundle(
     _ name: String, _ versions: [ManagedObjectModel], current: String? = nil
   ) -> ModelBundle {

@@ -1,6 +1,7 @@
 // The numbers that the finished store is held to, against small stores whose values are counted by eye. A number that
 // is not certain must be missing.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -8,7 +9,7 @@ import Testing
 
 @testable import MigrationPlanning
 
-@Suite struct ValueExpectationTests {
+@Suite(.blocking) struct ValueExpectationTests {
   private func values(_ catalog: ModelCatalog, _ sql: String) throws -> [String: [String: Int64]] {
     try SmallStore(try catalog.model("V1"), sql).plan(catalog).expectation.valuesByColumn
   }
@@ -55,7 +56,8 @@ import Testing
       ])
     let found = try values(
       catalog,
-      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), (4, 1, 1, NULL)"
+      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), (4, 1, "
+        + "1, NULL)"
     )
     #expect(found == ["ZBASE": ["ZX": 1 + 1 + 1]])
   }
@@ -114,7 +116,7 @@ import Testing
   }
 }
 
-@Suite struct ClearedReferencesTests {
+@Suite(.blocking) struct ClearedReferencesTests {
   private static let rows = """
     INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 2, 1), (3, 3, 1);
     """

@@ -1,5 +1,6 @@
 // Derived counts: their triggers, their place in the schema, and that they count.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -10,7 +11,7 @@ import Testing
 
 @testable import PersistentStore
 
-@Suite struct DerivedAttributeTests {
+@Suite(.blocking) struct DerivedAttributeTests {
   private func model(_ expression: String = "pages.@count") throws -> ManagedObjectModel {
     try sampleModel(
       """

@@ -1,5 +1,6 @@
 // The two forms of a value with external storage, told from everything that is neither, and the way to the files.
 
+import BlockingTests
 import Diagnostics
 import Glibc
 import SystemPackage
@@ -7,7 +8,7 @@ import Testing
 
 @testable import PersistentStore
 
-@Suite struct ExternalDataTests {
+@Suite(.blocking) struct ExternalDataTests {
   private static let uuid = "5D0E0A1C-7B3F-4E59-9C55-0A6E4B1F2D33"
   private static let reference: [UInt8] = [2] + Array(uuid.utf8) + [0]
 

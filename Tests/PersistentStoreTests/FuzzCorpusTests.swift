@@ -1,13 +1,14 @@
 // What fuzzing the copies of models that stores keep starts from, read in the ordinary tests too: a model or an error
 // for every file. tools/fuzz looks at each file's own memory and time.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
 import PersistentStore
 import Testing
 
-@Suite struct FuzzCorpusTests {
+@Suite(.blocking) struct FuzzCorpusTests {
   @Test func everyCacheReadsOrIsRefused() throws {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
     let folder = "\(tests)/FuzzCorpus/model-cache"

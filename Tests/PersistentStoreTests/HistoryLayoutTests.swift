@@ -1,5 +1,6 @@
 // History tables as they are found: kept to the letter where they are understood, and never run where they are not.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import SQLite
@@ -8,7 +9,7 @@ import Testing
 
 @testable import PersistentStore
 
-@Suite struct HistoryLayoutTests {
+@Suite(.blocking) struct HistoryLayoutTests {
   /// A database with the tables of `layout`, changed by `sql`.
   private func read(
     _ layout: HistoryLayout = .made(byFramework: 1344, tombstones: 2), _ sql: String = ""

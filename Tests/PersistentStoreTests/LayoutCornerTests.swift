@@ -1,12 +1,13 @@
 // Corners of the layout that ordinary models do not reach.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import Testing
 
 @testable import PersistentStore
 
-@Suite struct LayoutCornerTests {
+@Suite(.blocking) struct LayoutCornerTests {
   private func schema(_ entities: [Entity], observed: ObservedLayout = ObservedLayout()) -> StoreSchema {
     StoreSchema(
       model: ManagedObjectModel(name: "V1", entities: entities), frameworkVersion: 1344, observed: observed)

@@ -1,6 +1,7 @@
 // The copy of the model inside a store: what is written is read again, and what others wrote never costs more than an
 // error.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PersistentStore
@@ -8,7 +9,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite struct ModelCacheTests {
+@Suite(.blocking) struct ModelCacheTests {
   @Test func everythingComesOutAgain() throws {
     var random = SystemRandomNumberGenerator()
     for count in [0, 1, 2, 100, 65_535, 65_536, 65_537, 300_000] {

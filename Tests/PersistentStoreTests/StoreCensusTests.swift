@@ -1,6 +1,7 @@
 // Counts of the one pass against plain statements, one for each number: over stores with gaps in their keys, with
 // references that lead nowhere, with keys of every type, with entity numbers that nobody has.
 
+import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import SQLite
@@ -10,7 +11,7 @@ import Testing
 
 @testable import PersistentStore
 
-@Suite struct StoreCensusTests {
+@Suite(.blocking) struct StoreCensusTests {
   /// Every kind of storage: to-ones with and without discriminator, ordered, many-to-many with order, owners, and a
   /// tree of entities with an abstract root.
   static let model = ManagedObjectModel(

@@ -1,5 +1,6 @@
 // Metadata of migrated and of fresh stores, by framework version: every combination of what a source can have.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import PropertyLists
@@ -9,7 +10,7 @@ import Testing
 
 @testable import PersistentStore
 
-@Suite struct StoreMetadataTests {
+@Suite(.blocking) struct StoreMetadataTests {
   private typealias Key = StoreMetadata.Key
   private static let versions: [Int64] = [
     241, 320, 419, 519, 641, 754, 851, 866, 977, 1048, 1145, 1251, 1333, 1344, 1526,

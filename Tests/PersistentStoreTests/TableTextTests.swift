@@ -1,10 +1,11 @@
+import BlockingTests
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
 
 /// The texts of tables that Core Data made, and made longer.
-@Suite struct TableTextTests {
+@Suite(.blocking) struct TableTextTests {
   @Test(arguments: [
     ("CREATE TABLE ZCAR ( Z_PK INTEGER PRIMARY KEY, ZDATA BLOB )", ["Z_PK INTEGER PRIMARY KEY", "ZDATA BLOB"]),
     ("CREATE TABLE \"ZCAR\" ( Z_PK INTEGER PRIMARY KEY )", ["Z_PK INTEGER PRIMARY KEY"]),

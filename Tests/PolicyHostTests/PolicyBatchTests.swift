@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import Glibc
 import MigrationPolicy
@@ -7,7 +8,7 @@ import Testing
 @testable import PolicyHost
 
 /// Batches that go to programs while the engine does something else, packed to those that read that, else as JSON.
-@Suite struct PolicyBatchTests {
+@Suite(.blocking) struct PolicyBatchTests {
   private final class Room {
     let folder: FilePath
 

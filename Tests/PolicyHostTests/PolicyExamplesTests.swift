@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import Glibc
 import MigrationPolicy
@@ -30,7 +31,7 @@ enum Programs {
 }
 
 /// The example policies at work, in programs of their own.
-@Suite struct PolicyExamplesTests {
+@Suite(.blocking) struct PolicyExamplesTests {
   private static func id(_ entity: String, _ key: Int64, _ side: PolicyObjectID.Side = .destination) -> PolicyObjectID {
     PolicyObjectID(side: side, entity: entity, key: key)
   }

@@ -1,6 +1,7 @@
 // What policies in Python change by methods is sent like what they change by hooks, and what is changed outside both is
 // an error.
 
+import BlockingTests
 import Diagnostics
 import Glibc
 import MigrationPolicy
@@ -9,7 +10,7 @@ import Testing
 
 @testable import PolicyHost
 
-@Suite struct PolicyMethodTests {
+@Suite(.blocking) struct PolicyMethodTests {
   /// A program of that text, whose library is found as it is for users: by hopd.
   private func open(_ text: String, library: String = "from hopd_policy import EntityMigrationPolicy, run") throws -> (
     conversation: any PolicyConversation, folder: Folder

@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import Glibc
 import MigrationPolicy
@@ -7,7 +8,7 @@ import Testing
 @testable import PolicyHost
 
 /// The code blocks of docs/POLICIES.md: the programs run, the messages are messages.
-@Suite struct PolicyPageTests {
+@Suite(.blocking) struct PolicyPageTests {
   /// Blocks of the page by the word behind their opening fence.
   private static func blocks(_ kind: String) throws -> [String] {
     let file = try #require(fopen(Programs.root.appending("docs/POLICIES.md").string, "r"))
@@ -108,7 +109,8 @@ import Testing
     }
     try write(block, to: folder.appending("main.swift"))
     let script =
-      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I '\(build.string)/Modules' main.swift "
+      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I "
+      + "'\(build.string)/Modules' main.swift "
       + "'\(build.string)'/MigrationPolicy.build/*.o -o policy > log 2>&1"
     try #require(system(script) == 0, "the Swift code of the page does not compile: see \(script)")
     try check([folder.appending("policy").string])

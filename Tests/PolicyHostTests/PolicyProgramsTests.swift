@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import Glibc
 import MigrationPolicy
@@ -8,7 +9,7 @@ import Testing
 @testable import PolicyHost
 
 /// Everything that a program can do wrong, and that nothing of it is left afterwards.
-@Suite struct PolicyProgramsTests {
+@Suite(.blocking) struct PolicyProgramsTests {
   /// A folder for a test's scripts.
   private final class Room {
     let path: FilePath
@@ -123,7 +124,8 @@ import Testing
   @Test func aCrashNamesItsSignalAndTheLastLines() throws {
     let error = try failure(
       Self.policy
-        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), signal.SIGSEGV)\nrun(Policy)"
+        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), "
+        + "signal.SIGSEGV)\nrun(Policy)"
     )
     #expect(
       error.code.name == "policy-failed" && error.message.contains("crashed in begin with signal 11 (SIGSEGV)"),

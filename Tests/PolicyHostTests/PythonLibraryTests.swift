@@ -1,3 +1,4 @@
+import BlockingTests
 import Glibc
 import MigrationPolicy
 import SystemPackage
@@ -6,7 +7,7 @@ import Testing
 @testable import PolicyHost
 
 /// What the Python library says to the engine, beyond what the examples need.
-@Suite struct PythonLibraryTests {
+@Suite(.blocking) struct PythonLibraryTests {
   private static let book = PolicyObjectID(side: .destination, entity: "Book", key: 1)
 
   /// One call on a policy of that Python text; the reply and the requests before it.

@@ -1,6 +1,7 @@
 // What a policy does by hooks or methods, in any order, is in the store or in an error. A policy that acts at random
 // keeps a book of what it has done; the staged store must agree with it.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -12,7 +13,7 @@ import Testing
 @testable import MigrationEngine
 @testable import PolicyMigration
 
-@Suite(.serialized) struct PolicyCompletenessTests {
+@Suite(.blocking, .serialized) struct PolicyCompletenessTests {
   /// The world of all tests here: items with methods for an attribute and a relationship, and notes that only policies
   /// make.
   private func world() throws -> PolicyWorld {

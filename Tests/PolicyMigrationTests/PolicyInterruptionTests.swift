@@ -1,6 +1,7 @@
 // A hop with policies that is stopped anywhere begins again and gives the full result: policies may keep what they saw,
 // so nothing of a half-done hop is used.
 
+import BlockingTests
 import Diagnostics
 import MappingModel
 import MigrationPolicy
@@ -9,7 +10,7 @@ import Testing
 @testable import MigrationEngine
 @testable import PolicyMigration
 
-@Suite struct PolicyInterruptionTests {
+@Suite(.blocking) struct PolicyInterruptionTests {
   private static func contents(_ world: PolicyWorld) throws -> [[String]] {
     let (authors, users) = (try world.pairs("Book", "authors"), try world.pairs("Book", "users"))
     return try world.rows("SELECT Z_PK, Z_ENT, ZTITLE, ZFILEURL FROM ZBOOK ORDER BY 1")
@@ -23,7 +24,8 @@ import Testing
   private static func world() throws -> PolicyWorld {
     let world = try PolicyHopTests.booksWorld(
       "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 120)"
-        + " INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZUSER, ZTITLE, ZAUTHORNAME) SELECT v, 1, 1, v % 5 + 1, 't' || v, 'a' || (v % 11) FROM n;"
+        + " INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZUSER, ZTITLE, ZAUTHORNAME) SELECT v, 1, 1, v % 5 + 1, 't' || v, "
+        + "'a' || (v % 11) FROM n;"
         + "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 5)"
         + " INSERT INTO ZUSER (Z_PK, Z_ENT, Z_OPT, ZUSERID) SELECT v, 2, 1, v FROM n;")
     // Small calls, so that there are several.

@@ -1,6 +1,7 @@
 // What a policy must not do, one by one: each ends the hop with Core Data's 134170, names policy, mapping and place,
 // holds no value, leaves the source as it was, and a corrected policy gives the full result from the same files.
 
+import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -11,7 +12,7 @@ import Testing
 @testable import MigrationEngine
 @testable import PolicyMigration
 
-@Suite struct PolicyMisuseTests {
+@Suite(.blocking) struct PolicyMisuseTests {
   static let rows = """
     INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING) VALUES (1, 4, 1, 'secret'), (2, 4, 1, 'secret'), (9, 4, 1, 'secret');
     INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (7, 6, 1, 'secret');

@@ -1,3 +1,4 @@
+import BlockingTests
 import ManagedObjectModel
 import MigrationPolicy
 import PersistentStore
@@ -9,7 +10,7 @@ import Testing
 @testable import MigrationEngine
 @testable import PolicyMigration
 
-@Suite struct PolicyPieceTests {
+@Suite(.blocking) struct PolicyPieceTests {
   /// One value per kind, and each type's extremes.
   static let values: [PolicyValue] = [
     .null, .boolean(true), .boolean(false), .integer(0), .integer(1), .integer(-32_769), .integer(40_000),

@@ -1,13 +1,14 @@
 // Models compiled by Apple's compiler against the sources they were compiled from, and against the hashes that the
 // compiler wrote beside them.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MigrationPlanning
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct CompiledModelRealTests {
   private func sample() throws -> (source: FilePath, compiled: FilePath) {
     let chain = try #require(Fixtures.root).appending("chains/coredataplus-samplemodel")

@@ -1,5 +1,6 @@
 // Derived attributes in stores that Apple's software made: the triggers' texts, their values, and a hop over them.
 
+import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
@@ -11,7 +12,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct DerivedRealStoreTests {
   private static let stores = [
     ("fw1344-samplemodel2-1", Int64(1344)), ("fw1344-samplemodel2-2", 1344), ("fw1044-samplemodel2-2021", 1044),
@@ -85,7 +86,8 @@ struct DerivedRealStoreTests {
       let derivation = try #require(schema.derivations.first)
       guard case .count(_, let key) = derivation.kind else { return }
       try result.execute(
-        "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZNUMBER, \(key)) VALUES (99999, \(schema.number(of: "Page") ?? 0), 1, -1, \(owner))"
+        "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZNUMBER, \(key)) VALUES (99999, \(schema.number(of: "Page") ?? 0), "
+          + "1, -1, \(owner))"
       )
       #expect(try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") == old + 1)
       try result.execute("DELETE FROM ZPAGE WHERE Z_PK = 99999")

@@ -1,5 +1,6 @@
 // A store with external binary data and a file beside it, taken to versions that keep, switch off and drop the flag.
 
+import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
@@ -11,7 +12,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ExternalBinaryStoreTests {
   private static let file = "5D0E0A1C-7B3F-4E59-9C55-0A6E4B1F2D33"
 
@@ -40,7 +41,8 @@ struct ExternalBinaryStoreTests {
     ])
     func payloads() throws -> [String] {
       try Connection.ofApp(location.database, .readOnly).rows(
-        "SELECT CASE WHEN length(ZPAYLOAD) < 100 THEN hex(ZPAYLOAD) ELSE length(ZPAYLOAD) END, hex(ZRAW) FROM ZASSET ORDER BY Z_PK"
+        "SELECT CASE WHEN length(ZPAYLOAD) < 100 THEN hex(ZPAYLOAD) ELSE length(ZPAYLOAD) END, hex(ZRAW) FROM "
+          + "ZASSET ORDER BY Z_PK"
       ) { "\($0.text(at: 0) ?? "NULL") \($0.text(at: 1) ?? "NULL")" }
     }
     func dumped(_ model: ManagedObjectModel) throws -> String {

@@ -1,5 +1,6 @@
 // The version hashes against those that Apple's software wrote: a store is recognised by nothing else.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
@@ -12,7 +13,7 @@ private struct StoreFacts: Decodable {
   let checksum: String?
 }
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct HashVectorTests {
   @Test func everyVectorMatches() throws {
     var sources = 0

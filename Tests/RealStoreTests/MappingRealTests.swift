@@ -1,6 +1,7 @@
 // Mapping models that apps really shipped, against what an independent reader made of them, and the compiled ones that
 // Apple's compiler made against their sources.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -153,7 +154,7 @@ enum MappingFixtures {
   }
 }
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct MappingRealTests {
   @Test func everyMappingModelSaysWhatIsExpected() throws {
     let result = try MappingFixtures.expected()

@@ -2,6 +2,7 @@
 // and, for one chain, text mappings without any program. What must come out is what the fixture of each chain says, or
 // what Apple's migration manager made.
 
+import BlockingTests
 import Diagnostics
 import MigrationPipeline
 import MigrationPlanning
@@ -10,7 +11,7 @@ import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Fixtures.isAvailable, Fixtures.absence),
+  .blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence),
   .enabled(if: ChainPrograms.interpreter != nil, "no python3 below /usr"))
 struct PolicyProgramChainTests {
   // MARK: Books, authors, files

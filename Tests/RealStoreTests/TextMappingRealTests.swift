@@ -1,12 +1,13 @@
 // Mapping models of real apps written as text mappings: read again, they say the same.
 
+import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct TextMappingRealTests {
   @Test func everyMappingModelReadsBackFromItsText() throws {
     var compared = 0

@@ -1,10 +1,11 @@
 // What functions answer in place of columns must be what columns of the library at hand store, for every kind of value.
 
+import BlockingTests
 import SQLite
 import SystemPackage
 import Testing
 
-@Suite struct ColumnAffinityTests {
+@Suite(.blocking) struct ColumnAffinityTests {
   private static let values = [
     "NULL", "0", "1", "-1", "5", "255", "9007199254740993", "9223372036854775807", "(-9223372036854775807 - 1)",
     "140737488355328", "-140737488355329", "0.0", "-0.0", "1.0", "5.5", "-2.5", "1e15", "1e18", "1e19", "-1e19",

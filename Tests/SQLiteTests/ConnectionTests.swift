@@ -1,3 +1,4 @@
+import BlockingTests
 import CSQLite
 import Glibc
 import SystemPackage
@@ -44,7 +45,7 @@ final class TemporaryDirectory {
   }
 }
 
-@Suite struct ConnectionTests {
+@Suite(.blocking) struct ConnectionTests {
   @Test func namesOfAnyKindSurviveQuoting() throws {
     let connection = try Connection(path: "memory", access: .memory)
     for name in ["plain", "with \"quotes\"", "semi;colon", "select", "ключ", "a'b", "%s", " ", "a\"\u{301}b"] {

@@ -1,3 +1,4 @@
+import BlockingTests
 import OtherPrograms
 import SystemPackage
 import Testing
@@ -5,7 +6,7 @@ import Testing
 @testable import SQLite
 
 /// A database copied page by page.
-@Suite struct DatabaseCopyTests {
+@Suite(.blocking) struct DatabaseCopyTests {
   private func source(
     in folder: TemporaryDirectory, pageSize: Int64, autoVacuum: Int64, isLogged: Bool
   ) throws -> Connection {

@@ -1,13 +1,14 @@
 // What a file from a stranger cannot make SQLite do, one test for each line of the list (docs/formats/faults.md,
 // "Hostile stores").
 
+import BlockingTests
 import CSQLite
 import SystemPackage
 import Testing
 
 @testable import SQLite
 
-@Suite struct HardeningTests {
+@Suite(.blocking) struct HardeningTests {
   /// A database with a table, a view, a trigger and a constraint, as a stranger might have made it.
   private func file(_ directory: TemporaryDirectory, _ more: String = "") throws -> FilePath {
     let path = directory.path.appending("stranger.sqlite")
@@ -85,7 +86,8 @@ import Testing
       }
       // What is only for itself it may have.
       try connection.execute(
-        "CREATE TEMP TABLE own (a); INSERT INTO own SELECT a FROM t; CREATE TEMP VIEW ours AS SELECT a FROM own; DROP VIEW ours; DROP TABLE own"
+        "CREATE TEMP TABLE own (a); INSERT INTO own SELECT a FROM t; CREATE TEMP VIEW ours AS SELECT a FROM own; "
+          + "DROP VIEW ours; DROP TABLE own"
       )
     }
     #expect(directory.stamps == before)

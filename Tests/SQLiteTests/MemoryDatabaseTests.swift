@@ -1,9 +1,10 @@
+import BlockingTests
 import SystemPackage
 import Testing
 
 @testable import SQLite
 
-@Suite struct MemoryDatabaseTests {
+@Suite(.blocking) struct MemoryDatabaseTests {
   private let statements = [
     "CREATE TABLE m.T (A INTEGER PRIMARY KEY, B)", "INSERT INTO m.T VALUES (1, 'one'), (2, zeroblob(9000))",
     "CREATE INDEX m.I ON T (B)", "DELETE FROM m.T WHERE A = 1",

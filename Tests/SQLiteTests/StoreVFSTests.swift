@@ -1,5 +1,6 @@
 // What lies beside a database cannot lead SQLite to a file of somebody else, one test for each way that it tried.
 
+import BlockingTests
 import CSQLite
 import Glibc
 import SystemPackage
@@ -7,7 +8,7 @@ import Testing
 
 @testable import SQLite
 
-@Suite struct StoreVFSTests {
+@Suite(.blocking) struct StoreVFSTests {
   private func write(_ path: FilePath, _ bytes: [UInt8]) throws {
     let file = try FileDescriptor.open(path, .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
     _ = try file.closeAfter { try file.writeAll(bytes) }

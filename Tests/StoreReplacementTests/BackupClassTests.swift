@@ -1,5 +1,6 @@
 // Generations of restores are a class of their own, a counter orders all of them, and a restored store is pinned.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import FoundationEssentials
@@ -43,7 +44,7 @@ extension TestWorld {
   }
 }
 
-@Suite("Backups of restores, their order, and pins")
+@Suite("Backups of restores, their order, and pins", .blocking)
 struct BackupClassTests {
   private let two = StoreVersionMark(name: "Two", digest: "two")
 

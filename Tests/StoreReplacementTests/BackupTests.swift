@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import OtherPrograms
@@ -7,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Old stores")
+@Suite("Old stores", .blocking)
 struct BackupTests {
   private func set(_ world: TestWorld, _ rule: BackupRule = BackupRule()) throws -> BackupSet {
     try BackupSet(location: world.location, rule: rule, files: world.plain)

@@ -1,6 +1,7 @@
 // What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external
 // files that are not those of the backup.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -12,7 +13,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Backups that are not believed")
+@Suite("Backups that are not believed", .blocking)
 struct BackupTrustTests {
   private func refusal(_ body: () throws -> Void) -> HopdError? {
     do {

@@ -1,6 +1,7 @@
 // The answers to what other programs, other machines and damaged disks do in the middle of it: paths that no single
 // failing call leads to.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -14,7 +15,7 @@ import Testing
 @testable import StoreReplacement
 @testable import StoreVerification
 
-@Suite("What others do meanwhile")
+@Suite("What others do meanwhile", .blocking)
 struct ErrorPathTests {
   private func hold(_ world: TestWorld, _ files: any DurableFileSystem = LinuxFileSystem()) throws -> LockedStore {
     try LockedStore(location: world.location, lockDirectory: world.locks, files: files)

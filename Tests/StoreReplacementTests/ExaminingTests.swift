@@ -1,5 +1,6 @@
 // A look as recovery has it, before it acts: the same findings and the same decision, and every byte stays.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -11,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Recovery that only looks")
+@Suite("Recovery that only looks", .blocking)
 struct ExaminingTests {
   /// Every file below a directory with its content, indexes and locks among them.
   private func everything(_ folder: FilePath, _ prefix: String = "") throws -> [String: [UInt8]] {

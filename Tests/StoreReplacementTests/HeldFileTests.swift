@@ -1,6 +1,7 @@
 // A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is
 // refused.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -12,7 +13,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite struct HeldFileTests {
+@Suite(.blocking) struct HeldFileTests {
   private func room() throws -> FilePath {
     var template = Array("/tmp/hold-XXXXXX".utf8CString)
     let made = template.withUnsafeMutableBufferPointer { buffer in buffer.baseAddress.flatMap { mkdtemp($0) } }

@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -8,7 +9,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("The replacement in place")
+@Suite("The replacement in place", .blocking)
 struct InPlaceSwapTests {
   @Test("Every row arrives in the same file, the old store is kept as a copy", arguments: SourceKind.allCases)
   func replaces(_ kind: SourceKind) throws {

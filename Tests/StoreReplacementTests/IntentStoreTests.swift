@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -5,7 +6,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Intent records")
+@Suite("Intent records", .blocking)
 struct IntentStoreTests {
   private func intent(_ world: TestWorld, job: String = "ab12") throws -> ReplacementIntent {
     ReplacementIntent(

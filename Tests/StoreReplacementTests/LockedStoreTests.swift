@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -8,7 +9,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Holding a store")
+@Suite("Holding a store", .blocking)
 struct LockedStoreTests {
   private func hold(_ world: TestWorld) throws -> LockedStore {
     try LockedStore(location: world.location, lockDirectory: world.locks)
@@ -239,7 +240,7 @@ private struct NoLeases: DurableFileSystem {
   func syncDirectory(_ path: FilePath) throws { try real.syncDirectory(path) }
 }
 
-@Suite("The staging area")
+@Suite("The staging area", .blocking)
 struct StagingAreaTests {
   @Test("Names are hidden, told apart from other stores', and found again")
   func names() throws {

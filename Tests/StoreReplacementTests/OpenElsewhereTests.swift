@@ -1,5 +1,6 @@
 // Programs that have the store open, hold no lock of it, and would go on with the old file after a rename.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -46,7 +47,7 @@ private final class Opener {
   }
 }
 
-@Suite("Programs that have the store open", .serialized)
+@Suite("Programs that have the store open", .blocking, .serialized)
 struct OpenElsewhereTests {
   @Test(
     "One that opens it while the new store is built, and stays, is not left with the old file",

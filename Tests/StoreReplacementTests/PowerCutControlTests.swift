@@ -1,6 +1,7 @@
 // What the simulated disk must find: replacements with a mistake in them. A judge that is content with these proves
 // nothing by being content with ours.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -12,7 +13,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Mistakes that a power cut shows")
+@Suite("Mistakes that a power cut shows", .blocking)
 struct PowerCutControlTests {
   /// The first complaint about an image of a run's last operations, among which its mistake is; about any where all are
   /// looked at.

@@ -1,7 +1,8 @@
+import BlockingTests
 import StoreReplacement
 import Testing
 
-@Suite("Recovery decides")
+@Suite("Recovery decides", .blocking)
 struct RecoveryTests {
   /// Every combination of findings.
   static let all: [RecoveryFindings] = RecoveryFindings.Store.allCases.flatMap { store in

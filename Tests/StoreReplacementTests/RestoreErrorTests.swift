@@ -1,5 +1,6 @@
 // What goes wrong with a backup, or with the place it is put back to, while it is restored.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -11,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Errors of a restore")
+@Suite("Errors of a restore", .blocking)
 struct RestoreErrorTests {
   /// A migrated store with its backup.
   private func scene(_ kind: SourceKind = .wal) throws -> (world: TestWorld, backup: FilePath) {

@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -8,7 +9,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Space that is set aside")
+@Suite("Space that is set aside", .blocking)
 struct StagedSpaceTests {
   private let mebibyte: Int64 = 1 << 20
 

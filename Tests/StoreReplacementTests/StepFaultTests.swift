@@ -1,6 +1,7 @@
 // Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole migration
 // path may miss.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -11,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Failures within single steps")
+@Suite("Failures within single steps", .blocking)
 struct StepFaultTests {
   /// Fails calls of a migration from a moment on that `arm` knows, one in so many of them and some others, and judges
   /// what is left.

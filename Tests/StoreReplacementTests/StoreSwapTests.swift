@@ -1,3 +1,4 @@
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -8,7 +9,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("The guarded swap")
+@Suite("The guarded swap", .blocking)
 struct StoreSwapTests {
   @Test("Every row arrives, the old store is kept, nothing else is left", arguments: SourceKind.allCases)
   func replaces(_ kind: SourceKind) throws {

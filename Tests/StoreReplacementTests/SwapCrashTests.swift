@@ -1,5 +1,6 @@
 // Kill and failure at every changing call of a migration path, one after the other, until one runs through untouched.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -9,7 +10,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("A crash at every call")
+@Suite("A crash at every call", .blocking)
 struct SwapCrashTests {
   /// Every kind of source takes minutes; the quick tier takes the two that differ most. HOPD_TESTS=full takes all.
   static let isFull = getenv("HOPD_TESTS").map { String(cString: $0) == "full" } ?? false

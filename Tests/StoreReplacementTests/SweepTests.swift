@@ -1,5 +1,6 @@
 // The sweep of a directory: what is too old or too many goes, also of stores that are gone, and nothing else.
 
+import BlockingTests
 import Diagnostics
 import DurableFiles
 import OtherPrograms
@@ -11,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("The sweep of backups")
+@Suite("The sweep of backups", .blocking)
 struct SweepTests {
   /// Removes by the rule what there is in a world; the folders that went, and when the next one is too old.
   private func sweep(
@@ -165,7 +166,8 @@ struct SweepTests {
   func anotherStore() throws {
     func identify(_ world: TestWorld, as uuid: String) throws {
       try Connection.ofApp(world.location.database).execute(
-        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, '\(uuid)')"
+        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, "
+          + "'\(uuid)')"
       )
     }
     let world = try TestWorld(.rollback)

@@ -1,5 +1,6 @@
 // The check of the pages in its own thread: the same answers, also for a damaged file, and it ends when it is told to.
 
+import BlockingTests
 import FoundationEssentials
 import OtherPrograms
 import SQLite
@@ -8,7 +9,7 @@ import Testing
 
 @testable import StoreVerification
 
-@Suite struct PageCheckTests {
+@Suite(.blocking) struct PageCheckTests {
   private func withFile(_ body: (FilePath) throws -> Void) throws {
     let path = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-pages-\(UUID().uuidString).sqlite")
     defer { try? FileManager.default.removeItem(atPath: path.string) }

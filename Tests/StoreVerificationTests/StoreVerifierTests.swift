@@ -1,5 +1,6 @@
 // A good store passes every check; each way of spoiling it fails the check that is there for it.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -12,7 +13,7 @@ import Testing
 
 @testable import StoreVerification
 
-@Suite struct StoreVerifierTests {
+@Suite(.blocking) struct StoreVerifierTests {
   static let model = ManagedObjectModel(
     name: "Library",
     entities: [

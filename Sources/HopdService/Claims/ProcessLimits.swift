@@ -65,7 +65,8 @@ enum ProcessLimits {
       "the process can start only \(started) of the \(wanted) threads that hopd needs"
         + limits([("LimitNPROC=", __RLIMIT_NPROC), ("LimitDATA=", RLIMIT_DATA), ("LimitAS=", RLIMIT_AS)]),
       hint:
-        "raise TasksMax= of the unit to at least \(wanted + 8), and LimitNPROC=, LimitDATA= and LimitAS= where they are set"
+        "raise TasksMax= of the unit to at least \(wanted + 8), and LimitNPROC=, LimitDATA= and LimitAS= where they "
+        + "are set"
     )
   }
 

@@ -66,7 +66,8 @@ extension DaemonCoordinator {
       let what = work.step == .look ? "looked at" : "migrated"
       logger.detail(
         .warning,
-        "hopd was killed while it \(what) \(work.store.printable) (\(deaths) of \(Suspects.limit)); the store comes behind all others",
+        "hopd was killed while it \(what) \(work.store.printable) (\(deaths) of \(Suspects.limit)); the store comes "
+          + "behind all others",
         fields: [.store: work.store.printable, .count: String(deaths)])
     }
   }

@@ -92,7 +92,8 @@ extension DaemonCoordinator {
   func tellIncomplete(_ watch: String, _ path: FilePath, _ transfer: FilePath) {
     logger.event(
       .storeDeferred,
-      "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is complete",
+      "deferred: \(path.printable): \(transfer.printable) beside it is still being sent; hopd waits until it is "
+        + "complete",
       fields: [
         .store: path.printable, .watch: watch, .result: "deferred", .error: HopdError.Code.storeIncomplete.name,
         .hint: "if no transfer is running, remove \(transfer.printable); it is ignored once it is an hour old",
@@ -104,7 +105,8 @@ extension DaemonCoordinator {
     let others = count == 1 ? "" : " and \(count - 1) more"
     log(
       .linksLeftAlone, watch,
-      "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds the stores themselves",
+      "the watch \(watch) leaves symbolic links alone: \(first.printable)\(others); watch the directory that holds "
+        + "the stores themselves",
       nil)
   }
 

@@ -95,7 +95,8 @@ struct Suspects {
       .storeEndsService, "hopd was killed \(deaths) times while it worked on this store, so it leaves the store alone",
       at: Place(store: store),
       hint:
-        "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when the store or the "
+        "`journalctl -t systemd -u hopd` says why it was killed (memory, watchdog, signal); hopd tries again when "
+        + "the store or the "
         + "models change, or after `systemctl reload hopd`")
   }
 

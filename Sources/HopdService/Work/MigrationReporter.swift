@@ -138,7 +138,8 @@ package struct MigrationReporter: Sendable {
         }
       reporter.logger.event(
         .invalidRows,
-        "\(reporter.name): hop \(report.source) → \(report.destination): \(rows.count) rows of \(rows.entity) break the rule "
+        "\(reporter.name): hop \(report.source) → \(report.destination): \(rows.count) rows of \(rows.entity) break "
+          + "the rule "
           + "of \(rows.property) (Core Data \(rows.code.rawValue)) and were \(what)",
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: report.source, .to: report.destination, .hop: String(hop &+ 1),
@@ -288,14 +289,16 @@ package struct MigrationReporter: Sendable {
       values[.result] = "failed"
       logger.event(
         .migrationFailed,
-        "failed \(attempt) times for a reason outside the store, \(again(until)), or as soon as the reason is gone: \(what)",
+        "failed \(attempt) times for a reason outside the store, \(again(until)), or as soon as the reason is gone: "
+          + "\(what)",
         fields: fields(values))
     case .gaveUp(let attempts):
       values[.attempt] = String(attempts)
       values[.result] = "failed"
       logger.event(
         .migrationFailed,
-        "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or on reload: \(what)",
+        "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or on "
+          + "reload: \(what)",
         fields: fields(values))
     case .refused(let isNews):
       values[.result] = isEarly ? "refused" : "failed"
@@ -324,8 +327,10 @@ package struct MigrationReporter: Sendable {
     if error.isReadOnlyFileSystem {
       let directory = subject.store.removingLastComponent().printable
       return
-        "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the directory was made "
-        + "or mounted after hopd started: `systemctl restart hopd`. If not: `systemctl edit hopd`, add ReadWritePaths=-\(directory)"
+        "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the "
+        + "directory was made "
+        + "or mounted after hopd started: `systemctl restart hopd`. If not: `systemctl edit hopd`, add "
+        + "ReadWritePaths=-\(directory)"
     }
     if let hint = error.firstHint { return hint }
     if error.code == .noPermission {

@@ -29,7 +29,8 @@ extension ModelReader {
     if info == nil {
       warnings.append(
         ModelWarning(
-          "the bundle has no \(ModelVersionInfo.fileName): hashes cannot be compared and the current version is unknown",
+          "the bundle has no \(ModelVersionInfo.fileName): hashes cannot be compared and the current version is "
+            + "unknown",
           at: place))
     }
     let natural = NaturalOrder.sorted(Array(paths.keys), first: name)

@@ -187,7 +187,8 @@ package struct MappingChecker {
   ) {
     if let name = unknownKey(value, mapping) {
       stale(
-        "its value begins at “\(name)”, which the entity \(mapping.source ?? "") of the version “\(source.name)” does not have",
+        "its value begins at “\(name)”, which the entity \(mapping.source ?? "") of the version “\(source.name)” "
+          + "does not have",
         place)
       return
     }

@@ -134,7 +134,8 @@ struct RelationshipInference {
           hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
       } else if continuedByInverse.isEmpty, let keyBefore, taken.contains(keyBefore) {
         refuse(
-          "it continues \(origin.name).\(before.name), whose other end \(keyBefore.entity).\(keyBefore.name) goes on as "
+          "it continues \(origin.name).\(before.name), whose other end \(keyBefore.entity).\(keyBefore.name) goes "
+            + "on as "
             + "a relationship with another inverse: the same pairs are wanted twice",
           hint: "keep the two ends each other's inverse, or rename one so that it starts empty")
       }

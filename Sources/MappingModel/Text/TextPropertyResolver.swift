@@ -177,7 +177,8 @@ struct TextPropertyResolver {
       mistake(
         "\(several.map(\.name).joined(separator: ", ")) all make \(relationship.destinationEntityName) objects of "
           + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", place,
-        "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, or for "
+        "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, "
+          + "or for "
           + "those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
       return nil
     }

@@ -59,7 +59,8 @@ package struct QuarantineTables {
     }
     let names = table.columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
     try connection.run(
-      "INSERT INTO \(qualified(kept)) (\(names)) SELECT \(names) FROM \(qualified(table.name)) WHERE \"Z_PK\" IN (\(keys))"
+      "INSERT INTO \(qualified(kept)) (\(names)) SELECT \(names) FROM \(qualified(table.name)) WHERE \"Z_PK\" IN "
+        + "(\(keys))"
         + " AND \"Z_PK\" IN (SELECT \"key\" FROM \(qualified(Self.violationsTable)) WHERE \"table\" ="
         + " \(SQLiteValue.text(table.name).literal))")
   }

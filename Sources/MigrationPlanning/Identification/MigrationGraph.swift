@@ -241,7 +241,8 @@ package struct NoRouteExplanation: Sendable {
         + (edges.count == 1 ? "the hop \(list) cannot be inferred" : "the hops \(list) cannot be inferred"),
       at: Place(file: start.path),
       hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
-        + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as far as "
+        + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as "
+        + "far as "
         + "an earlier version", reasons: missing)
   }
 }

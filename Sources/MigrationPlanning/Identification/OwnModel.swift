@@ -62,7 +62,8 @@ struct OwnModelMatching {
       guard losses.isEmpty else {
         return .refused(
           unused(
-            "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the models",
+            "a hop from it to \(target.model.name) would lose what is listed, so the store may be newer than the "
+              + "models",
             hint: "if it is older, name the versions one by one, oldest first: --models STORE --models NEXT …, each a "
               + "store, a .mom or an .xcdatamodel", reasons: losses))
       }

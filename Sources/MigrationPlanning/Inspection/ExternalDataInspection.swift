@@ -80,7 +80,8 @@ struct ExternalDataInspection {
       findings.add(
         HopdError(
           .externalDataMalformed,
-          "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the content, or "
+          "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
+            + "content, or "
             + "02 and the name of a file, which is a UUID",
           at: place(count.malformedRow),
           hint:
@@ -171,7 +172,8 @@ struct ExternalDataInspection {
       findings.add(
         HopdError(
           .externalDataTooLarge,
-          "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have \(valueMax)",
+          "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have "
+            + "\(valueMax)",
           at: place,
           hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
             + "External Storage\""))
@@ -180,7 +182,8 @@ struct ExternalDataInspection {
       warnings.append(
         HopdError(
           .externalDataUnreferenced,
-          "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay where "
+          "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay "
+            + "where "
             + "they are, and nothing refers to them any more",
           at: place,
           hint:
@@ -320,7 +323,8 @@ struct ExternalDataInspection {
       HopdError(
         .externalDataUnreferenced,
         "\(dropped) file\(dropped == 1 ? "" : "s") of dropped values stay\(dropped == 1 ? "s" : "") in "
-          + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any more",
+          + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any "
+          + "more",
         hint:
           "they belong to the backup and perhaps to another store of the same name with another extension; take them "
           + "away only when neither needs them any more"))

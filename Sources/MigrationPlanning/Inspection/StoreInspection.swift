@@ -109,7 +109,8 @@ struct StoreInspection {
     if !derivation.isCount, SchemaTrigger(name: trigger.name, table: trigger.table, text: trigger.sql ?? "") == nil {
       return refuse(
         .unknownTrigger,
-        "the trigger \(trigger.name) of \(derivation.entity).\(derivation.attribute), whose text is not one that SQLite "
+        "the trigger \(trigger.name) of \(derivation.entity).\(derivation.attribute), whose text is not one that "
+          + "SQLite "
           + "keeps for it", "the schema was edited by hand: restore a backup, or make the trigger again")
     }
     if derivation.isCount, !derivation.triggers.contains(where: { $0.name == trigger.name && $0.text == trigger.sql }) {

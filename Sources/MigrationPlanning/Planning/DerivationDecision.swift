@@ -62,7 +62,8 @@ struct DerivationDecision {
     findings.add(
       HopdError(
         .derivationUnsupported,
-        "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot stay: "
+        "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot "
+          + "stay: "
           + reason, at: Place(hop: hop, entity: derivation.entity, property: derivation.attribute),
         hint: "let the app make this hop, or change the model so that what the derivation speaks of stays as it is and "
           + "is changed in the version after"))
@@ -103,9 +104,11 @@ struct DerivationDecision {
         warnings.append(
           HopdError(
             .valuesReplaced,
-            "the attribute becomes derived: \(replaced) value\(replaced == 1 ? "" : "s") of the store give\(replaced == 1 ? "s" : "") way to the count",
+            "the attribute becomes derived: \(replaced) value\(replaced == 1 ? "" : "s") of the store "
+              + "give\(replaced == 1 ? "s" : "") way to the count",
             at: Place(
-              hop: "\(migrationPath.models[hop].name) → \(model.name)", entity: count.entity, property: count.attribute),
+              hop: "\(migrationPath.models[hop].name) → "
+                + "\(model.name)", entity: count.entity, property: count.attribute),
             hint: "give the derived attribute another name and renaming identifier if the values are to stay"))
       }
     }

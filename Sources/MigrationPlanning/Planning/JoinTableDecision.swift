@@ -24,7 +24,8 @@ struct JoinTableDecision {
           warnings.append(
             HopdError(
               .joinTableNameUncertain,
-              "the join table keeps the side that names it, but properties of the entity were renamed, which may change "
+              "the join table keeps the side that names it, but properties of the entity were renamed, which may "
+                + "change "
                 + "it", at: Place(entity: pair.entity, property: choice.relationship),
               hint: "compare with a store that the app made, or give one with --reference STORE"))
         }

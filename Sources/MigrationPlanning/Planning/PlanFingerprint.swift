@@ -36,7 +36,8 @@ enum PlanFingerprint {
       // Defaults are no part of hashes or tables, and end up in rows.
       lines += hop.destination.entities.flatMap { entity in
         entity.attributes.map {
-          "default \(entity.name).\($0.name) \($0.isOptional) \($0.allowsExternalStorage) \($0.defaultValue?.sqlValue.literal ?? "none")"
+          "default \(entity.name).\($0.name) \($0.isOptional) \($0.allowsExternalStorage) "
+            + "\($0.defaultValue?.sqlValue.literal ?? "none")"
         }
       }
     }

@@ -32,7 +32,8 @@ package struct RowRemoval: Sendable {
         case .owner(let entity, _):
           guard members.contains(entity) else { continue }
           statements.append(
-            "UPDATE \(qualified(other.name)) SET \(quoted(column.name)) = NULL WHERE \(quoted(column.name)) IN (\(keys))"
+            "UPDATE \(qualified(other.name)) SET \(quoted(column.name)) = NULL WHERE \(quoted(column.name)) IN "
+              + "(\(keys))"
           )
         case .primaryKey, .entityNumber, .saveCount, .attribute, .discriminator, .orderKey: continue
         }

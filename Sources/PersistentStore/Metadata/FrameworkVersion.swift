@@ -32,7 +32,8 @@ package enum FrameworkVersion {
     if followed == version { return nil }
     return HopdError(
       .frameworkVersionUnknown,
-      "no store of framework version \(version) was ever seen; the rules of \(followed), the nearest known one, are followed",
+      "no store of framework version \(version) was ever seen; the rules of \(followed), the nearest known one, are "
+        + "followed",
       hint: "compare with a store that the app made before you rely on it")
   }
 

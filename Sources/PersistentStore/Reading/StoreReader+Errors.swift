@@ -73,7 +73,8 @@ extension StoreReader {
     HopdError(
       .valueTooLarge, "the store holds a value that is larger than memory_limit allows", at: place, cause: error,
       hint:
-        "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the service "
+        "set memory_limit to the size of the largest value at least (never less than 256 MiB counts), and give the "
+        + "service "
         + "four times as much; or migrate this store by hand with hopctl migrate")
   }
 

@@ -81,7 +81,8 @@ package struct StoreReader {
   /// Everything in sqlite_master, in its order; SQLite's own tables left out.
   package func schemaObjects() throws(SQLiteError) -> [SchemaObject] {
     try connection.rows(
-      "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
+      "SELECT type, name, tbl_name, sql FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master WHERE name NOT LIKE "
+        + "'sqlite\\_%' ESCAPE '\\' ORDER BY rowid"
     ) { row in
       SchemaObject(
         type: row.text(at: 0) ?? "", name: row.text(at: 1) ?? "", table: row.text(at: 2) ?? "", sql: row.text(at: 3))

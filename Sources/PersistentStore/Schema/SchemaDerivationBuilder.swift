@@ -73,7 +73,8 @@ struct SchemaDerivationBuilder {
     unsupported.append(
       HopdError(
         .derivationUnsupported,
-        "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a count over "
+        "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
+          + "count over "
           + "a to-many that is no many-to-many are",
         at: Place(entity: entity.name, property: attribute.name),
         hint: "let the app make this store, or take the derivation out of the attribute"))

@@ -105,7 +105,8 @@ struct SchemaIndexBuilder {
         rTrees.append(rTree)
         if !builder.observed.hasRTrees {
           leaveOut(
-            "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by name may "
+            "the R-Tree index \(index.name) is not made, as no store shows its form; a fetch that asks for it by "
+              + "name may "
               + "fail until the app makes it", entity)
         }
         continue

@@ -26,7 +26,8 @@ package struct SchemaTrigger: Sendable, Hashable {
     self.name = name
     self.table = table
     text =
-      "\(Self.start)\(SQLiteIdentifier.bareIfPossible(name)) AFTER \(event) ON \(SQLiteIdentifier.bareIfPossible(table))"
+      "\(Self.start)\(SQLiteIdentifier.bareIfPossible(name)) AFTER \(event) ON "
+      + "\(SQLiteIdentifier.bareIfPossible(table))"
       + " FOR EACH ROW\(when) BEGIN \(body) END"
   }
 

@@ -114,7 +114,8 @@ package struct StoreFiller {
         } else if !candidates.contains(where: \.isOptional) {
           throw HopdError(
             .cannotFill,
-            "the uniqueness constraint \(constraint.joined(separator: ", ")) has no attribute that can differ in every row",
+            "the uniqueness constraint \(constraint.joined(separator: ", ")) has no attribute that can differ in "
+              + "every row",
             at: Place(entity: entity.name), hint: "make an empty store, without --rows")
         }
       }

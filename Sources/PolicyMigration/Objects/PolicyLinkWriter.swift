@@ -72,7 +72,8 @@ final class PolicyLinkWriter {
     case .members(let columns):
       try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.column])
       try run(
-        "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
+        "UPDATE \(side.qualified(columns.table)) SET "
+          + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
           + " WHERE \(quoted(columns.column)) = ?1", [.integer(owner.key)])
       if columns.orderKey != nil { remember(table: columns.table, column: columns.column, owner: owner.key) }
     case .owned(let table, let column):
@@ -149,7 +150,8 @@ final class PolicyLinkWriter {
             table: table.name, column: name, discriminator: discriminator, orderKey: orderKey)
           try indexes.ensure(side.schemaName, table: table.name, columns: [name])
           try run(
-            "UPDATE \(side.qualified(table.name)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
+            "UPDATE \(side.qualified(table.name)) SET "
+              + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
               + " WHERE \(quoted(name)) = ?1", [.integer(key)])
         case .owner(let entity, _):
           guard side.schema.table(of: entity)?.name == target.name else { continue }

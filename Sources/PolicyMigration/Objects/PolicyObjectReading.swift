@@ -123,7 +123,8 @@ final class PolicyRowForm {
     }
     throw HopdError(
       .policyFailed,
-      "what is stored is no \(form.attribute.type.xmlName ?? "value"), so it cannot be given to a policy (Core Data 134170)",
+      "what is stored is no \(form.attribute.type.xmlName ?? "value"), so it cannot be given to a policy (Core Data "
+        + "134170)",
       at: place, hint: "correct the value with the old app, or restore a backup")
   }
 }
@@ -224,7 +225,8 @@ final class PolicyMembers {
       // A to-one asked for as a list: its one object.
       query =
         "SELECT t.\"Z_ENT\", t.\(key) FROM \(side.qualified(columns.table)) AS s"
-        + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = s.\(SQLiteIdentifier.quoted(columns.column))"
+        + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = "
+        + "s.\(SQLiteIdentifier.quoted(columns.column))"
         + " WHERE s.\(key) = ?1"
     }
     let statement = try connection.prepare(query)

@@ -75,7 +75,8 @@ package struct RestorePin: Hashable, Sendable, Codable {
 
   /// How a store is released.
   package static func release(_ store: FilePath) -> String {
-    "hopctl migrate migrates it; hopctl release \(store.printable) lets hopd migrate it; so does another target of the watch"
+    "hopctl migrate migrates it; hopctl release \(store.printable) lets hopd migrate it; so does another target of "
+      + "the watch"
   }
 
   /// Why the store is held back from a version.

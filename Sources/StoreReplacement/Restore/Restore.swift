@@ -213,7 +213,8 @@ package struct Restore {
         .externalDataDiffers, "\(count) from the backup's, so one of the two is damaged",
         at: Place(store: job.location.database),
         hint:
-          "move the file away and restore again: the backup's takes its place; or give --anyway to restore the database alone; "
+          "move the file away and restore again: the backup's takes its place; or give --anyway to restore the "
+          + "database alone; "
           + "nothing was changed",
         reasons: differing.prefix(20).map {
           HopdError(

@@ -24,7 +24,8 @@ extension StoreSwap {
   private static func renameIsUnsafe(_ held: LockedStore, _ obstacle: FileLease.Obstacle) -> HopdError {
     HopdError(
       .cannotReplace,
-      "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because \(obstacle.reason)",
+      "a rename could lose rows of a program that waits for the store: hopd cannot see who has it open, because "
+        + "\(obstacle.reason)",
       at: Place(store: held.location.database),
       hint: "use --replace in-place (hopd: leave `replace` out, or set it to \"in-place\")"
         + (obstacle == .otherOwner ? ", or give the service CAP_LEASE (stores.conf.example)" : ""))

@@ -193,7 +193,8 @@ package struct AssociationSQL {
   func isOwned(_ key: String, by lane: AssociationLayout.Lane) -> String {
     switch lane.kind {
     case .grouped:
-      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - \(lane.offset))"
+      "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - "
+        + "\(lane.offset))"
     case .each, .deduplicated:
       "EXISTS (SELECT 1 FROM \(expressions.qualified(lane.sourceTable)) AS w WHERE w.\"Z_PK\" = \(key) - \(lane.offset)"
         + " AND w.\"Z_ENT\" = \(lane.sourceNumber))"

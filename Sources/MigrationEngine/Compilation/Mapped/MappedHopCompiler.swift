@@ -230,7 +230,8 @@ package struct MappedHopCompiler {
     let tables = ["\(source) AS s"] + reached.tables
     let sql =
       "INSERT INTO \(own) (\"destination\", \"source\", \"member\")"
-      + " SELECT max(\(bases.joined(separator: ", "))) + row_number() OVER (ORDER BY \"source\", \"position\", \"member\"),"
+      + " SELECT max(\(bases.joined(separator: ", "))) + row_number() OVER (ORDER BY \"source\", \"position\", "
+      + "\"member\"),"
       + " \"source\", \"member\" FROM (SELECT \"source\", \"member\", min(\"position\") AS \"position\" FROM"
       + " (SELECT s.\"Z_PK\" AS \"source\", \(reached.alias).\"Z_PK\" AS \"member\","
       + " \(reached.order ?? "NULL") AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"

@@ -128,7 +128,8 @@ struct MappedHopValidation {
       let keys = violation.keys.map(String.init).joined(separator: ", ")
       return HopdError(
         .invalidRows,
-        "\(violation.count) object\(violation.count == 1 ? "" : "s") \(rule.code.words(count: violation.count)) (Core Data \(rule.code.rawValue)):"
+        "\(violation.count) object\(violation.count == 1 ? "" : "s") \(rule.code.words(count: violation.count)) "
+          + "(Core Data \(rule.code.rawValue)):"
           + " Z_PK \(keys)\(violation.count > violation.keys.count ? ", …" : "")",
         at: Place(hop: hop, entity: rule.entity, property: rule.property, row: violation.keys.first))
     }

@@ -34,7 +34,8 @@ extension RelationshipSetters {
         refusal: refusal),
       Action(
         "SELECT p.target, \(key), p.owner FROM \(MappedScratch.pairs) AS p CROSS JOIN \(compiler.qualified(table)) AS t"
-          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) LIMIT 1",
+          + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) "
+          + "LIMIT 1",
         refusal: refusal),
     ]
   }
@@ -50,7 +51,8 @@ extension RelationshipSetters {
       let step = HopProgram.StatementStep(
         subject: table,
         sql:
-          "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER BY k)"
+          "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER "
+          + "BY k)"
           + " AS k FROM (SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k,"
           + " coalesce(max(\(order)) OVER (PARTITION BY \(partition)), 1024) AS last FROM \(name)"
           + " WHERE \(partition) IS NOT NULL) WHERE f IS NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid"

@@ -111,7 +111,8 @@ extension RelationshipSetters {
       actions: [
         Action(
           "UPDATE \(name) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
-            + " AND t.\(SQLiteIdentifier.quoted(column)) IS NOT NULL AND \(associations.isOwned(owned, by: setter.lane))",
+            + " AND t.\(SQLiteIdentifier.quoted(column)) IS NOT NULL AND "
+            + "\(associations.isOwned(owned, by: setter.lane))",
           isRanged: true)
       ])
   }
@@ -155,8 +156,10 @@ extension RelationshipSetters {
         Action(
           "INSERT OR IGNORE INTO \(MappedScratch.pairs) (owner, target, owner_entity, target_entity, position,"
             + " inverse_position) SELECT \(rows.key), \(found.key), \(rows.number), \(found.number),"
-            + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM \(tables.joined(separator: " CROSS JOIN "))"
-            + " WHERE \((["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + conditions).joined(separator: " AND ")) ORDER BY 1, 5, 2",
+            + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM "
+            + "\(tables.joined(separator: " CROSS JOIN "))"
+            + " WHERE \((["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + conditions).joined(separator: " AND ")) ORDER BY "
+            + "1, 5, 2",
           isRanged: true))
     }
     actions += writing(setter, clears: clears)

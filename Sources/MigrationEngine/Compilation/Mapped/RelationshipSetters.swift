@@ -146,7 +146,8 @@ struct RelationshipSetters {
         if found.count > 1, found.contains(where: { $0.mapping.filter == nil }) {
           throw HopdError(
             .mappingUnsupported,
-            "objects of \(possible.name) are made by several mappings: \(found.map(\.mapping.name).joined(separator: ", "))",
+            "objects of \(possible.name) are made by several mappings: "
+              + "\(found.map(\.mapping.name).joined(separator: ", "))",
             at: place, hint: "name the mapping whose objects are meant, in the mapping model")
         }
         sources += found.map { .lookup($0, node) }
