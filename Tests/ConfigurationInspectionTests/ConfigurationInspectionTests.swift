@@ -156,4 +156,18 @@ import Testing
     #expect(found.place.line == 3 && found.hint?.contains("ReadWritePaths=-\(place.root)/a") == true, "\(found)")
     #expect(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\nReadWritePaths=-\(place.root)\n"])) == nil)
   }
+
+  @Test(.enabled(if: getpwnam("nobody").map { $0.pointee.pw_uid != geteuid() } ?? false, "there is no other user"))
+  func aDirectoryThatTheServicesUserMayNotWriteIsTold() throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", "")])
+    let unit = UnitFile(["[Service]\nUser=nobody\n"])
+    let directory = place.root.appending("a").string
+    chmod(directory, 0o755)
+    let found = try #require(error(loaded, unit: unit))
+    #expect(found.place.line == 3 && found.message.contains("nobody may not write to \(directory)"), "\(found)")
+    #expect(found.hint?.contains("setfacl -m u:nobody:rwx \(directory)") == true)
+    chmod(directory, 0o777)
+    #expect(error(loaded, unit: unit) == nil)
+  }
 }

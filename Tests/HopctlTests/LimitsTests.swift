@@ -69,6 +69,36 @@ struct LimitsTests {
     #expect((outcome.output + outcome.errors).contains("that hopd needs"), "\(outcome.errors)")
   }
 
+  /// With too few threads hopd reported that it was ready, and never did anything.
+  @Test func tooFewThreadsAreAnErrorAtTheStart() throws {
+    // Each thread has a stack of a gigabyte in an address space of six: a handful can start.
+    let outcome = try hopd(
+      """
+      ulimit -s 1048576 && ulimit -v 6000000 || exit 99
+      exec timeout -s KILL 20 "$0" --config "$1" --state-directory "$2"
+      """)
+    guard outcome.status != 99 else { return }  // a hard limit of the stack is set here
+    let text = outcome.output + outcome.errors
+    #expect(outcome.status == 78, "\(outcome.status) \(text)")
+    #expect(text.contains("threads that hopd needs") && text.contains("TasksMax="), "\(text)")
+  }
+
+  /// A daemon that was killed leaves the lock files of its stores.
+  @Test func lockFilesOfKilledProcessesAreRemoved() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.file("state/locks/store-dead.lock", "4711\n")
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    #expect(try room.shell(#"ls -A "$STATE/locks""#, ["STATE=\(room.path("state"))"]).output == "")
+    let outcome = try hopd(
+      """
+      mkdir -p "$2/locks" && echo 4711 >"$2/locks/store-dead.lock"
+      timeout -s TERM 3 "$0" --config "$1" --state-directory "$2"
+      ls -A "$2/locks" | sed 's/^/left: /'
+      """)
+    #expect(!outcome.output.contains("left: "), "\(outcome.output) \(outcome.errors)")
+  }
+
   /// It was told as "Bad file descriptor".
   @Test(.enabled(if: access("/proc/sys/user/max_inotify_instances", R_OK) == 0, "no user namespaces"))
   func inotifyInstancesThatAreUsedUpAreToldAsThat() throws {

@@ -46,6 +46,23 @@ import Testing
     #expect(change { chmod(place.root.appending("state").string, 0o700) } == .mended)
   }
 
+  /// Free space for backups changes neither the store nor the time of any file near it.
+  @Test(.enabled(if: geteuid() == 0, "only root can mount")) func roomOnTheDiskOfBackupsIsSeen() throws {
+    let place = try DaemonTests.Place()
+    let vault = place.root.appending("vault").string
+    mkdir(vault, 0o700)
+    guard mount("tmpfs", vault, "tmpfs", 0, "size=8m") == 0 else { return }
+    defer { umount2(vault, Int32(MNT_DETACH)) }
+    try place.write("stores/a.sqlite", "x")
+    try place.configure("[watch.backup]\ndirectory = \"\(vault)\"")
+    try place.write("vault/full", String(repeating: "x", count: 6 << 20))
+    let request = try request(place)
+    let before = Circumstances(of: request)
+    #expect(before.change() == .none)
+    unlink("\(vault)/full")
+    #expect(before.change() == .mended)
+  }
+
   /// The store was refused for its rights; `chmod` changes neither its size nor its time nor its inode.
   @Test(arguments: [HopdError.Code.noPermission, .cannotReplace, .externalDataMissing])
   func aCureThatTheWatcherCannotSeeIsSeenByTheRescan(_ code: HopdError.Code) async throws {

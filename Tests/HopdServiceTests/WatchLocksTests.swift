@@ -150,31 +150,34 @@ struct WatchLocksTests {
   /// Any user can put a file into /dev/shm and lock it: his word counts for nothing, whatever the mode of the
   /// directory.
   @Test(
-    .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t])
-  func strangersAreNotBelieved(_ mode: mode_t) throws {
+    .enabled(if: geteuid() == 0, "only root can stand for another user"), arguments: [0o755, 0o775, 0o777] as [mode_t],
+    [("stores", 20_001, 20_001), ("stores", 65_534, 65_534), (".", 0, 20_001), ("stores", 0, 20_001)]
+      as [(directory: String, name: Int, owner: uid_t)])
+  func strangersAreNotBelieved(_ mode: mode_t, _ claim: (directory: String, name: Int, owner: uid_t)) throws {
     let world = try World()
     let stores = world.root.appending("stores")
     chmod(stores.string, mode)
-    let identity = try #require(try LinuxFileSystem().status(stores)).identity
+    // One at a time, because one can hide another: under the stranger's own number, under that of nobody, under root's
+    // for the directory above, and under the very name that this daemon wants.
+    let claimed = claim.directory == "." ? world.root : world.root.appending(claim.directory)
+    let identity = try #require(try LinuxFileSystem().status(claimed)).identity
     let stem = "hopd-watch-\(String(identity.device, radix: 16))-\(String(identity.inode, radix: 16))"
-    // Under his own number, under that of nobody, and under the very name that this daemon wants.
-    var locked: [Int32] = []
-    defer { for number in locked { close(number) } }
-    for (user, owner) in [(20_001, 20_001), (65_534, 65_534), (Int(geteuid()), 20_001)] as [(Int, uid_t)] {
-      let path = world.root.appending("room").appending("\(stem)-\(user)")
-      try LinuxFileSystem().createFile(
-        path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}\(stores)\u{0}/y\u{0}".utf8), mode: 0o666)
-      chown(path.string, owner, owner)
-      let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
-      locked.append(descriptor)
-      #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-      guard case .taken = ClaimFile.lock(descriptor) else {
-        Issue.record("the claim of a stranger is not locked")
-        return
-      }
+    let path = world.root.appending("room").appending("\(stem)-\(claim.name)")
+    try LinuxFileSystem().createFile(
+      path, Array("hopd-watch 1\u{0}1\u{0}tree\u{0}\(claimed)\u{0}/y\u{0}".utf8), mode: 0o666)
+    chown(path.string, claim.owner, claim.owner)
+    let descriptor = open(path.string, O_RDWR | O_CLOEXEC)
+    defer { close(descriptor) }
+    #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    guard case .taken = ClaimFile.lock(descriptor) else {
+      Issue.record("the claim of a stranger is not locked")
+      return
     }
-    let daemon = world.daemon("one")
-    #expect(refusal { try daemon.claim([world.watch("stores")]) } == nil)
+    #expect(refusal { try world.daemon("one").claim([world.watch("stores")]) } == nil)
+    // With root's own hand the same claim keeps the daemon out.
+    chown(path.string, 0, 0)
+    guard claim.name == 0 else { return }
+    #expect(refusal { try world.daemon("one").claim([world.watch("stores")]) }?.code == .lockedByOther)
   }
 
   /// Whoever can read a claim can lock it for reading, and could keep the next daemon out.

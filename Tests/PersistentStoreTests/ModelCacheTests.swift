@@ -83,6 +83,17 @@ import Testing
     #expect(try content(table + "(x'0300')") == [])
   }
 
+  /// A hostile store may have a gigabyte there: it is refused for its length, before it is read.
+  @Test func longCopiesAreNotRead() throws {
+    let connection = try Connection(path: "", access: .memory)
+    try connection.execute(
+      "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB); INSERT INTO Z_MODELCACHE VALUES (zeroblob(17000000))")
+    // Whoever reads the value gets an error of SQLite's.
+    connection.limitValues(toBytes: 1 << 20)
+    let error = #expect(throws: HopdError.self) { try StoreReader(connection: connection).modelCache() }
+    #expect(error?.code == .modelCacheDamaged && error?.message.contains("17000000 bytes") == true, "\(error as Any)")
+  }
+
   private static let note = Entity(
     name: "Note", attributes: [Attribute(name: "text", type: .string)],
     relationships: [Relationship(name: "next", destinationEntityName: "Note", inverseName: "previous")])

@@ -91,6 +91,28 @@ import Testing
     #expect(error?.refusal == .superJournal)
   }
 
+  /// Each call refuses by itself: which of them SQLite makes first is for its next version to change.
+  @Test func eachCallRefusesAFileThatIsNoSideFile() throws {
+    let directory = try TemporaryDirectory()
+    let path = try database(in: directory)
+    let connection = try Connection(path: path, access: .readWrite)
+    let victim = directory.path.appending("victim")
+    try write(victim, Array("somebody else's file".utf8))
+    let vfs = try #require(sqlite3_vfs_find("hopd"))
+    var isThere: Int32 = 0
+    #expect(vfs.pointee.xAccess(vfs, victim.string, SQLITE_ACCESS_EXISTS, &isThere) != SQLITE_OK && isThere == 0)
+    #expect(vfs.pointee.xDelete(vfs, victim.string, 0) != SQLITE_OK)
+    let file = UnsafeMutableRawPointer.allocate(byteCount: Int(vfs.pointee.szOsFile), alignment: 16)
+    defer { file.deallocate() }
+    for kind in [SQLITE_OPEN_SUPER_JOURNAL, SQLITE_OPEN_MAIN_JOURNAL, SQLITE_OPEN_WAL] {
+      let code = vfs.pointee.xOpen(
+        vfs, victim.string, file.assumingMemoryBound(to: sqlite3_file.self), kind | SQLITE_OPEN_READWRITE, nil)
+      #expect(code == SQLITE_CANTOPEN, "\(kind)")
+    }
+    #expect(try read(victim) == Array("somebody else's file".utf8))
+    #expect(try connection.integer("SELECT count(*) FROM t") == 1)
+  }
+
   @Test func aJournalOfADeadWriterIsRolledBack() throws {
     let directory = try TemporaryDirectory()
     let path = try database(in: directory)
@@ -266,6 +288,25 @@ import Testing
     }
     #expect(throws: SQLiteError.self) {
       try Connection(path: path, access: .memory).attachUnchanged(path, as: "store", access: .immutable)
+    }
+  }
+
+  /// A schema of two megabytes is no more than others have, but not in one view.
+  @Test func aViewOfMegabytesIsNotRead() throws {
+    let directory = try TemporaryDirectory()
+    for (count, isRead) in [(300_000, true), (1_000_000, false)] {
+      let path = try database(in: directory, named: "\(count).sqlite")
+      var plain: OpaquePointer?
+      #expect(sqlite3_open(path.string, &plain) == SQLITE_OK)
+      let sql = """
+        PRAGMA writable_schema = ON;
+        INSERT INTO sqlite_schema VALUES ('view', 'v', 'v', 0,
+          'CREATE VIEW v AS SELECT 1 /*' || replace(hex(zeroblob(\(count))), '00', ',1') || '*/')
+        """
+      #expect(sqlite3_exec(plain, sql, nil, nil, nil) == SQLITE_OK)
+      sqlite3_close(plain)
+      let found = try? Connection(path: path, access: .immutable).integer("SELECT count(*) FROM t")
+      #expect((found != nil) == isRead)
     }
   }
 

@@ -98,6 +98,13 @@ struct BackupTests {
     let kept = try #require(result.backup)
     #expect(try second.content(of: kept).version == "one")
     #expect(second.names.contains(".Library.sqlite.hopd-backups"))
+    // The next migration moves it, too.
+    _ = try second.restore(kept, job: "c3", options: RestoreOptions(pins: false))
+    let later = BackupRule(keep: 9, directory: secondPlace)
+    try second.migrate(files: second.plain, job: "d4", backup: later, now: 1_900_000_500)
+    let generations = try set(second, later).generations()
+    #expect(generations.count == 3 && generations.allSatisfy { $0.directory.starts(with: secondPlace) })
+    #expect(!second.names.contains(".Library.sqlite.hopd-backups"))
   }
 
   // MARK: Restoring

@@ -153,19 +153,22 @@ struct InPlaceCrashTests {
     }
   }
 
-  @Test("Killed between SQLite's commit and its last unlink: the journal that says nothing goes")
-  func coldJournal() throws {
+  /// The journal of a commit, and the one that a recovery rolled back before it was killed itself.
+  @Test(
+    "Killed between SQLite's commit or rollback and its last unlink: the journal that says nothing goes",
+    arguments: [(InPlaceStep.compared, "one"), (.durable, "two")])
+  func coldJournal(_ last: InPlaceStep, _ version: String) throws {
     for bytes in [0, 512, 4096] {
       let world = try TestWorld(.rollback)
       try world.migrate(
-        files: LinuxFileSystem(), mode: .inPlace, inPlaceObserver: { if $0 == .durable { try world.snapshot("kill") } })
+        files: LinuxFileSystem(), mode: .inPlace, inPlaceObserver: { if $0 == last { try world.snapshot("kill") } })
       try world.reboot(into: "kill")
       try world.plain.unlinkIfPresent(world.location.rollbackJournal)
       try world.plain.createFile(
         world.location.rollbackJournal, [UInt8](repeating: 0, count: bytes), mode: 0o644)
       _ = try world.recover()
       #expect(try world.plain.status(world.location.rollbackJournal) == nil, "\(bytes) bytes of nothing")
-      #expect(try world.content().version == "two")
+      #expect(try world.content().version == version)
     }
   }
 

@@ -124,6 +124,23 @@ struct InPlaceSwapTests {
     #expect(try world.content().rows == TestWorld.rows)
   }
 
+  /// A kill after the record is gone must not leave a journal that nobody removes.
+  @Test("When the new content is confirmed its journal is gone, although a caller keeps the connection")
+  func journalOfTheCommit() throws {
+    let world = try TestWorld(.rollback)
+    var kept: Connection?
+    var wasThere: Bool?
+    try world.migrate(
+      files: LinuxFileSystem(), mode: .inPlace, meanwhile: { kept = try $0.connection },
+      inPlaceObserver: { step in
+        guard step == .confirmed else { return }
+        wasThere = try world.plain.status(world.location.rollbackJournal) != nil
+      })
+    #expect(kept != nil && wasThere == false)
+    kept = nil
+    #expect(try world.content().version == "two")
+  }
+
   @Test("A store that was replaced or deleted meanwhile is left alone", arguments: SourceKind.allCases)
   func replacedByOther(_ kind: SourceKind) throws {
     for (step, isDeleted) in [(nil, false), (InPlaceStep.backedUp, false), (nil, true), (.backedUp, true)] {

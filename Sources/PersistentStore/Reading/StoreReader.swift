@@ -118,9 +118,13 @@ package struct StoreReader {
       (row.text(at: 0), row.blob(at: 1))
     }
     guard rows.count == 1, let row = rows.first, let uuid = row.0, let bytes = row.1 else {
+      let found =
+        rows.count != 1
+        ? "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list"
+        : claims.contains(-1)
+          ? "the metadata of the store (Z_METADATA.Z_PLIST) is not a blob" : "the row of Z_METADATA has no UUID"
       throw HopdError(
-        .storeDamaged, "Z_METADATA has \(rows.count) rows in place of one with a UUID and a property list",
-        hint: "restore the store from a backup, or ask the app's makers")
+        .storeDamaged, found, hint: "restore the store from a backup, or ask the app's makers")
     }
     let value: PropertyListValue
     do {

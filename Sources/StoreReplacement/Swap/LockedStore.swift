@@ -260,6 +260,21 @@ package final class LockedStore {
     }
   }
 
+  /// Removes the rollback journal of this connection's last commit. With exclusive locking SQLite keeps it, with a zeroed
+  /// header, until the connection is closed, which happens when its last user releases it. The store stays locked.
+  func removeJournal() throws {
+    guard journalMode == .delete, try files.status(location.rollbackJournal) != nil else { return }
+    try HopdError.sqlite("remove the rollback journal", location.database) {
+      let connection = try connection
+      guard try connection.text("PRAGMA journal_mode") == "delete" else { return }
+      try connection.execute("PRAGMA locking_mode = NORMAL")
+      // SQLite removes the journal when it leaves the mode that keeps it.
+      _ = try connection.text("PRAGMA journal_mode = PERSIST")
+      _ = try connection.text("PRAGMA journal_mode = DELETE")
+      try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    }
+  }
+
   /// Sets a journal mode that the store does not have yet, and tests the answer; nil leaves it as it is.
   func setJournalMode(_ wanted: JournalMode?) throws {
     guard let wanted, wanted != journalMode else { return }
