@@ -28,8 +28,7 @@ enum StoreContent {
         let columns = try reader.columns(of: table.name).map(\.name)
         let values = columns.map { "typeof(\(quoted($0))) || ' ' || quote(\(quoted($0)))" }.joined(separator: ", ")
         lines += try reader.connection.rows(
-          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY "
-            + "\(columns.map(quoted).joined(separator: ", "))"
+          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY \(columns.map(quoted).joined(separator: ", "))"
         ) { row in
           "\(table.name): "
             + zip(columns, 0..<row.columnCount).map { "\($0)=\(row.text(at: $1) ?? "")" }.joined(separator: "|")

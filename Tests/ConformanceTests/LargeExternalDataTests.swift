@@ -1,5 +1,6 @@
 // External files that take long to copy: the run reports that it is alive during the copy, and a stop ends it.
 
+import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -10,7 +11,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite struct LargeExternalDataTests {
+@Suite(.blocking) struct LargeExternalDataTests {
   /// A store with one large external file, and a backup directory on another file system.
   private final class World {
     static let size = 24 << 20
@@ -47,11 +48,10 @@ import Testing
       let bundle = ModelBundle(
         name: "Books", path: "/Books.xcdatamodeld", versions: [Self.model("One"), Self.model("Two")],
         currentVersionName: "Two")
-      var request = MigrationRequest(
-        location: location, catalog: ModelCatalog(bundles: [bundle]), backup: BackupRule(keep: 1, directory: vault),
+      return MigrationRequest(
+        location: location, catalog: ModelCatalog(bundles: [bundle]),
+        settings: MigrationSettings(replacement: mode, backup: BackupRule(keep: 1, directory: vault)),
         stateDirectory: folder.appending("state"), job: "01")
-      request.replacement = mode
-      return request
     }
 
     /// Sizes of the copies of the large file.

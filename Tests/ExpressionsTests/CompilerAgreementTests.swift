@@ -263,8 +263,7 @@ import Testing
           let found = try Self.query(world, sql, object)
           try #require(
             expected.agrees(found),
-            "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and "
-              + "\(found)\n\(node)\n\(sql)"
+            "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and \(found)\n\(node)\n\(sql)"
           )
         }
       }

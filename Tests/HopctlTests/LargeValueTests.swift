@@ -1,13 +1,14 @@
 // A value of hundreds of megabytes in one store: the daemon refuses that store before it reads the value, because all
 // stores share the daemon's memory.
 
+import BlockingTests
 import FoundationEssentials
 import Glibc
 import SystemPackage
 import Testing
 
 @Suite(
-  .enabled(if: Program.isBuilt, Program.absence),
+  .blocking, .enabled(if: Program.isBuilt, Program.absence),
   .enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"))
 struct LargeValueTests {
   @Test func theDaemonRefusesAValueThatWouldFillItsMemory() throws {

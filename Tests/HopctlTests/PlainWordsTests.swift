@@ -37,8 +37,7 @@ struct PlainWordsTests {
   }
 
   @Test(
-    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did "
-      + "not see"
+    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did not see"
   )
   func verifyFindsWhatIsMissing() throws {
     let unique = "Z_Ware_UNIQUE_code"

@@ -1,11 +1,12 @@
 // What `systemctl reload hopd` runs first: a configuration that cannot be put in force fails the reload, and the error
 // names file and line.
 
+import BlockingTests
 import Glibc
 import SystemPackage
 import Testing
 
-@Suite(.enabled(if: Program.isBuilt, Program.absence))
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
 struct ReloadCheckTests {
   /// Checks a configuration with one watch.
   private func check(_ option: String, models: String? = nil, directory: String? = nil) throws -> Outcome {

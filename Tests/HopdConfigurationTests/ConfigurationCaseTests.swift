@@ -87,10 +87,8 @@ enum Dump {
           + watch.migration.invalidRowsByEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
           + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
-        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, hops "
-          + "\(watch.migration.fuseHops ? "fused" : "apart")",
-        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode "
-          + "\(watch.migration.journalMode)"
+        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, hops \(watch.migration.fuseHops ? "fused" : "apart")",
+        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
           + (watch.migration.replace.map { ", replace \($0.rawValue)" } ?? ""),
         "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"

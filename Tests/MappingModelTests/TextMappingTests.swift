@@ -35,8 +35,7 @@ func made(_ mapping: String, _ objects: String) -> String {
 }
 
 func madeByAny(_ relationship: String, _ objects: String) -> String {
-  "FUNCTION($manager, \"destinationInstancesForSourceRelationshipNamed:sourceInstances:\", \"\(relationship)\", "
-    + "\(objects))"
+  "FUNCTION($manager, \"destinationInstancesForSourceRelationshipNamed:sourceInstances:\", \"\(relationship)\", \(objects))"
 }
 
 @Suite struct TextMappingTests {
@@ -141,8 +140,7 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
   @Test func lookupsByNameAreTheFunctionsOfCoreData() throws {
     let forms = [
       "{ mapping = \"UserToUser\", objects = \"$source.user\" }",
-      "'FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"UserToUser\", "
-        + "$source.user)'",
+      "'FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"UserToUser\", $source.user)'",
       "\"$source.user\"",
     ]
     let values = try forms.map { form in

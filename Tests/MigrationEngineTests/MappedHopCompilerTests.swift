@@ -133,8 +133,7 @@ import Testing
     let connection = try Connection(path: "memory", access: .memory)
     try connection.execute(
       "CREATE TABLE ZBOOK (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER); INSERT INTO ZBOOK VALUES (1, 5), (2, 5), (3, 6);"
-        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, "
-        + "NULL), (3, 1)"
+        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, NULL), (3, 1)"
     )
     let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
     #expect(try reference.isSound(in: .schema("main"), of: connection))

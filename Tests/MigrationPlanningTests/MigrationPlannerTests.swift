@@ -72,8 +72,7 @@ import Testing
     let catalog = catalog(version("a"), version("parent"), [entity("A"), entity("B")])
     let store = try SmallStore(
       try catalog.model("V1"),
-      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 2, "
-        + "1, 1)"
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 2, 1, 1)"
     )
     #expect(
       try store.plan(catalog).drops == [

@@ -204,8 +204,7 @@ import Testing
               let value = existed ? ", ZX" : ""
               let store = try SmallStore(
                 try catalog.model("V1"),
-                "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT\(value)) VALUES (8, 1, "
-                  + "1\(existed ? hasGap ? ", NULL" : ", 3" : ""))"
+                "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT\(value)) VALUES (8, 1, 1\(existed ? hasGap ? ", NULL" : ", 3" : ""))"
               )
               let mustFail = !isOptional && !hasDefault && (existed ? wasOptional && hasGap : true)
               let outcome = Result { try store.plan(catalog) }
@@ -278,8 +277,7 @@ import Testing
     func store(_ rows: String) throws -> SmallStore {
       try SmallStore(
         model,
-        "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 3, 1); INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZB, "
-          + "ZN) VALUES "
+        "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 3, 1); INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZB, ZN) VALUES "
           + rows + "; UPDATE ZA SET Z2_B = ZB + 1")
     }
     let error = refusal(try store("(1,1,1,1,7), (2,1,1,1,7), (3,1,1,2,7), (4,1,1,NULL,7), (5,1,1,NULL,7)"), known)

@@ -56,8 +56,7 @@ import Testing
       ])
     let found = try values(
       catalog,
-      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), (4, 1, "
-        + "1, NULL)"
+      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), (4, 1, 1, NULL)"
     )
     #expect(found == ["ZBASE": ["ZX": 1 + 1 + 1]])
   }

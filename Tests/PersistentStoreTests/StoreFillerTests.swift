@@ -76,8 +76,7 @@ struct StoreFillerTests {
       }
       #expect(
         try count(
-          "SELECT count(*) FROM ZPERSON p JOIN ZANIMAL a ON a.Z_PK = p.\(column) WHERE p.\(discriminator) IS NOT "
-            + "a.Z_ENT"
+          "SELECT count(*) FROM ZPERSON p JOIN ZANIMAL a ON a.Z_PK = p.\(column) WHERE p.\(discriminator) IS NOT a.Z_ENT"
         )
           == 0)
       #expect(try count("SELECT count(DISTINCT \(discriminator)) FROM ZPERSON") == 2)

@@ -1,12 +1,13 @@
 // Which folder a policy in Python gets its library from: never one in which another user could put code.
 
+import BlockingTests
 import Glibc
 import SystemPackage
 import Testing
 
 @testable import PolicyHost
 
-@Suite struct PolicyLibraryTests {
+@Suite(.blocking) struct PolicyLibraryTests {
   @Test func aLibraryThatOthersMayWriteIsNotUsed() throws {
     var template = Array("/tmp/hopd-library-XXXXXX".utf8CString)
     try #require(mkdtemp(&template) != nil)

@@ -109,8 +109,7 @@ import Testing
     }
     try write(block, to: folder.appending("main.swift"))
     let script =
-      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I "
-      + "'\(build.string)/Modules' main.swift "
+      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I '\(build.string)/Modules' main.swift "
       + "'\(build.string)'/MigrationPolicy.build/*.o -o policy > log 2>&1"
     try #require(system(script) == 0, "the Swift code of the page does not compile: see \(script)")
     try check([folder.appending("policy").string])

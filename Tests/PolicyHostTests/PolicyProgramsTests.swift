@@ -124,8 +124,7 @@ import Testing
   @Test func aCrashNamesItsSignalAndTheLastLines() throws {
     let error = try failure(
       Self.policy
-        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), "
-        + "signal.SIGSEGV)\nrun(Policy)"
+        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), signal.SIGSEGV)\nrun(Policy)"
     )
     #expect(
       error.code.name == "policy-failed" && error.message.contains("crashed in begin with signal 11 (SIGSEGV)"),

@@ -134,8 +134,7 @@ enum EveryKind {
         ]
       ],
       "INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 2, 1, 'o1'), (4, 2, 1, 'o4');"
-        + "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZORDER, ZNAME) VALUES (1, 1, 1, 1, 'a'), (2, 1, 1, 1, 'b'), (3, "
-        + "1, 1, 4, 'c')"
+        + "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZORDER, ZNAME) VALUES (1, 1, 1, 1, 'a'), (2, 1, 1, 1, 'b'), (3, 1, 1, 4, 'c')"
     )
     var keys: [Int64] = []
     try world.run(
@@ -298,8 +297,7 @@ enum EveryKind {
 
   @Test func questionsAreAnsweredFromBothSidesAsTheyAre() throws {
     let world = try EveryKind.world(
-      "INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING, ZINT16, ZPARENT, Z4_PARENT, Z_FOK_PARENT) VALUES (1, 4, 1, "
-        + "'a', 5, NULL, NULL, NULL),"
+      "INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING, ZINT16, ZPARENT, Z4_PARENT, Z_FOK_PARENT) VALUES (1, 4, 1, 'a', 5, NULL, NULL, NULL),"
         + " (2, 4, 1, 'b', 6, 1, 4, 4096), (3, 5, 1, 'c', NULL, 1, 4, 2048);"
         + "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (7, 6, 1, 't'), (8, 6, 1, 'u')")
     func at(_ side: PolicyObjectID.Side, _ entity: String, _ key: Int64) -> PolicyObjectID {
@@ -457,8 +455,7 @@ enum EveryKind {
             ["next": .policyMethod(selector: "next:all:", [.variable("source"), source("all")])])
         ]
       ],
-      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN, ZNEXT, Z1ALL) VALUES (1, 1, 1, 'a', 10, 2, NULL), (2, 1, 1, "
-        + "NULL, 20, NULL, 1), (3, 1, 1, 'c', 30, 2, 1)"
+      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN, ZNEXT, Z1ALL) VALUES (1, 1, 1, 'a', 10, 2, NULL), (2, 1, 1, NULL, 20, NULL, 1), (3, 1, 1, 'c', 30, 2, 1)"
     )
     var asked: [String: [[PolicyValue]]] = [:]
     try world.run(

@@ -1,5 +1,5 @@
-// How migrations are made, whoever asks for them. A watch of the configuration and the command line fill the same value, so that both
-// mean the same.
+// How migrations are made, whoever asks for them. A watch of the configuration and the command line fill the same
+// value, so that both mean the same.
 
 import MigrationEngine
 import MigrationPlanning

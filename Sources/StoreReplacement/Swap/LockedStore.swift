@@ -260,8 +260,9 @@ package final class LockedStore {
     }
   }
 
-  /// Removes the rollback journal of this connection's last commit. With exclusive locking SQLite keeps it, with a zeroed
-  /// header, until the connection is closed, which happens when its last user releases it. The store stays locked.
+  /// Removes the rollback journal of this connection's last commit. With exclusive locking SQLite keeps it, with a
+  /// zeroed header, until the connection is closed, which happens when its last user releases it. The store stays
+  /// locked.
   func removeJournal() throws {
     guard journalMode == .delete, try files.status(location.rollbackJournal) != nil else { return }
     try HopdError.sqlite("remove the rollback journal", location.database) {

@@ -33,8 +33,7 @@ struct IdentifyCommand: HopctlCommand {
     }
     if !found.sideFiles.isEmpty {
       try output.line(
-        "  with "
-          + "\(found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }.joined(separator: ", "))"
+        "  with \(found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }.joined(separator: ", "))"
       )
     }
     let pin = try PinShape.of(location, found, output)

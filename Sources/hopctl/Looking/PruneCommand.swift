@@ -98,8 +98,7 @@ struct PruneCommand: HopctlCommand {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
       try output.line(
         "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
-          + "(\(PruneCommand.reason(removal.reason))\(version), "
-          + "\(MessageFormatter.bytes(removal.generation.bytes)), of "
+          + "(\(PruneCommand.reason(removal.reason))\(version), \(MessageFormatter.bytes(removal.generation.bytes)), of "
           + "\(store.database.printable))")
     }
     let count = MessageFormatter.count(Int64(removed.count), "backup", "backups")

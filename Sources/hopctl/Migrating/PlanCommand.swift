@@ -149,8 +149,7 @@ struct PlanCommand: HopctlCommand {
       }
       for drop in drops where drop.hop == hop.index {
         try output.line(
-          "  drops \(drop.entity).\(drop.property) (\(drop.column)): "
-            + "\(MessageFormatter.count(drop.nonNull, "value", "values"))"
+          "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(MessageFormatter.count(drop.nonNull, "value", "values"))"
         )
       }
     }
@@ -168,8 +167,7 @@ struct PlanCommand: HopctlCommand {
       try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
     }
     try output.line(
-      "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), \(MessageFormatter.bytes(estimate.bytes)) "
-        + "to read, "
+      "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), \(MessageFormatter.bytes(estimate.bytes)) to read, "
         + "\(MessageFormatter.bytes(disk)) of free disk, \(MessageFormatter.bytes(estimate.memory)) of memory, about "
         + MessageFormatter.duration(estimate.seconds))
     if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure)") }

@@ -101,8 +101,7 @@ struct RestoreCommand: HopctlCommand {
     return [
       HopdError(
         .externalDataDiffers,
-        "\(MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")) from the "
-          + "backup's and "
+        "\(MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")) from the backup's and "
           + "\(names.count == 1 ? "was" : "were") left as \(names.count == 1 ? "it is" : "they are"): \(list)",
         at: Place(store: location.database))
     ]

@@ -65,8 +65,7 @@ struct MappingShowCommand: HopctlCommand {
 
   private func show(_ mapping: ExplicitMapping) throws(HopdError) {
     try output.line(
-      "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → "
-        + "\(mapping.destinationVersion.printableLine)"
+      "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → \(mapping.destinationVersion.printableLine)"
     )
     for entity in mapping.entityMappings {
       for line in Self.lines(of: entity) { try output.line(line) }

@@ -32,8 +32,7 @@ struct ModelSchemaCommand: HopctlCommand {
     for statement in schema.createStatements { try output.line(statement + ";") }
     for entry in schema.primaryKeyEntries {
       try output.line(
-        "INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(SQLiteIdentifier.literal(entry.name)), "
-          + "\(entry.parent), 0);"
+        "INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(SQLiteIdentifier.literal(entry.name)), \(entry.parent), 0);"
       )
     }
     try output.object(

@@ -25,8 +25,7 @@ struct MappingOptions: ParsableArguments {
   @Option(
     name: .customLong("invalid-rows"),
     help: ArgumentHelp(
-      "What becomes of rows that break the new version's rules: fail, skip, default, quarantine; may be repeated "
-        + "for entities.",
+      "What becomes of rows that break the new version's rules: fail, skip, default, quarantine; may be repeated for entities.",
       valueName: "rule|entity=rule"))
   var invalidRows: [InvalidRowsArgument] = []
 

@@ -21,8 +21,7 @@ struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("mappings"),
     help:
-      "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated. Folders given to --models are "
-      + "searched too.",
+      "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated. Folders given to --models are searched too.",
     completion: .file())
   var mappings: [String] = []
 

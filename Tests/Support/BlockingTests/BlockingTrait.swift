@@ -1,6 +1,6 @@
-// Most tests of stores run for seconds without a pause: they wait for the disk, for locks and for other programs. On the
-// threads that all of Swift's tasks share they would keep the daemon's tests waiting until these run out of time, so that
-// a plain `swift test` failed. With this trait the body of a test runs on threads of its own.
+// Most tests of stores run for seconds without a pause: they wait for the disk, for locks and for other programs. On
+// the threads that all of Swift's tasks share they would keep the daemon's tests waiting until these run out of time,
+// so that a plain `swift test` failed. With this trait the body of a test runs on threads of its own.
 
 import Dispatch
 import Synchronization
