@@ -1,10 +1,9 @@
-import BlockingTests
 import DurableFiles
 import SimulatedDisk
 import SystemPackage
 import Testing
 
-@Suite("Writing a small file durably", .blocking)
+@Suite("Writing a small file durably")
 struct DurableWriteTests {
   static let old = Array("old content".utf8)
   static let new = Array("the new content".utf8)

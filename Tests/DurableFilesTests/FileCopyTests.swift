@@ -1,7 +1,6 @@
 // Copies of large files: holes stay holes, whoever waits sees life and can stop, and a disk that is too small is told
 // first.
 
-import BlockingTests
 import CLinux
 import Diagnostics
 import Glibc
@@ -10,7 +9,7 @@ import Testing
 
 @testable import DurableFiles
 
-@Suite(.blocking) struct FileCopyTests {
+@Suite struct FileCopyTests {
   private let files = LinuxFileSystem()
   private let directory: TemporaryDirectory
   private var base: FilePath { directory.path }

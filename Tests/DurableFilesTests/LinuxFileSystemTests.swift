@@ -1,4 +1,3 @@
-import BlockingTests
 import CLinux
 import Diagnostics
 import DurableFiles
@@ -6,7 +5,7 @@ import Glibc
 import SystemPackage
 import Testing
 
-@Suite("The real file system", .blocking)
+@Suite("The real file system")
 struct LinuxFileSystemTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory
@@ -167,7 +166,7 @@ struct LinuxFileSystemTests {
   }
 }
 
-@Suite("The lock of one owner", .blocking)
+@Suite("The lock of one owner")
 struct FileLockTests {
   @Test("A second owner is refused by name until the first lets go")
   func second() throws {

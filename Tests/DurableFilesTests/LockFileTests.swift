@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -6,7 +5,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("Lock files", .blocking)
+@Suite("Lock files")
 struct LockFileTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory

@@ -1,7 +1,6 @@
 // Each system call behind the file calls fails in its turn, on the real file system: by the seam where they can be
 // failed at will (debug builds), and by real means where there are some.
 
-import BlockingTests
 import Diagnostics
 import Glibc
 import Synchronization
@@ -10,7 +9,7 @@ import Testing
 
 @testable import DurableFiles
 
-@Suite("System calls that fail", .blocking)
+@Suite("System calls that fail")
 struct SystemCallFaultTests {
   let files = LinuxFileSystem()
   let folder: TemporaryDirectory
