@@ -1,6 +1,5 @@
 // Generations of restores are a class of their own, a counter orders all of them, and a restored store is pinned.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import FoundationEssentials
@@ -44,7 +43,7 @@ extension TestWorld {
   }
 }
 
-@Suite("Backups of restores, their order, and pins", .blocking)
+@Suite("Backups of restores, their order, and pins")
 struct BackupClassTests {
   private let two = StoreVersionMark(name: "Two", digest: "two")
 

@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import OtherPrograms
@@ -8,7 +7,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Old stores", .blocking)
+@Suite("Old stores")
 struct BackupTests {
   private func set(_ world: TestWorld, _ rule: BackupRule = BackupRule()) throws -> BackupSet {
     try BackupSet(location: world.location, rule: rule, files: world.plain)

@@ -1,7 +1,6 @@
 // What a restore refuses: a folder of backups that somebody else may have filled, the backup of another store, external
 // files that are not those of the backup.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Backups that are not believed", .blocking)
+@Suite("Backups that are not believed")
 struct BackupTrustTests {
   private func refusal(_ body: () throws -> Void) -> HopdError? {
     do {

@@ -1,7 +1,6 @@
 // Every call of a replacement fails once, and from there on, those that SQLite makes too: reads, locks, writes and
 // syncs. The quick tier takes a sample of the calls by its seed; `tools/simulate` takes all.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("A failure of every call", .blocking)
+@Suite("A failure of every call")
 struct DiskFaultTests {
   /// A way of failing.
   struct Fault: Sendable, CustomTestStringConvertible {

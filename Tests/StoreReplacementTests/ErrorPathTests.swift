@@ -1,7 +1,6 @@
 // The answers to what other programs, other machines and damaged disks do in the middle of it: paths that no single
 // failing call leads to.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -15,7 +14,7 @@ import Testing
 @testable import StoreReplacement
 @testable import StoreVerification
 
-@Suite("What others do meanwhile", .blocking)
+@Suite("What others do meanwhile")
 struct ErrorPathTests {
   private func hold(_ world: TestWorld, _ files: any DurableFileSystem = LinuxFileSystem()) throws -> LockedStore {
     try LockedStore(location: world.location, lockDirectory: world.locks, files: files)

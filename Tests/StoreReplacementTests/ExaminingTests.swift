@@ -1,6 +1,5 @@
 // A look as recovery has it, before it acts: the same findings and the same decision, and every byte stays.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -12,7 +11,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Recovery that only looks", .blocking)
+@Suite("Recovery that only looks")
 struct ExaminingTests {
   /// Every file below a directory with its content, indexes and locks among them.
   private func everything(_ folder: FilePath, _ prefix: String = "") throws -> [String: [UInt8]] {

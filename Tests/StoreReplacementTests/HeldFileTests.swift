@@ -1,7 +1,6 @@
 // A look at a store that a job of the same process holds, under whatever name, would drop the job's lock: it is
 // refused.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite(.blocking) struct HeldFileTests {
+@Suite struct HeldFileTests {
   private func room() throws -> FilePath {
     var template = Array("/tmp/hold-XXXXXX".utf8CString)
     let made = template.withUnsafeMutableBufferPointer { buffer in buffer.baseAddress.flatMap { mkdtemp($0) } }

@@ -1,7 +1,6 @@
 // Kill and failure at every changing call and between any two pages of a replacement in place. What happens inside
 // SQLite's own commit is the question of the campaigns and of the simulated disk.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -12,7 +11,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("A crash at every step of a replacement in place", .blocking)
+@Suite("A crash at every step of a replacement in place")
 struct InPlaceCrashTests {
   /// Of what takes longest the quick tier takes one kind; HOPD_TESTS=full takes all.
   static let killed: [SourceKind] = SwapCrashTests.isFull ? SourceKind.allCases : [.rollback]

@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -9,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("The replacement in place", .blocking)
+@Suite("The replacement in place")
 struct InPlaceSwapTests {
   @Test("Every row arrives in the same file, the old store is kept as a copy", arguments: SourceKind.allCases)
   func replaces(_ kind: SourceKind) throws {

@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -6,7 +5,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Intent records", .blocking)
+@Suite("Intent records")
 struct IntentStoreTests {
   private func intent(_ world: TestWorld, job: String = "ab12") throws -> ReplacementIntent {
     ReplacementIntent(

@@ -1,6 +1,5 @@
 // A log that arrives when its database was migrated already is set aside, and neither played nor lost.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Files that come late", .blocking)
+@Suite("Files that come late")
 struct LateFilesTests {
   /// The database and the log of a store that was copied in two steps.
   private func world() throws -> (world: TestWorld, log: [UInt8]) {

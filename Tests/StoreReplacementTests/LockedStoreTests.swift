@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -9,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("Holding a store", .blocking)
+@Suite("Holding a store")
 struct LockedStoreTests {
   private func hold(_ world: TestWorld) throws -> LockedStore {
     try LockedStore(location: world.location, lockDirectory: world.locks)
@@ -240,7 +239,7 @@ private struct NoLeases: DurableFileSystem {
   func syncDirectory(_ path: FilePath) throws { try real.syncDirectory(path) }
 }
 
-@Suite("The staging area", .blocking)
+@Suite("The staging area")
 struct StagingAreaTests {
   @Test("Names are hidden, told apart from other stores', and found again")
   func names() throws {

@@ -2,7 +2,6 @@
 // come in, no committed row is gone from stores and backups unless somebody deleted it by a command that named it, or
 // by a rule about backups that the operator set, and that rule never takes what only a restore has put aside.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("No committed row is gone", .blocking)
+@Suite("No committed row is gone")
 struct NothingGoneTests {
   /// One sequence of steps.
   private struct Life {

@@ -1,6 +1,5 @@
 // Programs that have the store open, hold no lock of it, and would go on with the old file after a rename.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -47,7 +46,7 @@ private final class Opener {
   }
 }
 
-@Suite("Programs that have the store open", .blocking, .serialized)
+@Suite("Programs that have the store open", .serialized)
 struct OpenElsewhereTests {
   @Test(
     "One that opens it while the new store is built, and stays, is not left with the old file",

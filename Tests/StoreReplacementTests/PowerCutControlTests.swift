@@ -1,7 +1,6 @@
 // What the simulated disk must find: replacements with a mistake in them. A judge that is content with these proves
 // nothing by being content with ours.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Mistakes that a power cut shows", .blocking)
+@Suite("Mistakes that a power cut shows")
 struct PowerCutControlTests {
   /// The first complaint about an image of a run's last operations, among which its mistake is; about any where all are
   /// looked at.

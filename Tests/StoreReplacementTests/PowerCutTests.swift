@@ -1,7 +1,6 @@
 // A power cut at every moment of a replacement, of its recovery and of a restore, with every image that it could leave.
 // The quick tier takes a sample by a seed that it prints; `tools/simulate` takes every image, in an optimised build.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -100,7 +99,7 @@ struct Recording {
   }
 }
 
-@Suite("A power cut at every moment", .blocking)
+@Suite("A power cut at every moment")
 struct PowerCutTests {
   static let scenarios: [DiskScenario] = [ReplacementMode.rename, .inPlace].flatMap { mode in
     SourceKind.allCases.map { DiskScenario(kind: $0, mode: mode) }

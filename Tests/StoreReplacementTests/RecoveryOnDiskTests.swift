@@ -3,7 +3,6 @@
 // run finds nothing to do, and a run that is cut off anywhere leads to the same end. HOPD_TESTS=full takes all
 // combinations; else a part of them that differs from run to run by its seed, which is printed (HOPD_SEED sets it).
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -15,7 +14,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Recovery on disk", .blocking)
+@Suite("Recovery on disk")
 struct RecoveryOnDiskTests {
   enum Store: CaseIterable { case missing, damaged, old, new, other, empty, folder }
   /// `older` is a record as the first hopd wrote it: without the fields that came later.

@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -8,7 +7,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("A look through a directory", .blocking)
+@Suite("A look through a directory")
 struct RecoverySurveyTests {
   private func survey(_ world: TestWorld, _ rule: BackupRule = BackupRule()) throws -> RecoverySurvey {
     try RecoverySurvey(of: world.stores, intents: try world.intents(world.plain), rule: rule, files: world.plain)

@@ -1,8 +1,7 @@
-import BlockingTests
 import StoreReplacement
 import Testing
 
-@Suite("Recovery decides", .blocking)
+@Suite("Recovery decides")
 struct RecoveryTests {
   /// Every combination of findings.
   static let all: [RecoveryFindings] = RecoveryFindings.Store.allCases.flatMap { store in

@@ -2,7 +2,6 @@
 // that was there or the one from the backup, whole and with its external files, or is still missing; the next restore
 // finishes.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,7 +12,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("A crash at every call of a restore", .blocking)
+@Suite("A crash at every call of a restore")
 struct RestoreCrashTests {
   /// What is restored, over what.
   struct Situation: CustomTestStringConvertible, Sendable {

@@ -1,6 +1,5 @@
 // What goes wrong with a backup, or with the place it is put back to, while it is restored.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -12,7 +11,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Errors of a restore", .blocking)
+@Suite("Errors of a restore")
 struct RestoreErrorTests {
   /// A migrated store with its backup.
   private func scene(_ kind: SourceKind = .wal) throws -> (world: TestWorld, backup: FilePath) {

@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -9,7 +8,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Space that is set aside", .blocking)
+@Suite("Space that is set aside")
 struct StagedSpaceTests {
   private let mebibyte: Int64 = 1 << 20
 

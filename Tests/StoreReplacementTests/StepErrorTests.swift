@@ -1,7 +1,6 @@
 // Errors between the steps of a replacement, and of the steps themselves: the store is the old one and nothing of ours
 // lies about, or the new one cannot be confirmed and recovery says what it is.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -16,7 +15,7 @@ import Testing
 @testable import StoreReplacement
 @testable import StoreVerification
 
-@Suite("Errors between the steps", .blocking)
+@Suite("Errors between the steps")
 struct StepErrorTests {
   struct Foreign: Error {}
   private static let staged = ".Library.sqlite.hop-ab12.tmp"

@@ -1,7 +1,6 @@
 // Each call of single steps fails in its turn, on the simulated disk: steps that the samples of the whole migration
 // path may miss.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import PersistentStore
@@ -12,7 +11,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("Failures within single steps", .blocking)
+@Suite("Failures within single steps")
 struct StepFaultTests {
   /// Fails calls of a migration from a moment on that `arm` knows, one in so many of them and some others, and judges
   /// what is left.

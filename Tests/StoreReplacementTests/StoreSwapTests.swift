@@ -1,4 +1,3 @@
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -9,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite("The guarded swap", .blocking)
+@Suite("The guarded swap")
 struct StoreSwapTests {
   @Test("Every row arrives, the old store is kept, nothing else is left", arguments: SourceKind.allCases)
   func replaces(_ kind: SourceKind) throws {

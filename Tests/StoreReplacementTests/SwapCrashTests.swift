@@ -1,6 +1,5 @@
 // Kill and failure at every changing call of a migration path, one after the other, until one runs through untouched.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -10,7 +9,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("A crash at every call", .blocking)
+@Suite("A crash at every call")
 struct SwapCrashTests {
   /// Every kind of source takes minutes; the quick tier takes the two that differ most. HOPD_TESTS=full takes all.
   static let isFull = getenv("HOPD_TESTS").map { String(cString: $0) == "full" } ?? false

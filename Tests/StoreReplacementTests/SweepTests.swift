@@ -1,6 +1,5 @@
 // The sweep of a directory: what is too old or too many goes, also of stores that are gone, and nothing else.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import OtherPrograms
@@ -12,7 +11,7 @@ import Testing
 
 @testable import StoreReplacement
 
-@Suite("The sweep of backups", .blocking)
+@Suite("The sweep of backups")
 struct SweepTests {
   /// Removes by the rule what there is in a world; the folders that went, and when the next one is too old.
   private func sweep(
