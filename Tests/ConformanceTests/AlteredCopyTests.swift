@@ -2,7 +2,6 @@
 // for the places of appended columns, and nothing else is ever chosen for it. HOPD_SEEDS sets how many worlds are
 // tried.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -17,7 +16,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct AlteredCopyTests {
+@Suite struct AlteredCopyTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
 
   private final class Folder {

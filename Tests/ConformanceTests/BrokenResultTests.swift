@@ -1,7 +1,6 @@
 // A migrated store that is broken by hand at the last moment, in one place at a time: the verifier must notice, as
 // nothing stands between it and the user's store.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -14,7 +13,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct BrokenResultTests {
+@Suite struct BrokenResultTests {
   private static let breaks: [(what: String, sql: String)] = [
     ("schema", "DROP TRIGGER Z_DA_ZPAGE_Book_pageCount_PARAMETER_DELETE"),
     ("schema", "DROP INDEX ZPAGE_ZBOOK_INDEX"),

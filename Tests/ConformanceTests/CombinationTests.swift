@@ -1,7 +1,6 @@
 // Features that meet in one store: counts, external storage and persistent history over every order of small versions.
 // A chain is refused with a reason of its own or gives exactly the objects that the oracle gives; nothing in between.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -80,7 +79,7 @@ final class Workshop {
   }
 }
 
-@Suite(.blocking) struct CombinationTests {
+@Suite struct CombinationTests {
   /// Every so many chains are tried: the more worlds HOPD_SEEDS asks for, the more. A prime, so that all kinds are met.
   private static let step: UInt64 =
     switch getenv("HOPD_SEEDS").flatMap({ Int(String(cString: $0)) }) ?? 12 {

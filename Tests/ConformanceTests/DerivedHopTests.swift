@@ -1,6 +1,5 @@
 // Derived counts and R-Trees through whole migrations: right values, triggers that go on counting, indexes that answer.
 
-import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
@@ -12,7 +11,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct DerivedHopTests {
+@Suite struct DerivedHopTests {
   /// Migrates a filled store along `versions`; `preparing` is run in the store before, `inspect` after.
   private func migrate(
     _ versions: [[Entity]], preparing: (Connection, StoreSchema) throws -> Void = { _, _ in },

@@ -1,7 +1,6 @@
 // Binary values with external storage through whole migrations: carried, taken out of files, given their prefix,
 // copied, backed up, and refused where a reference leads elsewhere.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -119,7 +118,7 @@ private final class ExternalWorld {
   }
 }
 
-@Suite(.blocking) struct ExternalDataTests {
+@Suite struct ExternalDataTests {
   private func count(_ location: StoreLocation, _ condition: String) throws -> Int64 {
     try Connection.ofApp(location.database, .readOnly)
       .integer("SELECT count(*) FROM ZTHING WHERE Z_ENT = 2 AND \(condition)") ?? -1

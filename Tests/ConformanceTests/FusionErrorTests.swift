@@ -2,7 +2,6 @@
 // error, for the same hop, entity and property; and a run that was stopped goes on under the other setting as if it had
 // not been begun.
 
-import BlockingTests
 import Diagnostics
 import Expressions
 import FoundationEssentials
@@ -99,7 +98,7 @@ private struct BookChain {
   }
 }
 
-@Suite(.blocking) struct FusionErrorTests {
+@Suite struct FusionErrorTests {
   /// A service bounds values by its memory: one store must not end it for all.
   @Test(arguments: [true, false], ["ZTITLE = hex(zeroblob(1000000))", "ZTITLE = CAST(zeroblob(2000000) AS TEXT)"])
   func aValueBeyondTheMemoryIsRefusedBeforeItIsRead(_ mapped: Bool, _ value: String) throws {

@@ -3,7 +3,6 @@
 // fails, it fails for the same reason at the same place. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the
 // first; a failure names its seed.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -50,7 +49,7 @@ enum StoreContent {
   }
 }
 
-@Suite(.blocking) struct FusionTests {
+@Suite struct FusionTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 14
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 

@@ -2,7 +2,6 @@
 // and class for class, also for values of a class that the attribute's type does not explain; and a next hop must make
 // the same of both.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -17,7 +16,7 @@ import SeededRandom
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct HopViewsTests {
+@Suite struct HopViewsTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 16
 
   @Test func viewsShowTheRowsOfTheStoreThatTheHopWouldWrite() throws {

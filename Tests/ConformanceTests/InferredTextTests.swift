@@ -1,6 +1,5 @@
 // What `hopctl mapping infer` writes, over random worlds: read again, the text must be the mapping that was inferred.
 
-import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
@@ -9,7 +8,7 @@ import Testing
 
 @testable import MappingModel
 
-@Suite(.blocking) struct InferredTextTests {
+@Suite struct InferredTextTests {
   private static let seeds: ClosedRange<UInt64> = 1...60
 
   @Test func theTextReadAgainIsTheInferredMapping() throws {

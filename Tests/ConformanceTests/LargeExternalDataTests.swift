@@ -1,6 +1,5 @@
 // External files that take long to copy: the run reports that it is alive during the copy, and a stop ends it.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -11,7 +10,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct LargeExternalDataTests {
+@Suite struct LargeExternalDataTests {
   /// A store with one large external file, and a backup directory on another file system.
   private final class World {
     static let size = 24 << 20

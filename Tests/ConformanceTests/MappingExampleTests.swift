@@ -2,7 +2,6 @@
 // store of the first version (source.sql) and the objects that must be in it at the end (expected.ndjson, as `hopctl
 // dump` prints them). To add a case, add a folder.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -16,7 +15,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct MappingExampleTests {
+@Suite struct MappingExampleTests {
   private static let folder: FilePath = {
     var path = FilePath(#filePath)
     for _ in 0..<3 { path.removeLastComponent() }

@@ -1,6 +1,5 @@
 // Single hops that were once wrong, or that a random world seldom meets; each against the object-by-object oracle.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -14,7 +13,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct NamedHopTests {
+@Suite struct NamedHopTests {
   /// Migrates a filled store of `before` to `after`, compares with the oracle, and lets `inspect` look at the result.
   private func hop(
     _ before: [Entity], _ after: [Entity], rows: Int64 = 60, spoiling: String = "",

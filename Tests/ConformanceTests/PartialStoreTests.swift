@@ -1,7 +1,6 @@
 // Stores of a named configuration and of merged models, migrated for real and compared object by object with the
 // oracle.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -13,7 +12,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct PartialStoreTests {
+@Suite struct PartialStoreTests {
   /// Migrates a filled store of the first of `stops` and compares it with what the oracle makes of it, stop by stop.
   private func migrationPath(_ stops: [ManagedObjectModel], catalog: ModelCatalog) throws {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-part-\(UUID().uuidString)")

@@ -1,7 +1,6 @@
 // Random models, random data, random chains: the engine's SQL, whole and in small chunks, interrupted and not, against
 // the object-by-object oracle. HOPD_SEEDS sets how many worlds are tried; a failure names its seed.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -17,7 +16,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct RandomChainTests {
+@Suite struct RandomChainTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
 
   private final class Folder {

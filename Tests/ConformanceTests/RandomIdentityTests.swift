@@ -2,7 +2,6 @@
 // by each path, and dumped again. HOPD_SHAPES sets how many models are tried (150 in the quick tier, 500 under
 // HOPD_TESTS=full); a failure names its seed.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -15,7 +14,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct RandomIdentityTests {
+@Suite struct RandomIdentityTests {
   private static let count =
     getenv("HOPD_SHAPES").flatMap { UInt64(String(cString: $0)) }
     ?? (getenv("HOPD_TESTS").map { String(cString: $0) } == "full" ? 500 : 150)

@@ -1,7 +1,6 @@
 // Random hops with mapping models by every path of the engine: at once, in tiny chunks, stopped at every chunk and
 // resumed, with every expression evaluated object by object. All must give what the oracle gives.
 
-import BlockingTests
 import Diagnostics
 import Expressions
 import FoundationEssentials
@@ -16,7 +15,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct RandomMappedHopTests {
+@Suite struct RandomMappedHopTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 

@@ -3,7 +3,6 @@
 // with other keys, with no rows. Each must become what it becomes when it is alone. HOPD_SEEDS sets how many worlds are
 // tried; a failure names its seed.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import Glibc
@@ -18,7 +17,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct SharedJourneyTests {
+@Suite struct SharedJourneyTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 6
 
   /// What is done to the rows of a store, of which all worlds have one each.

@@ -1,7 +1,6 @@
 // Disk space of a migration: set aside before the first row is written, given back when the last one is, when the run
 // stops, and when it fails. Looked at from outside, by the blocks that the files have.
 
-import BlockingTests
 import Diagnostics
 import DurableFiles
 import FoundationEssentials
@@ -15,7 +14,7 @@ import StoreReplacement
 import SystemPackage
 import Testing
 
-@Suite(.blocking) struct SpaceTests {
+@Suite struct SpaceTests {
   /// A store of V1 in a folder of its own, to be taken to V3 in files.
   final class World {
     let folder: FilePath

@@ -1,7 +1,6 @@
 // The inferred chains of real stores, end to end: Apple's store in, hopd's pipeline over it, and the result compared
 // with Apple's own where there is one, else with what must hold by the models.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -84,7 +83,7 @@ private func schemaTexts(_ location: StoreLocation) throws -> Set<String> {
   try StoreReader.withUnchangedStore(at: location) { Set(try $0.schemaObjects().compactMap(\.sql)) }
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ChainTests {
   /// Every column of a table in name order, so that stores with another column order can be compared.
   private func content(_ location: StoreLocation, _ table: String) throws -> [String] {

@@ -1,14 +1,13 @@
 // Models compiled by Apple's compiler against the sources they were compiled from, and against the hashes that the
 // compiler wrote beside them.
 
-import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MigrationPlanning
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct CompiledModelRealTests {
   private func sample() throws -> (source: FilePath, compiled: FilePath) {
     let chain = try #require(Fixtures.root).appending("chains/coredataplus-samplemodel")

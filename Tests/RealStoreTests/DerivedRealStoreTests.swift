@@ -1,6 +1,5 @@
 // Derived attributes in stores that Apple's software made: the triggers' texts, their values, and a hop over them.
 
-import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
@@ -12,7 +11,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct DerivedRealStoreTests {
   private static let stores = [
     ("fw1344-samplemodel2-1", Int64(1344)), ("fw1344-samplemodel2-2", 1344), ("fw1044-samplemodel2-2021", 1044),

@@ -1,7 +1,6 @@
 // The expressions of real mapping models: every archive and every text reads, prints as expected.json has it, and has a
 // meaning against its models.
 
-import BlockingTests
 import Diagnostics
 import Expressions
 import FoundationEssentials
@@ -67,7 +66,7 @@ private final class MappingTexts: XMLEventHandler {
   }
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence)) struct ExpressionRealTests {
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence)) struct ExpressionRealTests {
   private static func expected(_ folder: FilePath) throws -> ExpectedMapping {
     try Fixtures.json(ExpectedMapping.self, at: folder.appending("expected.json"))
   }

@@ -1,6 +1,5 @@
 // A store with external binary data and a file beside it, taken to versions that keep, switch off and drop the flag.
 
-import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import MigrationPipeline
@@ -12,7 +11,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ExternalBinaryStoreTests {
   private static let file = "5D0E0A1C-7B3F-4E59-9C55-0A6E4B1F2D33"
 

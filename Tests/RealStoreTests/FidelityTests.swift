@@ -1,7 +1,6 @@
 // What agrees with the output of Apple's software, counted: the table of docs/FIDELITY.md is this suite's output, and
 // the suite fails when the document says anything else.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -65,7 +64,7 @@ private struct FidelityFacts: Decodable {
   let rows: [String: Int64]
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct FidelityTests {
   @Test func theDocumentSaysWhatIsMeasured() throws {
     var measures = try hashes()

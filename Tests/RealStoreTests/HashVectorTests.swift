@@ -1,6 +1,5 @@
 // The version hashes against those that Apple's software wrote: a store is recognised by nothing else.
 
-import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import SystemPackage
@@ -13,7 +12,7 @@ private struct StoreFacts: Decodable {
   let checksum: String?
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct HashVectorTests {
   @Test func everyVectorMatches() throws {
     var sources = 0

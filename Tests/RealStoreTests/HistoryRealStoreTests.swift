@@ -1,7 +1,6 @@
 // Persistent history of stores that Apple's software made: the texts are those that `HistoryLayout` knows, and a
 // migration keeps the tables, lets the rows go, and goes on counting.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -16,7 +15,7 @@ import StoreVerification
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct HistoryRealStoreTests {
   private func database(_ name: String) throws -> FilePath {
     let folder = try #require(Fixtures.root).appending("stores/\(name)")

@@ -1,7 +1,6 @@
 // Real chains with mapping models through the whole pipeline: which model serves which hop, stopped anywhere and gone
 // on with, tried and rehearsed without a trace.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -106,7 +105,7 @@ private final class MappedChain {
   var leftovers: [String] { Fixtures.names(in: folder).filter { $0.contains(".hop-") } }
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct MappedChainTests {
   private static let mapped = Fixtures.cases(in: "chains").filter { Fixtures.exists($0.appending("mappings")) }
   private static let withoutPolicies = mapped.filter {

@@ -1,7 +1,6 @@
 // Mapping models that apps really shipped, against what an independent reader made of them, and the compiled ones that
 // Apple's compiler made against their sources.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -154,7 +153,7 @@ enum MappingFixtures {
   }
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct MappingRealTests {
   @Test func everyMappingModelSaysWhatIsExpected() throws {
     let result = try MappingFixtures.expected()

@@ -1,6 +1,5 @@
 // The model that hopd would keep in a store, against the one that Apple's software kept in it.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -10,7 +9,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct ModelCacheRealStoreTests {
   /// Stores whose model was built in code; its source was transcribed from the store's hashes and schema, and lacks
   /// what leaves no trace there (fetched properties' requests, validation in words, defaults of the app's own classes).

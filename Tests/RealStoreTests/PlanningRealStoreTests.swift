@@ -1,7 +1,6 @@
 // Stores that Apple's software made, identified and planned for with the models they come with. Every store is copied
 // first, and the copy's folder must be the same afterwards, byte for byte.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -72,7 +71,7 @@ private func store(_ name: String) throws -> StoreCopy {
   try StoreCopy(of: try #require(Fixtures.root).appending("stores/\(name)"))
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct PlanningRealStoreTests {
   @Test func everyStoreIsIdentifiedAndItsFolderStaysAsItWas() throws {
     var seen = 0

@@ -1,7 +1,6 @@
 // Real chains whose mapping models name policies: the classes of those projects written again, run through the whole
 // pipeline over the projects' own stores. What must come out is what the fixture of each chain says.
 
-import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
@@ -110,7 +109,7 @@ private final class Policies: PolicyProvider {
   }
 }
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct PolicyChainTests {
   private struct Case: Decodable {
     let store: String

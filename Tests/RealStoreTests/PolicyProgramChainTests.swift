@@ -2,7 +2,6 @@
 // and, for one chain, text mappings without any program. What must come out is what the fixture of each chain says, or
 // what Apple's migration manager made.
 
-import BlockingTests
 import Diagnostics
 import MigrationPipeline
 import MigrationPlanning
@@ -11,7 +10,7 @@ import SystemPackage
 import Testing
 
 @Suite(
-  .blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence),
+  .enabled(if: Fixtures.isAvailable, Fixtures.absence),
   .enabled(if: ChainPrograms.interpreter != nil, "no python3 below /usr"))
 struct PolicyProgramChainTests {
   // MARK: Books, authors, files

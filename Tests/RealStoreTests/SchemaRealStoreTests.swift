@@ -1,6 +1,5 @@
 // The layout that is predicted from a model, against the layout that Apple's software made of it.
 
-import BlockingTests
 import FoundationEssentials
 import ManagedObjectModel
 import PersistentStore
@@ -8,7 +7,7 @@ import SQLite
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct SchemaRealStoreTests {
   private struct Facts: Decodable {
     let frameworkVersion: Int64

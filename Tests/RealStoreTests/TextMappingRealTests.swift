@@ -1,13 +1,12 @@
 // Mapping models of real apps written as text mappings: read again, they say the same.
 
-import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
 import SystemPackage
 import Testing
 
-@Suite(.blocking, .enabled(if: Fixtures.isAvailable, Fixtures.absence))
+@Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct TextMappingRealTests {
   @Test func everyMappingModelReadsBackFromItsText() throws {
     var compared = 0
