@@ -172,7 +172,7 @@ let package = Package(
     .target(
       name: "HopdConfiguration",
       dependencies: [
-        "Diagnostics", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
+        "Diagnostics", "MappingModel", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
       ],
       swiftSettings: strict),
 

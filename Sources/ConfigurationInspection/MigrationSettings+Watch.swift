@@ -11,7 +11,8 @@ extension MigrationSettings {
   package init(_ watch: Configuration.Watch, memoryLimit: Int64) {
     let migration = watch.migration
     self.init(
-      infer: watch.infer, history: migration.history, unmappedEntities: migration.unmappedEntities,
+      infer: watch.infer, renames: watch.renames, route: watch.route, history: migration.history,
+      unmappedEntities: migration.unmappedEntities,
       verification: migration.verify, journalMode: migration.journalMode, replacement: migration.replace,
       backup: BackupRule(watch.backup),
       engine: EngineOptions(

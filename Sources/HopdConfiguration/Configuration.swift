@@ -1,6 +1,7 @@
 // The configuration as the rest of the program sees it: one immutable value, complete and valid. What is not set has
 // its default here already; nobody else knows defaults, TOML, or files.
 
+import MappingModel
 import MigrationPlanning
 import StoreReplacement
 import StoreVerification
@@ -69,6 +70,10 @@ package struct Configuration: Sendable, Hashable {
     package var target: String?
     /// `infer`: may hops be inferred where no mapping model is given?
     package var infer: Bool
+    /// `renames` and `no_rename`: names that are decided where renaming identifiers contradict them.
+    package var renames: RenameRules
+    /// `route`: which of several ways through the versions is taken.
+    package var route: RouteRule
     /// `settle`: how long a file must be quiet.
     package var settle: Duration
     /// `rescan`: how often everything is looked at again.

@@ -2,6 +2,7 @@
 // stops at the first mistake; all of them are told at once, because an operator repairs a file in one go.
 
 import Diagnostics
+import MappingModel
 import MigrationPlanning
 import StoreReplacement
 import StoreVerification
@@ -65,6 +66,8 @@ struct ConfigurationReader {
       versions: strings(scope, "versions", []),
       target: target == "current" ? nil : target,
       infer: boolean(scope, "infer", true),
+      renames: renames(scope),
+      route: choice(scope, "route", .progressive),
       settle: duration(scope, "settle", .seconds(2), in: .milliseconds(1) ... .seconds(86_400)),
       rescan: duration(scope, "rescan", .seconds(600), in: .seconds(1) ... .seconds(30 * 86_400)),
       migration: migration(table(scope, "migration")),
@@ -175,6 +178,20 @@ struct ConfigurationReader {
         "write join_tables = [\"Entity.relationship\"]")
     }
     return names
+  }
+
+  private mutating func renames(_ scope: Scope) -> RenameRules {
+    var rules = RenameRules(namesCount: boolean(scope, "no_rename", false))
+    for text in strings(scope, "renames", []) {
+      if let (old, new) = RenameRules.parse(text) {
+        rules.renames[old] = new
+      } else {
+        wrong(
+          scope, "renames", "\"\(text)\" says of no name how it goes on",
+          "write renames = [\"Entity.old=new\"], or \"Old=New\" for an entity")
+      }
+    }
+    return rules
   }
 
   private mutating func models(_ scope: Scope, _ node: TOMLNode) -> [FilePath] {

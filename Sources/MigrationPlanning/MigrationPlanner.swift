@@ -20,7 +20,7 @@ package enum MigrationPlanner {
     rules: PlanningRules = PlanningRules(), reader: StoreReader
   ) throws -> MigrationPlan {
     do {
-      return try plan(store, catalog, target, rules, reader)
+      return try possiblePlan(store, catalog, target, rules, reader)
     } catch let error as HopdError {
       throw error.located(Place(store: store.location.database))
     } catch let error as SQLiteError {
@@ -48,16 +48,37 @@ package enum MigrationPlanner {
     }
   }
 
+  /// The plan by the first route that the rows allow: where they forbid an inferred hop, a way round it is tried.
+  private static func possiblePlan(
+    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ target: TargetVersion, _ rules: PlanningRules,
+    _ reader: StoreReader
+  ) throws -> MigrationPlan {
+    var routing = rules.routing
+    var first: HopdError?
+    while true {
+      do {
+        return try plan(store, catalog, target, rules, routing, reader)
+      } catch let error as HopdError {
+        let forbidden = Set(
+          (error.reasons.isEmpty ? [error] : error.reasons).filter(\.isAboutRows).compactMap(\.place.hop))
+        // The first refusal is about the way that the versions lead; it says most.
+        guard rules.route == .progressive, !forbidden.isSubset(of: routing.forbidden) else { throw first ?? error }
+        if first == nil { first = error }
+        routing.forbidden.formUnion(forbidden)
+      }
+    }
+  }
+
   private static func plan(
     _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ rules: PlanningRules,
-    _ reader: StoreReader
+    _ routing: RouteRules, _ reader: StoreReader
   ) throws -> MigrationPlan {
     let place = Place(store: store.location.database)
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
     if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
-    let routeKey = RouteKey(of: store, to: target, infer: rules.infer)
-    let edges = try catalog.route(of: store, to: target, infer: rules.infer, key: routeKey)
+    let routeKey = RouteKey(of: store, to: target, rules: routing)
+    let edges = try catalog.route(of: store, to: target, rules: routing, key: routeKey)
     let framework = store.metadata.frameworkVersion
     let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
     let provenNames = try reader.provenNames(
@@ -123,6 +144,8 @@ package enum MigrationPlanner {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
       try rows.checkUniqueness()
+      try rows.checkNumbers()
+      try rows.checkConditions()
       try rows.checkDiscriminators()
       try rows.findings.throwIfAny(at: place)
     }
@@ -242,5 +265,12 @@ package enum MigrationPlanner {
   private static func size(of path: FilePath) -> Int64 {
     var status = stat()
     return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+  }
+}
+
+extension HopdError {
+  /// Is it about rows that forbid a hop which the models allow?
+  fileprivate var isAboutRows: Bool {
+    [.rowsForbidInference, .numberDoesNotFit, .missingRequiredValue, .uniquenessViolation].contains(code)
   }
 }

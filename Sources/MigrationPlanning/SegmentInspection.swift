@@ -40,6 +40,8 @@ package struct SegmentInspection: Sendable {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
       try rows.checkUniqueness()
+      try rows.checkNumbers()
+      try rows.checkConditions()
       try rows.checkDiscriminators()
     }
     try rows.findings.throwIfAny(at: place)

@@ -17,7 +17,7 @@ import Testing
     "PolicyMigration": ["Values", "Conversation", "Objects", "Steps"],
     "PersistentStore": ["Values", "Locations", "Metadata", "Reading", "Schema", "Census", "Models", "Writing"],
     "Expressions": ["Syntax", "Patterns", "Types", "Evaluation", "SQL"],
-    "MigrationPlanning": ["Rules", "Identification", "Planning", "Inspection", ""],
+    "MigrationPlanning": ["Rules", "Identification", "Planning", "Rows", "Inspection", ""],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],

@@ -111,10 +111,21 @@ struct ObjectOracle {
     for attribute in destination.allAttributes(of: entity).values where !attribute.isTransient {
       let from = entityMapping.attributes.first { $0.destination == attribute.name }?.source
       var value = from.flatMap { object.attributes[$0] }
+      value = value.map { number($0, as: attribute.type) }
       if from == nil || (value == .null && !attribute.isOptional) { value = attribute.defaultValue.map(json) ?? .null }
       result[attribute.name] = value
     }
     return result
+  }
+
+  /// A number as another number type dumps it.
+  private func number(_ value: JSON, as type: AttributeType) -> JSON {
+    switch (value, type) {
+    case (.bool(let flag), .integer16), (.bool(let flag), .integer32), (.bool(let flag), .integer64):
+      .integer(flag ? 1 : 0)
+    case (.integer(let number), .decimal): .string(String(number))
+    default: value
+    }
   }
 
   private func json(_ value: AttributeDefault) -> JSON {

@@ -125,7 +125,8 @@ struct RandomModels {
 
   private mutating func change() {
     guard let index = entities.indices.randomElement(using: &dice) else { return }
-    switch Int.random(in: 0..<17, using: &dice) {
+    switch Int.random(in: 0..<19, using: &dice) {
+    case 17, 18: widenNumber(index)
     case 16: switchExternalStorage(index)
     case 14, 15: moveRelationshipUp(index)
     case 13: renameOneEndSilently(index)
@@ -203,6 +204,34 @@ struct RandomModels {
     // The parent's other rows have none: nil must be allowed, or a default be there.
     if moved.defaultValue == nil { moved.isOptional = true }
     entities[parent].attributes.append(moved)
+  }
+
+  /// An integer or Boolean becomes a number that can hold all of its values.
+  private mutating func widenNumber(_ index: Int) {
+    let wider: [AttributeType: [AttributeType]] = [
+      .boolean: [.integer16, .integer32, .integer64], .integer16: [.integer32, .integer64, .double, .float, .decimal],
+      .integer32: [.integer64, .double, .decimal], .integer64: [.decimal],
+    ]
+    let candidates = entities[index].attributes.indices.filter {
+      wider[entities[index].attributes[$0].type] != nil && !entities[index].attributes[$0].isDerived
+    }
+    guard let other = candidates.randomElement(using: &dice),
+      let type = wider[entities[index].attributes[other].type]?.randomElement(using: &dice)
+    else { return }
+    let number: Int64? =
+      switch entities[index].attributes[other].defaultValue {
+      case .integer(let value): value
+      case .boolean(let flag): flag ? 1 : 0
+      default: nil
+      }
+    entities[index].attributes[other].type = type
+    entities[index].attributes[other].defaultValue = number.map { number in
+      switch type {
+      case .double, .float: .double(Double(number))
+      case .decimal: .decimal(String(number))
+      default: .integer(number)
+      }
+    }
   }
 
   /// Binary values move into the column or get their prefix.

@@ -57,3 +57,11 @@ func reasons(_ source: [Entity], _ destination: [Entity]) -> [(place: String, me
     }
   }
 }
+
+/// "Entity.property" and message of everything that the rows must decide.
+func conditions(
+  _ source: [Entity], _ destination: [Entity], renames: RenameRules = RenameRules()
+) throws -> [(place: String, message: String)] {
+  try MappingInference.infer(from: model("V1", source), to: model("V2", destination), renames: renames)
+    .conditions.map { ($0.entity + ($0.property.map { ".\($0)" } ?? ""), $0.message) }
+}

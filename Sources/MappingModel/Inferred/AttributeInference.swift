@@ -10,10 +10,19 @@ extension InferenceRun {
     of entity: Entity, from origin: Entity
   ) -> (mappings: [AttributeMapping], dropped: [String]) {
     let (old, new) = (source.storedAttributes(of: origin), destination.storedAttributes(of: entity))
+    let names = old.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) }
     let match = IdentifierMatch(
-      source: old.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
-      destination: new.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) })
+      source: names, destination: new.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
+      decided: decided(names, of: origin, to: entity), namesCount: renames.namesCount)
     findings.add(match, kind: "attributes", owner: (origin.name, entity.name))
+    findings.add(contradictionsOf: match, owner: (origin.name, entity.name)) { name, continued, successor in
+      let standard = { AttributeReading.standard(entity: entity.name, attribute: $0) }
+      let isSame = RowCondition.Demand.sameValues(
+        entity: origin.name, continued.map { .source($0) } ?? standard(name), .source(name))
+      // By its name the successor would be new.
+      guard let successor, !match.contradictions.contains(successor) else { return [isSame] }
+      return [isSame, .sameValues(entity: origin.name, .source(name), standard(successor))]
+    }
     let oldByName = source.allAttributes(of: origin)
     for attribute in new {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
@@ -39,15 +48,11 @@ extension InferenceRun {
   private mutating func check(_ attribute: Attribute, declaredBy entity: String, against before: Attribute) {
     // A derived value is computed anew, or carried under conditions of its own that planning looks at.
     if attribute.isDerived { return }
-    if attribute.type != before.type {
-      let integers: Set<AttributeType> = [.integer16, .integer32, .integer64]
-      let reals: Set<AttributeType> = [.float, .double]
-      let isWidth = [integers, reals].contains { $0.contains(attribute.type) && $0.contains(before.type) }
+    // A number goes on as the same number; whether each value fits is asked of the rows.
+    if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
       findings.add(
-        "the type changes from \(before.type.title) to \(attribute.type.title)"
-          + (isWidth
-            ? "; whether Core Data follows a change of width is not documented, so it is not done"
-            : "; a change of type cannot be inferred"),
+        "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "
+          + "new type",
         entity: entity, property: attribute.name,
         hint: "add an attribute of the new type under a new name and fill it in the app or with a mapping")
     }
@@ -75,27 +80,9 @@ extension InferenceRun {
       }
     }
   }
-
-  /// A name that was an attribute and is now a relationship, or the other way round: the values would be lost silently.
-  mutating func checkKinds(of entity: Entity, from origin: Entity) {
-    let oldAttributes = Set(source.storedAttributes(of: origin).map(\.name))
-    let oldRelationships = Set(source.storedRelationships(of: origin).map(\.name))
-    let newAttributes = destination.storedAttributes(of: entity).map(\.name)
-    let newRelationships = destination.storedRelationships(of: entity).map(\.name)
-    let swapped =
-      newRelationships.filter { oldAttributes.contains($0) && !oldRelationships.contains($0) }
-      .map { ($0, "an attribute becomes a relationship of the same name") }
-      + newAttributes.filter { oldRelationships.contains($0) && !oldAttributes.contains($0) }
-      .map { ($0, "a relationship becomes an attribute of the same name") }
-    for (name, message) in swapped {
-      findings.add(
-        message + "; its values cannot be carried over", entity: destination.declarer(of: name, in: entity),
-        property: name, hint: "give the new property another name")
-    }
-  }
 }
 
 extension AttributeType {
   /// The name that Xcode shows.
-  var title: String { xmlName ?? "Undefined" }
+  package var title: String { xmlName ?? "Undefined" }
 }

@@ -24,25 +24,41 @@ struct IdentifierMatch {
   let sourceIdentifiers: [String: String]
   let destinationIdentifiers: [String: String]
 
-  init(source: [Identified], destination: [Identified]) {
+  /// Matches names; `decided` are source names whose destination name somebody gave, empty for those that end.
+  init(
+    source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false
+  ) {
     sourceIdentifiers = Dictionary(source.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
     destinationIdentifiers = Dictionary(
       destination.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
-    duplicatesInSource = IdentifierMatch.duplicates(source)
-    duplicatesInDestination = IdentifierMatch.duplicates(destination)
+    let names = (source: Set(source.map(\.name)), destination: Set(destination.map(\.name)))
+    // What is decided needs no identifier. A name that the destination lacks is meant for another hop.
+    var pairs = decided.filter { names.destination.contains($0.value) }
+    if namesCount {
+      let taken = Set(pairs.values)
+      for name in names.source.intersection(names.destination) where decided[name] == nil && !taken.contains(name) {
+        pairs[name] = name
+      }
+    }
+    let ended = Set(decided.filter { $0.value.isEmpty }.keys)
+    let openSource = source.filter { pairs[$0.name] == nil && !ended.contains($0.name) }
+    let settled = Set(pairs.values)
+    let openDestination = destination.filter { !settled.contains($0.name) }
+    duplicatesInSource = IdentifierMatch.duplicates(openSource)
+    duplicatesInDestination = IdentifierMatch.duplicates(openDestination)
+    for (old, new) in pairs { sourceByDestination[new] = old }
     var sourceByIdentifier: [String: String] = [:]
-    for item in source where duplicatesInSource[item.identifier] == nil {
+    for item in openSource where duplicatesInSource[item.identifier] == nil {
       sourceByIdentifier[item.identifier] = item.name
     }
-    for item in destination where duplicatesInDestination[item.identifier] == nil {
+    for item in openDestination where duplicatesInDestination[item.identifier] == nil {
       sourceByDestination[item.name] = sourceByIdentifier[item.identifier]
     }
     // Names under a shared identifier have their own reason already.
     let doubtful = Set(duplicatesInSource.values.joined()).union(duplicatesInDestination.values.joined())
-    let sourceNames = Set(source.map(\.name))
-    let pairs = sourceByDestination
-    contradictions = Set(destination.map(\.name)).filter {
-      sourceNames.contains($0) && pairs[$0] != $0 && !doubtful.contains($0)
+    let matched = sourceByDestination
+    contradictions = Set(openDestination.map(\.name)).filter { name in
+      openSource.contains { $0.name == name } && matched[name] != name && !doubtful.contains(name)
     }.sorted()
   }
 

@@ -10,6 +10,8 @@ extension HopdError.Code {
 
 struct InferenceFindings {
   private(set) var reasons: [HopdError] = []
+  /// What the rows have to decide.
+  private(set) var conditions: [RowCondition] = []
   private var seen: Set<Key> = []
 
   private struct Key: Hashable {
@@ -21,6 +23,15 @@ struct InferenceFindings {
     let place = Place(entity: entity, property: property)
     guard seen.insert(Key(place: place, message: message)).inserted else { return }
     reasons.append(HopdError(.notInferable, message, at: place, hint: hint))
+  }
+
+  /// A condition; an inherited property meets the same one in every subentity, and it is asked once.
+  mutating func demand(
+    _ demand: RowCondition.Demand, entity: String, property: String?, _ message: String, hint: String
+  ) {
+    let condition = RowCondition(
+      demand: demand, entity: entity, property: property, message: message, hint: hint)
+    if !conditions.contains(condition) { conditions.append(condition) }
   }
 
   /// What a match of names finds wrong, told for entities (`owner` nil) or for the properties of `owner`.
@@ -40,17 +51,31 @@ struct InferenceFindings {
           hint: "give each its own renaming identifier")
       }
     }
+  }
+
+  /// Names whose renaming identifiers say that they are not the same: both readings must give the same rows. `demands`
+  /// says for a name what that means.
+  mutating func add(
+    contradictionsOf match: IdentifierMatch, owner: (source: String, destination: String)?,
+    demands: (_ name: String, _ continued: String?, _ successor: String?) -> [RowCondition.Demand]
+  ) {
     for name in match.contradictions {
       let old = match.sourceIdentifiers[name] ?? name
       let new = match.destinationIdentifiers[name] ?? name
-      let from = match.sourceByDestination[name].map { "it continues \($0)" } ?? "it continues nothing"
-      let to = match.sourceByDestination.first { $0.value == name }.map { ", and that one continues as \($0.key)" }
-      report(
-        name, owner?.destination,
-        "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they are "
-          + "not the same: \(from)" + (to ?? ""),
-        hint: "if they are the same, give \(name) the renaming identifier \"\(old)\" in the destination; if not, use "
-          + "another name")
+      let continued = match.sourceByDestination[name]
+      let successor = match.sourceByDestination.first { $0.value == name }?.key
+      let from = continued.map { "it continues \($0)" } ?? "it continues nothing"
+      let to = successor.map { ", and that one continues as \($0)" } ?? ""
+      let path = { (part: String) in owner.map { "\($0.source).\(part)" } ?? part }
+      let answer = continued.map { "\(path($0))=\(name)" } ?? "\(path(name))=\(successor ?? "")"
+      for demand in demands(name, continued, successor) {
+        self.demand(
+          demand, entity: owner?.destination ?? name, property: owner == nil ? nil : name,
+          "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they are "
+            + "not the same: \(from)\(to)",
+          hint: "if they are the same, add --rename \(path(name))=\(name), or --no-rename for all such names; if not, "
+            + "--rename \(answer). For the daemon, set renames or no_rename")
+      }
     }
   }
 }

@@ -10,12 +10,18 @@ package struct InferredMapping: Sendable, Hashable {
   package let destinationVersion: String
   /// One mapping per destination entity (in entity-number order), then one `remove` per dropped source entity.
   package let entityMappings: [EntityMapping]
+  /// What the rows must fulfil, where the models alone do not decide.
+  package let conditions: [RowCondition]
 
   /// Makes a mapping.
-  package init(sourceVersion: String, destinationVersion: String, entityMappings: [EntityMapping]) {
+  package init(
+    sourceVersion: String, destinationVersion: String, entityMappings: [EntityMapping],
+    conditions: [RowCondition] = []
+  ) {
     self.sourceVersion = sourceVersion
     self.destinationVersion = destinationVersion
     self.entityMappings = entityMappings
+    self.conditions = conditions
   }
 
   /// The mapping whose destination is that entity.

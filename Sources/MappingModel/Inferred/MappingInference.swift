@@ -12,9 +12,9 @@ package enum MappingInference {
   ///
   /// Throws `not-inferable` whose `reasons` are all that stand in the way, each with entity, property and hint.
   package static func infer(
-    from source: ManagedObjectModel, to destination: ManagedObjectModel
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) throws(HopdError) -> InferredMapping {
-    var run = InferenceRun(source: source, destination: destination)
+    var run = InferenceRun(source: source, destination: destination, renames: renames)
     let mappings = run.infer()
     guard run.findings.reasons.isEmpty else {
       let count = run.findings.reasons.count
@@ -26,7 +26,8 @@ package enum MappingInference {
         reasons: run.findings.reasons)
     }
     return InferredMapping(
-      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings)
+      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings,
+      conditions: run.findings.conditions)
   }
 }
 
@@ -34,15 +35,17 @@ package enum MappingInference {
 struct InferenceRun {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
+  let renames: RenameRules
   var findings = InferenceFindings()
 
   /// Matched entities, both ways.
   private(set) var sourceByDestination: [String: String] = [:]
   private(set) var destinationBySource: [String: String] = [:]
 
-  init(source: ManagedObjectModel, destination: ManagedObjectModel) {
+  init(source: ManagedObjectModel, destination: ManagedObjectModel, renames: RenameRules) {
     self.source = source
     self.destination = destination
+    self.renames = renames
   }
 
   /// All entity mappings, as far as they can be made; `findings` says what is wrong with them.
@@ -60,7 +63,6 @@ struct InferenceRun {
       }
       let attributes = inferAttributes(of: entity, from: origin)
       let pairs = relationships.infer(of: entity, from: origin, findings: &findings)
-      checkKinds(of: entity, from: origin)
       let isCopy = isUnchanged(
         entity, origin, attributes.mappings, pairs.mappings, drops: attributes.dropped.count + pairs.dropped.count)
       let kind: EntityMapping.Kind = isCopy ? .copy : .transform
@@ -81,13 +83,23 @@ struct InferenceRun {
     return mappings
   }
 
+  /// Names that somebody gave for the properties of an entity: under its own name, its ancestors', or its new one.
+  func decided(_ names: [Identified], of origin: Entity, to entity: Entity) -> [String: String] {
+    renames.decided(names, owners: source.lineage(of: origin).map(\.name) + destination.lineage(of: entity).map(\.name))
+  }
+
   // MARK: Entities
 
   private mutating func matchEntities() {
+    let old = source.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) }
     let match = IdentifierMatch(
-      source: source.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
-      destination: destination.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) })
+      source: old,
+      destination: destination.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
+      decided: renames.decided(old, owners: []), namesCount: renames.namesCount)
     findings.add(match, kind: "entities", owner: nil)
+    findings.add(contradictionsOf: match, owner: nil) { name, continued, _ in
+      ([name] + [continued].compactMap { $0 }).map { .noObjects(of: $0) }
+    }
     sourceByDestination = match.sourceByDestination
     for (to, from) in match.sourceByDestination { destinationBySource[from] = to }
   }
@@ -140,6 +152,7 @@ struct InferenceRun {
     return attributes.allSatisfy { mapping in
       mapping.source == mapping.destination
         && oldAttributes[mapping.destination]?.isOptional == newAttributes[mapping.destination]?.isOptional
+        && oldAttributes[mapping.destination]?.type == newAttributes[mapping.destination]?.type
     }
       && relationships.allSatisfy { mapping in
         guard let carried = mapping.source, !carried.isInverted, carried.relationship == mapping.destination,

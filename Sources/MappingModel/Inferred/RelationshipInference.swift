@@ -9,6 +9,12 @@ struct RelationshipInference {
   struct Key: Hashable {
     let entity: String
     let name: String
+
+    var pairs: RelationshipMapping.SourcePairs {
+      RelationshipMapping.SourcePairs(entity: entity, relationship: name, isInverted: false)
+    }
+
+    static func precedes(_ left: Key, _ right: Key) -> Bool { (left.entity, left.name) < (right.entity, right.name) }
   }
 
   private let source: ManagedObjectModel
@@ -28,14 +34,18 @@ struct RelationshipInference {
     destinationBySource = run.destinationBySource
     for (to, from) in run.sourceByDestination.sorted(by: { $0.key < $1.key }) {
       guard let entity = destination.entity(named: to), let origin = source.entity(named: from) else { continue }
+      let names = source.storedRelationships(of: origin).map {
+        Identified(name: $0.name, identifier: $0.renamingIdentifier)
+      }
       let match = IdentifierMatch(
-        source: source.storedRelationships(of: origin).map {
-          Identified(name: $0.name, identifier: $0.renamingIdentifier)
-        },
+        source: names,
         destination: destination.storedRelationships(of: entity).map {
           Identified(name: $0.name, identifier: $0.renamingIdentifier)
-        })
+        }, decided: run.decided(names, of: origin, to: entity), namesCount: run.renames.namesCount)
       run.findings.add(match, kind: "relationships", owner: (from, to))
+      run.findings.add(contradictionsOf: match, owner: (from, to)) { name, continued, _ in
+        ([name] + [continued].compactMap { $0 }).map { .noPairs(Key(entity: from, name: $0).pairs) }
+      }
       matches[to] = match.sourceByDestination
       for (new, old) in match.sourceByDestination {
         let key = Key(entity: source.declarer(of: old, in: origin), name: old)
@@ -109,15 +119,18 @@ struct RelationshipInference {
     findings: inout InferenceFindings
   ) {
     let declarer = destination.declarer(of: relationship.name, in: entity)
-    func refuse(_ message: String, hint: String) {
-      findings.add(message, entity: declarer, property: relationship.name, hint: hint)
+    let declaring = source.declarer(of: before.name, in: origin)
+    let pairs = RelationshipMapping.SourcePairs(entity: declaring, relationship: before.name, isInverted: false)
+    func demand(_ demand: RowCondition.Demand, _ message: String, hint: String) {
+      findings.demand(demand, entity: declarer, property: relationship.name, message, hint: hint)
     }
     if before.isToMany, !relationship.isToMany {
-      refuse(
-        "a to-many becomes a to-one, which loses all targets but one; which one stays is not documented",
+      demand(
+        .oneTargetPerOwner(pairs),
+        "a to-many becomes a to-one, which has room for one target; which one stays is not documented",
         hint: "add a to-one under another name and let the app choose the object")
     }
-    checkTarget(relationship, against: before, refuse: refuse)
+    checkTarget(relationship, against: before, pairs: pairs, demand: demand)
 
     let inverse = destination.inverse(of: relationship)
     let inverseBefore = source.inverse(of: before)
@@ -128,15 +141,18 @@ struct RelationshipInference {
       let title = "\(inverse.entity.name).\(inverse.relationship.name)"
       if !continuedByInverse.isEmpty, keyBefore.map({ !continuedByInverse.contains($0) }) ?? true {
         let names = continuedByInverse.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
-        refuse(
-          "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not the "
-            + "inverse of that: the two ends would need different pairs",
-          hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
+        for other in [Key(entity: declaring, name: before.name)] + continuedByInverse.sorted(by: Key.precedes) {
+          demand(
+            .noPairs(other.pairs),
+            "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
+              + "the inverse of that: the two ends would need different pairs",
+            hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
+        }
       } else if continuedByInverse.isEmpty, let keyBefore, taken.contains(keyBefore) {
-        refuse(
+        demand(
+          .noPairs(pairs),
           "it continues \(origin.name).\(before.name), whose other end \(keyBefore.entity).\(keyBefore.name) goes "
-            + "on as "
-            + "a relationship with another inverse: the same pairs are wanted twice",
+            + "on as a relationship with another inverse: the same pairs are wanted twice",
           hint: "keep the two ends each other's inverse, or rename one so that it starts empty")
       }
     }
@@ -146,35 +162,27 @@ struct RelationshipInference {
     let hadManyOwners = inverseBefore.map(\.relationship.isToMany) ?? !before.isToMany
     let mayHaveManyOwners = inverse.map(\.relationship.isToMany) ?? !relationship.isToMany
     if hadManyOwners, !mayHaveManyOwners {
-      refuse(
+      demand(
+        .oneOwnerPerTarget(pairs),
         "a target could have several owners and now has room for one; which one stays is not documented",
         hint: "make the inverse a to-many")
     }
   }
 
+  /// Targets that the relationship cannot point to any more, although they go on.
   private func checkTarget(
-    _ relationship: Relationship, against before: Relationship, refuse: (_ message: String, _ hint: String) -> Void
+    _ relationship: Relationship, against before: Relationship, pairs: RelationshipMapping.SourcePairs,
+    demand: (_ demand: RowCondition.Demand, _ message: String, _ hint: String) -> Void
   ) {
     let wanted = relationship.destinationEntityName
     guard let target = source.entity(named: before.destinationEntityName) else { return }
-    guard let counterpart = destinationBySource[target.name] else {
-      refuse(
-        "its destination was \(target.name), which is gone, and is now \(wanted)",
-        "give the relationship a new name, so that it starts empty")
-      return
-    }
-    for possible in source.subtree(of: target) {
+    for possible in source.subtree(of: target) where !possible.isAbstract {
       guard let name = destinationBySource[possible.name], let entity = destination.entity(named: name),
         !destination.lineage(of: entity).contains(where: { $0.name == wanted })
       else { continue }
-      if possible.name == target.name {
-        refuse(
-          "its destination changes from \(target.name) to \(wanted), which is neither \(counterpart) nor above it",
-          "keep the destination, or give the relationship a new name, so that it starts empty")
-        return
-      }
-      refuse(
-        "it may point to objects of \(possible.name), but \(name) is no longer below its destination \(wanted)",
+      demand(
+        .noTarget(pairs, of: possible.name),
+        "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that",
         "make a common parent the destination, or give the relationship a new name, so that it starts empty")
     }
   }

@@ -19,7 +19,7 @@ package enum InferredTextMapping {
     var findings: [HopdError] = []
     let inferred: InferredMapping
     if isSkeleton {
-      var run = InferenceRun(source: source, destination: destination)
+      var run = InferenceRun(source: source, destination: destination, renames: RenameRules())
       let mappings = run.infer()
       findings = run.findings.reasons
       inferred = InferredMapping(

@@ -65,7 +65,8 @@ package struct MigrationRequest: Sendable {
   /// The rules of the plan.
   package var rules: PlanningRules {
     PlanningRules(
-      infer: settings.infer, naming: naming, history: settings.history, memoryLimit: settings.engine.memoryLimit,
+      infer: settings.infer, renames: settings.renames, route: settings.route, naming: naming,
+      history: settings.history, memoryLimit: settings.engine.memoryLimit,
       invalidRows: settings.engine.invalidRows, unmappedEntities: settings.unmappedEntities)
   }
 }

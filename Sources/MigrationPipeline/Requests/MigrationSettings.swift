@@ -1,6 +1,7 @@
 // How migrations are made, whoever asks for them. A watch of the configuration and the command line fill the same
 // value, so that both mean the same.
 
+import MappingModel
 import MigrationEngine
 import MigrationPlanning
 import StoreReplacement
@@ -10,6 +11,10 @@ import StoreVerification
 package struct MigrationSettings: Sendable, Hashable {
   /// May hops be inferred where no mapping model is given?
   package var infer: Bool
+  /// Names that the operator decided where renaming identifiers contradict them.
+  package var renames: RenameRules
+  /// Which of several ways through the versions is taken.
+  package var route: RouteRule
   /// What becomes of a store with persistent history.
   package var history: HistoryRule
   /// What becomes of the rows of entities that exist in both versions and have no entity mapping.
@@ -27,11 +32,14 @@ package struct MigrationSettings: Sendable, Hashable {
 
   /// Makes settings with the defaults of the configuration.
   package init(
-    infer: Bool = true, history: HistoryRule = .clear, unmappedEntities: UnmappedEntitiesRule = .fail,
+    infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
+    history: HistoryRule = .clear, unmappedEntities: UnmappedEntitiesRule = .fail,
     verification: VerificationDepth = .quick, journalMode: JournalModeRule = .keep,
     replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), engine: EngineOptions = EngineOptions()
   ) {
     self.infer = infer
+    self.renames = renames
+    self.route = route
     self.history = history
     self.unmappedEntities = unmappedEntities
     self.verification = verification

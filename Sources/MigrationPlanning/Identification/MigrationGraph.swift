@@ -23,38 +23,44 @@ package struct MigrationGraph: Sendable {
   }
 
   private let versions: [CatalogedVersion]
-  private let infer: Bool
+  private let rules: RouteRules
   private let mappings: any MappingSource
 
   /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference
   /// where that is allowed.
-  package init(versions: [CatalogedVersion], infer: Bool, mappings: any MappingSource = NoMappings()) {
+  package init(versions: [CatalogedVersion], rules: RouteRules, mappings: any MappingSource = NoMappings()) {
     self.versions = versions.sorted { $0.position < $1.position }
-    self.infer = infer
+    self.rules = rules
     self.mappings = mappings
+  }
+
+  /// The same with no other rule than whether hops may be inferred.
+  package init(versions: [CatalogedVersion], infer: Bool, mappings: any MappingSource = NoMappings()) {
+    self.init(versions: versions, rules: RouteRules(infer: infer), mappings: mappings)
   }
 
   /// The hops from one version to another, in order; none where both have the same hashes.
   ///
   /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the
-  /// target, by a mapping model over several versions, the shortest first. Backwards only mapping models lead. Throws
-  /// `store-newer` for a way back that has none, `inference-off`, or `no-route` with every missing edge and every
-  /// reason.
+  /// target, versions are skipped, as few as possible, by a mapping model first. Such an inferred hop has a warning.
+  /// `RouteRule` has other orders. Backwards only mapping models lead. Throws `store-newer` for a way back that has
+  /// none, `inference-off`, or `no-route` with every missing edge and every reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty { throw StoreIdentifier.newer(start, target) }
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
-      infer: infer && !isBackward, mappings: mappings.isEmpty ? nil : mappings.hops(among: versions))
-    if let edges = try search.edges(from: 0) { return edges }
+      rules: rules, infer: rules.infer && !isBackward,
+      mappings: mappings.isEmpty ? nil : mappings.hops(among: versions))
+    if let edges = try search.edges() { return edges }
     let missing = search.missing(isBackward: isBackward)
     if isBackward {
       var error = StoreIdentifier.newer(start, target)
       error.reasons += missing
       throw error
     }
-    guard infer else {
+    guard rules.infer else {
       throw HopdError(
         .inferenceOff,
         "the way from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
@@ -96,27 +102,27 @@ struct RouteKey: Hashable, Sendable {
   let line: [CatalogedVersion.Identity]
   let start: CatalogedVersion.Identity
   let target: CatalogedVersion.Identity
-  let infer: Bool
+  let rules: RouteRules
 
   /// The key of a store's route; nil where a model was read from the store itself, which is nobody else's.
-  init?(of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool) {
+  init?(of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules) {
     let versions = store.line.versions
     guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself, !target.isFromStoreItself
     else { return nil }
     line = versions.map(\.identity)
     start = store.version.identity
     self.target = target.identity
-    self.infer = infer
+    self.rules = rules
   }
 }
 
 extension ModelCatalog {
   /// The hops that bring a store to a version; found once for all stores of one version.
   func route(
-    of store: IdentifiedStore, to target: CatalogedVersion, infer: Bool, key: RouteKey?
+    of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?
   ) throws(HopdError) -> [MigrationGraph.Edge] {
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
-      try MigrationGraph(versions: store.line.versions, infer: infer, mappings: mappings)
+      try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings)
         .route(from: store.version, to: target)
     }
     guard let key else { return try find() }
@@ -136,90 +142,6 @@ extension CatalogedVersion {
 
   var identity: Identity {
     Identity(path: path, position: position, configuration: configuration, name: model.name, hashes: versionHashes)
-  }
-}
-
-/// The search of one route over versions in the order of the way. Every edge leads on, so there are no circles.
-private struct RouteSearch {
-  let stops: [CatalogedVersion]
-  let infer: Bool
-  /// What mapping models serve; nil without any.
-  let mappings: (any HopMappings)?
-  /// Stops from which the target is not reached.
-  private var dead: Set<Int> = []
-  /// Spans of the edges that were met from stops that are reached.
-  private var spans: [(Int, Int)] = []
-  /// Why consecutive stops are not joined by inference.
-  private var refusals: [Int: HopdError] = [:]
-
-  init(stops: [CatalogedVersion], infer: Bool, mappings: (any HopMappings)?) {
-    self.stops = stops
-    self.infer = infer
-    self.mappings = mappings
-  }
-
-  /// The hops from a stop to the last one; nil where none lead there.
-  mutating func edges(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
-    if index == stops.count - 1 { return [] }
-    if dead.contains(index) { return nil }
-    let next = index + 1
-    if let edge = try mapped(index, next) ?? inferred(index), let rest = try edges(from: next) { return [edge] + rest }
-    if mappings != nil {
-      for further in stops.indices.dropFirst(index + 2) {
-        if let edge = try mapped(index, further), let rest = try edges(from: further) { return [edge] + rest }
-      }
-    }
-    dead.insert(index)
-    return nil
-  }
-
-  private mutating func mapped(_ from: Int, _ to: Int) throws(HopdError) -> MigrationGraph.Edge? {
-    let (source, destination) = (stops[from], stops[to])
-    guard let (hop, warnings) = try mappings?.hop(from: source, to: destination) else { return nil }
-    spans.append((from, to))
-    return MigrationGraph.Edge(
-      source: source, destination: destination,
-      mapping: hop.trail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
-  }
-
-  private mutating func inferred(_ from: Int) -> MigrationGraph.Edge? {
-    guard infer else { return nil }
-    do {
-      let (source, destination) = (stops[from], stops[from + 1])
-      let mapping = try MappingInference.infer(from: source.model, to: destination.model)
-      spans.append((from, from + 1))
-      return MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
-    } catch {
-      refusals[from] = error
-      return nil
-    }
-  }
-
-  /// The consecutive pairs that nothing spans, each with all reasons.
-  mutating func missing(isBackward: Bool) -> [HopdError] {
-    var missing: [HopdError] = []
-    for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
-      let (source, destination) = (stops[index], stops[index + 1])
-      // Beyond a missing edge nothing was asked yet.
-      if (try? mapped(index, index + 1)) ?? nil != nil { continue }
-      if infer, refusals[index] == nil, inferred(index) != nil { continue }
-      let hop = "\(source.model.name) → \(destination.model.name)"
-      let near = mappings?.nearMisses(from: source, to: destination) ?? []
-      guard infer else {
-        missing.append(
-          HopdError(
-            .noRoute, "no mapping model fits this hop", at: Place(hop: hop),
-            hint: isBackward
-              ? "only a mapping model leads back: name one for this hop with --mappings"
-              : "name one with --mappings", reasons: near))
-        continue
-      }
-      guard var refusal = refusals[index] else { continue }
-      if mappings != nil { refusal.message = "no mapping model fits this hop, and \(refusal.message)" }
-      refusal.reasons = near + refusal.reasons
-      missing.append(refusal)
-    }
-    return missing
   }
 }
 

@@ -18,6 +18,7 @@ enum PlanFingerprint {
   ) -> String {
     var lines = [source.model.name, target.model.name]
     lines.append("invalid rows \(rules.invalidRows.text), unmapped entities \(rules.unmappedEntities.rawValue)")
+    lines.append("renames \(rules.renames.text)")
     lines += hashLines(source)
     lines += hashLines(target)
     for hop in hops {

@@ -1,12 +1,17 @@
 // What the caller decides about a plan, beside the store and the models: a plain value that the configuration and the
 // command line fill.
 
+import MappingModel
 import PersistentStore
 
 /// The rules under which a plan is made.
 package struct PlanningRules: Sendable, Hashable {
   /// May mappings be inferred?
   package var infer: Bool
+  /// Names that the operator decided where renaming identifiers contradict them.
+  package var renames: RenameRules
+  /// Which of several ways is taken.
+  package var route: RouteRule
   /// Which end names a self many-to-many table of the last version, where that is known.
   package var naming: JoinTableNaming
   /// What becomes of the rows of persistent history.
@@ -20,17 +25,25 @@ package struct PlanningRules: Sendable, Hashable {
 
   /// Makes rules; the defaults are those of the configuration.
   package init(
-    infer: Bool = true, naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear,
+    infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
+    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear,
     memoryLimit: Int64 = 64 << 20, invalidRows: InvalidRowsRules = InvalidRowsRules(),
     unmappedEntities: UnmappedEntitiesRule = .fail
   ) {
     self.infer = infer
+    self.renames = renames
+    self.route = route
     self.naming = naming
     self.history = history
     self.memoryLimit = memoryLimit
     self.invalidRows = invalidRows
     self.unmappedEntities = unmappedEntities
   }
+}
+
+extension PlanningRules {
+  /// What of the rules decides about the route.
+  var routing: RouteRules { RouteRules(infer: infer, renames: renames, route: route) }
 }
 
 extension InvalidRowsRules {

@@ -6,6 +6,7 @@ import Diagnostics
 import DurableFiles
 import HopdConfiguration
 import ManagedObjectModel
+import MappingModel
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -90,7 +91,7 @@ struct ModelOptions: ParsableArguments {
   }
 }
 
-/// `--to`, `--join-table`, `--reference`, `--history`.
+/// `--to`, `--route`, `--rename`, `--join-table`, `--reference`, `--history`.
 struct TargetOptions: ParsableArguments {
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
@@ -109,7 +110,39 @@ struct TargetOptions: ParsableArguments {
   @Option(help: "What becomes of a store with persistent history: clear drops its rows, refuse leaves the store alone.")
   var history: HistoryRule?
 
+  @Option(
+    name: .customLong("rename"),
+    help: ArgumentHelp(
+      "How a name goes on where renaming identifiers contradict it; may be repeated.",
+      discussion: "Entity.old=new for a property, Old=New for an entity, Entity.old= for a property that ends.",
+      valueName: "old=new"))
+  var renames: [String] = []
+
+  @Flag(
+    name: .customLong("no-rename"),
+    help: "The same name in both versions is the same thing, whatever its renaming identifier says.")
+  var noRename = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The way through the versions: progressive, direct or shortest.",
+      discussion: """
+        progressive takes every version in its turn and skips one only where no hop leads through it. direct is one hop. shortest has the fewest hops.
+        """))
+  var route: RouteRule?
+
+  /// The names that the command line decides, over those of the configuration.
+  func renameRules(over configured: RenameRules) -> RenameRules {
+    var rules = configured
+    for (old, new) in renames.compactMap(RenameRules.parse) { rules.renames[old] = new }
+    if noRename { rules.namesCount = true }
+    return rules
+  }
+
   func validate() throws {
+    for text in renames where RenameRules.parse(text) == nil {
+      throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
+    }
     for name in joinTables where name.split(separator: ".", omittingEmptySubsequences: false).count != 2 {
       throw ValidationError("--join-table takes ENTITY.RELATIONSHIP, not \"\(name)\".")
     }
@@ -133,3 +166,4 @@ struct TargetOptions: ParsableArguments {
 }
 
 extension HistoryRule: ExpressibleByArgument {}
+extension RouteRule: ExpressibleByArgument {}

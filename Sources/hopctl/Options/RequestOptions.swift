@@ -48,6 +48,8 @@ struct RequestOptions: ParsableArguments {
     let standard = EngineOptions().memoryLimit
     var settings =
       loaded.watch.map { MigrationSettings($0, memoryLimit: loaded.memoryLimit ?? standard) } ?? MigrationSettings()
+    settings.renames = target.renameRules(over: settings.renames)
+    if let route = target.route { settings.route = route }
     if let history = target.history { settings.history = history }
     if let rule = mapping.unmappedEntities { settings.unmappedEntities = rule }
     if noFuse { settings.engine.fusesHops = false }

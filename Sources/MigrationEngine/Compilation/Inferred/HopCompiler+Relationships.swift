@@ -51,21 +51,26 @@ extension HopCompiler {
         target = (key, nil, order, hop.source.entity(named: source.entity))
       case (.ownerColumn(_, let key), true):
         target = (key, nil, nil, hop.source.entity(named: source.entity))
-      case (.toOne, true):
+      default:
+        // The pairs lie elsewhere: in the rows of the other end, or in a join table.
         if part == .key {
-          try addReverseUpdate(
-            source: source, column: column.name, table: table, entity: entity, relationship,
-            surviving: value.destinationEntityName)
+          try addPairUpdate(
+            source, column: column.name, of: .owner, table: table, entity: entity, relationship,
+            destination: value.destinationEntityName)
         }
         if part == .number {
           addDiscriminatorUpdate(column: column.name, value: value, entity: entity, table: table)
         }
         if part == .order {
-          addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
+          if let kept = stored(source)?.pairs.inverseOrder {
+            try addPairUpdate(
+              source, column: column.name, of: .owner, table: table, entity: entity, relationship,
+              destination: value.destinationEntityName, value: kept)
+          } else {
+            addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
+          }
         }
         continue
-      default:
-        throw refuse("its pairs cannot become a to-one", entity, relationship)
       }
       columns.insert(target.column)
       let key = "s." + SQLiteIdentifier.quoted(target.column)
@@ -189,12 +194,12 @@ extension HopCompiler {
       return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: hop.source.entity(named: source.entity), owners)
     case (.toOne(_, let key, _, _), true):
       return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: destinationEntity(of: source), owners)
-    case (.toOne, false):
-      try addReverseUpdate(
-        source: source, column: column.name, table: table, entity: entity, relationship, surviving: entity)
-      return nil
     default:
-      throw refuse("its pairs cannot become a to-many without inverse", entity, relationship)
+      guard let destination = declaring.relationships.first(where: { $0.name == relationship })?.destinationEntityName
+      else { return nil }
+      try addPairUpdate(
+        source, column: column.name, of: .target, table: table, entity: entity, relationship, destination: destination)
+      return nil
     }
   }
 
@@ -217,30 +222,46 @@ extension HopCompiler {
       entity: owner, relationship: pairs.relationship, isInverted: pairs.isInverted)
   }
 
-  /// Rows of `table` learn who points at them: the source keeps the pairs in a to-one column of the other side.
-  private mutating func addReverseUpdate(
-    source: RelationshipMapping.SourcePairs, column: String, table: EntityTable, entity: String, _ relationship: String,
-    surviving destination: String
+  /// Where a hop's source keeps pairs, with the declared entities at both ends.
+  func stored(
+    _ pairs: RelationshipMapping.SourcePairs
+  ) -> (pairs: StoredPairs, owner: Entity, target: Entity)? {
+    guard let stored = hop.sourceSchema.pairs(ofRelationship: pairs.relationship, in: pairs.entity),
+      let owner = hop.source.entity(named: pairs.entity), let target = destinationEntity(of: pairs)
+    else { return nil }
+    return pairs.isInverted ? (stored.inverted, target, owner) : (stored, owner, target)
+  }
+
+  /// Rows of `table` learn the other end of their pairs, which another table of the source holds, or with `value`
+  /// another column of the pairs. `end` says which end of a pair the rows are.
+  private mutating func addPairUpdate(
+    _ source: RelationshipMapping.SourcePairs, column: String, of end: StoredPairs.End, table: EntityTable,
+    entity: String, _ relationship: String, destination: String, value: String? = nil
   ) throws(HopdError) {
-    guard
-      case .toOne(let otherTable, let key, _, _) = hop.sourceSchema.storage(
-        ofRelationship: source.relationship, in: source.entity)
-    else { throw refuse("its pairs cannot be turned round", entity, relationship) }
-    let from = self.source.qualified(otherTable)
-    let quotedKey = SQLiteIdentifier.quoted(key)
-    let pointing =
-      hop.source.entity(named: source.entity).map { list(survivors(of: $0, in: destination).map.keys) } ?? ""
-    preconditions.append(
-      HopProgram.Precondition(
-        sql: "SELECT \(quotedKey) FROM \(from) WHERE \(quotedKey) IS NOT NULL"
-          + " AND \"Z_ENT\" IN (\(pointing)) GROUP BY 1 HAVING count(*) > 1 LIMIT 1",
-        message: "several objects point at the same one, and only one of them could be kept", entity: entity,
-        property: relationship))
-    let target = qualified(table.name, in: destinationSchema)
+    guard let found = stored(source) else {
+      throw refuse("its pairs are not found in the source", entity, relationship)
+    }
+    let pairs = found.pairs
+    let from = self.source.qualified(pairs.table)
+    let (here, there) = end == .owner ? (pairs.owner, pairs.target) : (pairs.target, pairs.owner)
+    let (hereKey, thereKey) = ("o." + SQLiteIdentifier.quoted(here), "o." + SQLiteIdentifier.quoted(there))
+    var conditions = ["\(hereKey) IS NOT NULL", "\(thereKey) IS NOT NULL"]
+    conditions += survivalConditions(
+      "o." + SQLiteIdentifier.quoted(pairs.owner), of: found.owner, in: entity, isRow: pairs.row == .owner, alias: "o")
+    conditions += survivalConditions(
+      "o." + SQLiteIdentifier.quoted(pairs.target), of: found.target, in: destination, isRow: pairs.row == .target,
+      alias: "o")
+    let taken = conditions.joined(separator: " AND ")
+    let precondition = HopProgram.Precondition(
+      sql: "SELECT \(hereKey) FROM \(from) AS o WHERE \(taken) GROUP BY 1 HAVING count(*) > 1 LIMIT 1",
+      message: "several objects belong to the same one, and only one of them could be kept", entity: entity,
+      property: relationship)
+    if value == nil { preconditions.append(precondition) }
+    let written = value.map { "o." + SQLiteIdentifier.quoted($0) } ?? thereKey
     let update = HopProgram.StatementStep(
       subject: "\(entity).\(relationship)",
-      sql: "UPDATE \(target) SET \(SQLiteIdentifier.quoted(column)) = o.\"Z_PK\" FROM \(from) AS o"
-        + " WHERE o.\(quotedKey) = \(SQLiteIdentifier.quoted(table.name)).\"Z_PK\" AND o.\"Z_ENT\" IN (\(pointing))")
+      sql: "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) = \(written)"
+        + " FROM \(from) AS o WHERE \(hereKey) = \(SQLiteIdentifier.quoted(table.name)).\"Z_PK\" AND \(taken)")
     if !updates.contains(update) { updates.append(update) }
   }
 
@@ -281,25 +302,5 @@ extension HopCompiler {
         + " (PARTITION BY \(partition) ORDER BY \(SQLiteIdentifier.quoted(by)), rowid) AS k FROM \(name)"
         + " WHERE \(partition) IS NOT NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
     if !updates.contains(update) { updates.append(update) }
-  }
-}
-
-/// A table of the source that holds pairs.
-struct PairSource {
-  let table: String
-  /// Key by which it is chunked: a column of an entity's table; nil for join tables, which have a rowid.
-  let key: String?
-  let owner: String
-  let target: String
-  /// Order of the targets of one owner, and of the owners of one target.
-  let order: String?
-  let inverseOrder: String?
-  /// Is the owner (true) or the target (false) the row itself? nil for join tables.
-  let ownerIsRow: Bool?
-
-  var inverted: PairSource {
-    PairSource(
-      table: table, key: key, owner: target, target: owner, order: inverseOrder, inverseOrder: order,
-      ownerIsRow: ownerIsRow.map { !$0 })
   }
 }

@@ -111,29 +111,16 @@ struct ClearedReferences {
   }
 
   private func count(_ key: Key, owners: Set<Int64>) throws(SQLiteError) -> Int64 {
-    guard let storage = source.storage(ofRelationship: key.origin.relationship, in: key.origin.entity),
-      let entity = source.model.entity(named: key.origin.entity),
-      let value = source.model.allRelationships(of: entity)[key.origin.relationship],
-      let near = source.table(of: entity.name)?.name, let far = source.table(of: value.destinationEntityName)?.name,
+    guard
+      let stored = source.pairs(ofRelationship: key.origin.relationship, in: key.origin.entity),
       let gone = source.number(of: key.stored)
     else { return 0 }
-    var table: String
-    var ends: (near: String, far: String)
-    switch storage {
-    case .toOne(let name, let column, _, _): (table, ends) = (name, ("Z_PK", column))
-    case .inverseOfToOne(let name, let column, _), .ownerColumn(let name, let column):
-      (table, ends) = (name, (column, "Z_PK"))
-    case .join(let join, let isOwner):
-      table = join.name
-      ends = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-    }
-    let (ownerTable, targetTable) = key.origin.isInverted ? (far, near) : (near, far)
-    let (owner, target) = key.origin.isInverted ? (ends.far, ends.near) : (ends.near, ends.far)
+    let pairs = key.origin.isInverted ? stored.inverted : stored
     let list = owners.sorted().map(String.init).joined(separator: ", ")
     return try reader.connection.integer(
-      "SELECT count(*) FROM \(reader.qualified(table)) AS p"
-        + " JOIN \(reader.qualified(targetTable)) AS t ON t.Z_PK = p.\(SQLiteIdentifier.quoted(target))"
-        + " JOIN \(reader.qualified(ownerTable)) AS o ON o.Z_PK = p.\(SQLiteIdentifier.quoted(owner))"
+      "SELECT count(*) FROM \(reader.qualified(pairs.table)) AS p"
+        + " JOIN \(reader.qualified(pairs.targetTable)) AS t ON t.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.target))"
+        + " JOIN \(reader.qualified(pairs.ownerTable)) AS o ON o.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.owner))"
         + " WHERE t.Z_ENT = \(gone) AND o.Z_ENT IN (\(list))") ?? 0
   }
 }

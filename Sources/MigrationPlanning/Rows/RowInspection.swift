@@ -16,6 +16,8 @@ struct RowInspection {
   private(set) var findings = Findings()
   private var asked: Set<String> = []
 
+  mutating func add(_ finding: HopdError) { findings.add(finding) }
+
   private var schema: StoreSchema { migrationPath.sourceSchema }
   private var reader: StoreReader { census.reader }
 
@@ -269,7 +271,7 @@ struct RowInspection {
 
   /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one
   /// before.
-  private mutating func forEachLiveEntity(
+  mutating func forEachLiveEntity(
     _ body: (inout RowInspection, Int, Entity, (stored: String, before: String), Int64) -> Void
   ) {
     for version in migrationPath.models.indices.dropFirst() {
@@ -283,7 +285,7 @@ struct RowInspection {
     }
   }
 
-  private func hop(_ version: Int) -> String {
+  func hop(_ version: Int) -> String {
     "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
   }
 

@@ -1,0 +1,43 @@
+// The operator's answer where a renaming identifier contradicts a name: Core Data's own precedence is not documented
+// (docs/formats/migration-semantics.md, "Matching"), so hopd goes on only where both readings give the same rows, or
+// where somebody said which one holds.
+
+/// Which source names go on under which destination names, whatever the renaming identifiers say.
+package struct RenameRules: Sendable, Hashable {
+  /// By source name, "Entity" or "Entity.property": the name in the destination; empty where it ends.
+  package var renames: [String: String]
+  /// Is a name that stands on both sides the same thing, whatever its renaming identifier says?
+  package var namesCount: Bool
+
+  /// Makes rules; without any, renaming identifiers decide.
+  package init(renames: [String: String] = [:], namesCount: Bool = false) {
+    self.renames = renames
+    self.namesCount = namesCount
+  }
+
+  /// Reads "Entity=New", "Entity.property=new", or "Entity.property=" for a property that ends; nil for other texts.
+  package static func parse(_ text: String) -> (old: String, new: String)? {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 2 else { return nil }
+    let path = parts[0].split(separator: ".", omittingEmptySubsequences: false)
+    guard (1...2).contains(path.count), path.allSatisfy({ !$0.isEmpty }), !parts[1].contains(".") else { return nil }
+    return (parts[0], parts[1])
+  }
+
+  /// The decided names of one kind: those of entities (`owners` empty), or of the properties of any of `owners`.
+  func decided(_ names: [Identified], owners: [String]) -> [String: String] {
+    guard !renames.isEmpty else { return [:] }
+    var decided: [String: String] = [:]
+    for name in names.map(\.name) {
+      let keys = owners.isEmpty ? [name] : owners.map { "\($0).\(name)" }
+      if let new = keys.lazy.compactMap({ renames[$0] }).first { decided[name] = new }
+    }
+    return decided
+  }
+
+  /// The rules as text, always the same for the same rules.
+  package var text: String {
+    (renames.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" } + (namesCount ? ["names count"] : []))
+      .joined(separator: " ")
+  }
+}

@@ -1,0 +1,158 @@
+// The search of one route: which hops lead from a store's version to the wanted one, in the order that `RouteRule`
+// names, and which are missing where none do.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+
+extension HopdError.Code {
+  /// A hop skips versions because no hop leads through them.
+  package static let versionsSkipped = HopdError.Code("versions-skipped", exit: .success)
+}
+
+/// The search of one route over versions in the order of the way. Every edge leads on, so there are no circles.
+struct RouteSearch {
+  let stops: [CatalogedVersion]
+  let rules: RouteRules
+  /// May hops be inferred, and does the way go forward?
+  let infer: Bool
+  /// What mapping models serve; nil without any.
+  let mappings: (any HopMappings)?
+  /// Stops from which the target is not reached.
+  private var dead: Set<Int> = []
+  /// Spans of the edges that were met from stops that are reached.
+  private var spans: [(Int, Int)] = []
+  /// Why stops are not joined by inference.
+  private var refusals: [Pair: HopdError] = [:]
+
+  private struct Pair: Hashable {
+    let from: Int
+    let to: Int
+  }
+
+  init(stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?) {
+    self.stops = stops
+    self.rules = rules
+    self.infer = infer
+    self.mappings = mappings
+  }
+
+  /// The hops from the first stop to the last one, by the rule of the route; nil where none lead there.
+  mutating func edges() throws(HopdError) -> [MigrationGraph.Edge]? {
+    switch rules.route {
+    case .progressive: try progressive(from: 0)
+    case .direct: try hop(0, stops.count - 1).map { [$0] }
+    case .shortest: try shortest()
+    }
+  }
+
+  /// The hops from a stop to the last one that skip as little as possible.
+  private mutating func progressive(from index: Int) throws(HopdError) -> [MigrationGraph.Edge]? {
+    if index == stops.count - 1 { return [] }
+    if dead.contains(index) { return nil }
+    if let edge = try hop(index, index + 1), let rest = try progressive(from: index + 1) { return [edge] + rest }
+    for further in stops.indices.dropFirst(index + 2) {
+      if let edge = try mapped(index, further), let rest = try progressive(from: further) { return [edge] + rest }
+    }
+    for further in stops.indices.dropFirst(index + 2) {
+      if var edge = inferred(index, further), let rest = try progressive(from: further) {
+        edge.warnings.append(skipping(index, further))
+        return [edge] + rest
+      }
+    }
+    dead.insert(index)
+    return nil
+  }
+
+  /// The fewest hops; of several such ways the one whose first hops are the longest.
+  private mutating func shortest() throws(HopdError) -> [MigrationGraph.Edge]? {
+    let last = stops.count - 1
+    var ways: [Int: [MigrationGraph.Edge]] = [0: []]
+    var frontier = [0]
+    while !frontier.isEmpty {
+      var next: [Int] = []
+      for index in frontier.sorted(by: >) {
+        guard let way = ways[index] else { continue }
+        for further in stride(from: last, to: index, by: -1) where ways[further] == nil {
+          guard let edge = try hop(index, further) else { continue }
+          ways[further] = way + [edge]
+          if further == last { return ways[last] }
+          next.append(further)
+        }
+      }
+      frontier = next
+    }
+    return nil
+  }
+
+  private mutating func hop(_ from: Int, _ to: Int) throws(HopdError) -> MigrationGraph.Edge? {
+    if let edge = try mapped(from, to) { return edge }
+    return inferred(from, to)
+  }
+
+  private func skipping(_ from: Int, _ to: Int) -> HopdError {
+    let names = stops[(from + 1)..<to].map(\.model.name).joined(separator: ", ")
+    return HopdError(
+      .versionsSkipped,
+      "the way through \(names) is impossible, so the hop skips \(to - from == 2 ? "this version" : "these versions")",
+      at: Place(hop: RouteSearch.title(stops[from], stops[to])),
+      hint: "compare the result with the app's, or give mapping models for the hops between")
+  }
+
+  private static func title(_ source: CatalogedVersion, _ destination: CatalogedVersion) -> String {
+    "\(source.model.name) → \(destination.model.name)"
+  }
+
+  private mutating func mapped(_ from: Int, _ to: Int) throws(HopdError) -> MigrationGraph.Edge? {
+    let (source, destination) = (stops[from], stops[to])
+    guard let (hop, warnings) = try mappings?.hop(from: source, to: destination) else { return nil }
+    spans.append((from, to))
+    return MigrationGraph.Edge(
+      source: source, destination: destination,
+      mapping: hop.trail(from: source.model, to: destination.model), mapped: hop, warnings: warnings)
+  }
+
+  private mutating func inferred(_ from: Int, _ to: Int) -> MigrationGraph.Edge? {
+    let (source, destination) = (stops[from], stops[to])
+    guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)) else { return nil }
+    do {
+      let mapping = try MappingInference.infer(from: source.model, to: destination.model, renames: rules.renames)
+      if to == from + 1 { spans.append((from, to)) }
+      return MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
+    } catch {
+      refusals[Pair(from: from, to: to)] = error
+      return nil
+    }
+  }
+
+  /// The consecutive pairs that nothing spans, each with all reasons.
+  mutating func missing(isBackward: Bool) -> [HopdError] {
+    var missing: [HopdError] = []
+    if rules.route == .direct, stops.count > 2, let refusal = refusals[Pair(from: 0, to: stops.count - 1)] {
+      return [refusal]
+    }
+    for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
+      let (source, destination) = (stops[index], stops[index + 1])
+      // Beyond a missing edge nothing was asked yet.
+      if (try? mapped(index, index + 1)) ?? nil != nil { continue }
+      let pair = Pair(from: index, to: index + 1)
+      if infer, refusals[pair] == nil, inferred(index, index + 1) != nil { continue }
+      let hop = "\(source.model.name) → \(destination.model.name)"
+      let near = mappings?.nearMisses(from: source, to: destination) ?? []
+      guard infer else {
+        missing.append(
+          HopdError(
+            .noRoute, "no mapping model fits this hop", at: Place(hop: hop),
+            hint: isBackward
+              ? "only a mapping model leads back: name one for this hop with --mappings"
+              : "name one with --mappings", reasons: near))
+        continue
+      }
+      guard var refusal = refusals[pair] else { continue }
+      if mappings != nil { refusal.message = "no mapping model fits this hop, and \(refusal.message)" }
+      refusal.reasons = near + refusal.reasons
+      missing.append(refusal)
+    }
+    return missing
+  }
+}

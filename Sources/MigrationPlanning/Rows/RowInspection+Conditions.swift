@@ -1,0 +1,153 @@
+// Asks the rows what the models of a hop leave open (`RowCondition`): may a relationship have room for one object only,
+// are all targets still possible, do two readings of a name give the same values?
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Rows break a condition under which a hop can be inferred.
+  package static let rowsForbidInference = HopdError.Code("rows-forbid-inference", exit: .dataError)
+}
+
+extension RowInspection {
+  /// Rows that break the conditions of inferred hops.
+  mutating func checkConditions() throws(SQLiteError) {
+    for version in migrationPath.models.indices.dropFirst() where !migrationPath.isMapped(to: version) {
+      for condition in migrationPath.mappings[version - 1].conditions {
+        let broken = try rows(breaking: condition.demand, at: version)
+        guard broken.count > 0 else { continue }
+        let examples = broken.examples.map { "\(broken.entity)/p\($0)" }.joined(separator: ", ")
+        add(
+          HopdError(
+            .rowsForbidInference,
+            "\(condition.message). \(broken.count) object\(broken.count == 1 ? "" : "s") of \(broken.entity) "
+              + "\(broken.count == 1 ? "is" : "are") at stake"
+              + (examples.isEmpty ? "" : ": \(examples)" + (broken.count > Int64(broken.examples.count) ? ", …" : "")),
+            at: Place(hop: hop(version), entity: condition.entity, property: condition.property),
+            hint: condition.hint))
+      }
+    }
+  }
+
+  /// Objects of the store that break a demand, named by the store's entity.
+  private struct Broken {
+    var count: Int64 = 0
+    var entity = ""
+    /// The first keys.
+    var examples: [Int64] = []
+  }
+
+  private func rows(breaking demand: RowCondition.Demand, at version: Int) throws(SQLiteError) -> Broken {
+    switch demand {
+    case .oneOwnerPerTarget(let source):
+      guard let (pairs, _, target) = pairs(source, at: version) else { return Broken() }
+      return try repeated(pairs.target, of: target, in: pairs)
+    case .oneTargetPerOwner(let source):
+      guard let (pairs, owner, _) = pairs(source, at: version) else { return Broken() }
+      return try repeated(pairs.owner, of: owner, in: pairs)
+    case .noTarget(let source, let entity):
+      guard let (pairs, _, _) = pairs(source, at: version),
+        let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
+        let number = migrationPath.sourceSchema.number(of: stored)
+      else { return Broken() }
+      return try broken(
+        of: stored,
+        keys: "SELECT DISTINCT t.Z_PK AS k FROM \(table(pairs)) JOIN \(reader.qualified(pairs.targetTable)) AS t"
+          + " ON t.Z_PK = \(column(pairs.target)) WHERE \(isPair(pairs)) AND t.Z_ENT = \(number)")
+    case .noPairs(let source):
+      guard let (pairs, owner, _) = pairs(source, at: version) else { return Broken() }
+      return try broken(
+        of: owner,
+        keys: "SELECT DISTINCT \(column(pairs.owner)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs))")
+    case .sameValues(let entity, let first, let second):
+      return try differing(entity, first, second, at: version)
+    case .noObjects(let entity):
+      guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
+        let number = migrationPath.sourceSchema.number(of: stored),
+        let table = migrationPath.sourceSchema.table(of: stored)
+      else { return Broken() }
+      return try broken(
+        of: stored, keys: "SELECT Z_PK AS k FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)")
+    }
+  }
+
+  // MARK: Pairs
+
+  private var reader: StoreReader { census.reader }
+
+  /// The store's pairs behind a relationship of a hop's source version, with the store's entities at both ends; nil
+  /// where the relationship begins empty on the way.
+  private func pairs(
+    _ source: RelationshipMapping.SourcePairs, at version: Int
+  ) -> (pairs: StoredPairs, owner: String, target: String)? {
+    let schema = migrationPath.sourceSchema
+    guard
+      let origin = migrationPath.origin(
+        ofRelationship: source.relationship, in: source.entity, at: version - 1),
+      let stored = schema.pairs(ofRelationship: origin.relationship, in: origin.entity),
+      let target = schema.model.entity(named: origin.entity)
+        .flatMap({ schema.model.allRelationships(of: $0)[origin.relationship] })?.destinationEntityName
+    else { return nil }
+    return origin.isInverted != source.isInverted
+      ? (stored.inverted, target, origin.entity) : (stored, origin.entity, target)
+  }
+
+  private func table(_ pairs: StoredPairs) -> String { "\(reader.qualified(pairs.table)) AS p" }
+
+  private func column(_ name: String) -> String { "p.\(SQLiteIdentifier.quoted(name))" }
+
+  private func isPair(_ pairs: StoredPairs) -> String {
+    "\(column(pairs.owner)) IS NOT NULL AND \(column(pairs.target)) IS NOT NULL"
+  }
+
+  /// Objects that stand in several pairs at the same end.
+  private func repeated(
+    _ end: String, of entity: String, in pairs: StoredPairs
+  ) throws(SQLiteError) -> Broken {
+    try broken(
+      of: entity,
+      keys: "SELECT \(column(end)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs)) GROUP BY 1 HAVING count(*) > 1")
+  }
+
+  // MARK: Values
+
+  private func differing(
+    _ entity: String, _ first: AttributeReading, _ second: AttributeReading, at version: Int
+  ) throws(SQLiteError) -> Broken {
+    guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
+      let number = migrationPath.sourceSchema.number(of: stored),
+      let table = migrationPath.sourceSchema.table(of: stored)
+    else { return Broken() }
+    return try broken(
+      of: stored,
+      keys: "SELECT Z_PK AS k FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)"
+        + " AND \(value(first, of: entity, at: version)) IS NOT \(value(second, of: entity, at: version))")
+  }
+
+  private func value(_ reading: AttributeReading, of entity: String, at version: Int) -> String {
+    switch reading {
+    case .standard(let owner, let attribute):
+      return migrationPath.definition(of: attribute, in: owner, at: version)?.defaultValue?.sqlValue.literal ?? "NULL"
+    case .source(let attribute):
+      switch migrationPath.origin(ofAttribute: attribute, in: entity, at: version - 1) {
+      case .null: return "NULL"
+      case .constant(let value): return value.sqlValue.literal
+      case .column(_, let name, let fallback):
+        let quoted = SQLiteIdentifier.quoted(name)
+        return fallback.map { "coalesce(\(quoted), \($0.sqlValue.literal))" } ?? quoted
+      }
+    }
+  }
+
+  /// Counts the keys that a query gives as `k`, and takes the first of them as examples.
+  private func broken(of entity: String, keys: String) throws(SQLiteError) -> Broken {
+    var broken = Broken(entity: entity)
+    broken.count = try reader.connection.integer("SELECT count(*) FROM (\(keys))") ?? 0
+    guard broken.count > 0 else { return broken }
+    broken.examples = try reader.connection.rows("SELECT k FROM (\(keys)) ORDER BY k LIMIT 3") { $0.integer(at: 0) }
+    return broken
+  }
+}

@@ -1,0 +1,106 @@
+// Numbers that an attribute's new type cannot hold. SQLite's column affinities change the stored form (INTEGER, FLOAT,
+// DECIMAL) while the engine writes; the value itself has to fit (docs/formats/migration-semantics.md, "Numbers into
+// numbers").
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Rows hold a number that the attribute's new type cannot hold.
+  package static let numberDoesNotFit = HopdError.Code("number-does-not-fit", exit: .dataError)
+}
+
+extension RowInspection {
+  /// Attributes that become a number of another type, where a value does not fit.
+  mutating func checkNumbers() throws(SQLiteError) {
+    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String))] = []
+    forEachLiveEntity { _, version, entity, source, _ in checks.append((version, entity, source)) }
+    for check in checks {
+      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
+      for attribute in mapping?.attributes ?? [] {
+        guard let name = attribute.source,
+          let after = migrationPath.definition(of: attribute.destination, in: check.entity.name, at: check.version),
+          !after.isDerived,
+          let before = migrationPath.definition(of: name, in: check.source.before, at: check.version - 1),
+          let conversion = NumberConversion(from: before.type, to: after.type)
+        else { continue }
+        let origin = migrationPath.origin(ofAttribute: name, in: check.source.before, at: check.version - 1)
+        try checkNumbers(
+          conversion, origin, from: before.type,
+          at: (check.version, check.entity.name, attribute.destination, check.source.stored))
+      }
+    }
+  }
+
+  private mutating func checkNumbers(
+    _ conversion: NumberConversion, _ origin: AttributeOrigin, from type: AttributeType,
+    at place: (version: Int, entity: String, attribute: String, stored: String)
+  ) throws(SQLiteError) {
+    var standard: AttributeDefault?
+    var found: (count: Int64, first: Int64?) = (0, nil)
+    switch origin {
+    case .null: return
+    case .constant(let value): standard = value
+    case .column(let table, let column, let fallback):
+      standard = fallback
+      guard let number = migrationPath.sourceSchema.number(of: place.stored) else { return }
+      let misfit = conversion.misfit(SQLiteIdentifier.quoted(column))
+      found =
+        try census.reader.connection.rows(
+          "SELECT count(*), min(Z_PK) FROM \(census.reader.qualified(table)) WHERE Z_ENT = \(number) AND \(misfit)"
+        ) { row in (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1)) }.first ?? found
+    }
+    let change = "the type changes from \(type.title) to \(conversion.type.title)"
+    if found.count > 0 {
+      add(
+        HopdError(
+          .numberDoesNotFit,
+          "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
+            + "cannot hold",
+          at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute, row: found.first),
+          hint: "correct the values with the app, choose a wider type, or give a mapping model for this hop"))
+    }
+    if let standard, !conversion.fits(standard) {
+      add(
+        HopdError(
+          .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
+          at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute),
+          hint: "correct the default in the earlier version, choose a wider type, or give a mapping model for this hop")
+      )
+    }
+  }
+}
+
+extension NumberConversion {
+  /// A condition over a column (quoted, or any expression) that holds for values which the type cannot take without
+  /// losing something. NULL fits every type.
+  ///
+  /// A Float's own precision of 24 bits is not asked about: the column keeps the value as it is, and the app rounds it
+  /// when it reads, as it does with every Float.
+  package func misfit(_ value: String) -> String {
+    let integer = "CAST(\(value) AS INTEGER)"
+    // A number, or text in a column of decimals that SQLite could not read as one.
+    let isNumber = "typeof(\(value)) IN ('integer', 'real')"
+    // The largest 64-bit integer comes back from its rounded form by saturation.
+    let isExactReal = "CAST(CAST(\(value) AS REAL) AS INTEGER) = \(value) AND \(value) <> 9223372036854775807"
+    let fits =
+      switch type {
+      case .boolean: "\(value) IN (0, 1)"
+      case .integer16: "\(integer) = \(value) AND \(value) BETWEEN -32768 AND 32767"
+      case .integer32: "\(integer) = \(value) AND \(value) BETWEEN -2147483648 AND 2147483647"
+      // 2^63 as a real would saturate.
+      case .integer64:
+        "\(integer) = \(value) AND (typeof(\(value)) = 'integer'"
+          + " OR (\(value) >= -9223372036854775808.0 AND \(value) < 9223372036854775807.0))"
+      case .float:
+        "CASE typeof(\(value)) WHEN 'integer' THEN \(isExactReal) ELSE abs(\(value)) <= \(Double(Float.greatestFiniteMagnitude)) OR abs(\(value)) = 9e999 END"
+      case .double: "typeof(\(value)) = 'real' OR (\(isExactReal))"
+      // NSDecimal's exponent ends at 127.
+      default: "typeof(\(value)) = 'integer' OR abs(\(value)) < 1e127"
+      }
+    return "\(value) IS NOT NULL AND NOT (\(isNumber) AND (\(fits)))"
+  }
+}

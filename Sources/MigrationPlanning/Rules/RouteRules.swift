@@ -1,0 +1,33 @@
+// Which way a store goes through the versions: hop by hop as the app's makers meant it, or with fewer hops. Core Data
+// without a migrator in the app goes directly (docs/FIDELITY.md).
+
+import MappingModel
+
+/// Which of several ways is taken.
+package enum RouteRule: String, Sendable, Hashable, CaseIterable {
+  /// Every version in its turn; versions are skipped only where no hop leads on.
+  case progressive
+  /// One hop from the store's version to the wanted one.
+  case direct
+  /// The fewest hops.
+  case shortest
+}
+
+/// What decides about a route, beside the versions and the mapping models.
+package struct RouteRules: Sendable, Hashable {
+  /// May hops be inferred?
+  package var infer: Bool
+  /// Names that the operator decided.
+  package var renames: RenameRules
+  /// Which of several ways is taken.
+  package var route: RouteRule
+  /// Titles of inferred hops that the rows of the store at hand forbid.
+  package var forbidden: Set<String> = []
+
+  /// Makes rules; the defaults are those of the configuration.
+  package init(infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive) {
+    self.infer = infer
+    self.renames = renames
+    self.route = route
+  }
+}
