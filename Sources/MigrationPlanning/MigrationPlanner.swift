@@ -109,6 +109,7 @@ package enum MigrationPlanner {
           "the rule for invalid rows (\(rules.invalidRows.text)) has no effect here: no hop goes by a mapping model",
           hint: "a hop that is inferred refuses rows that break a rule of the new version, and names them"))
     }
+    warnings += JoinTableDecision.contradictions(in: sourceSchema)
     inspection.inspect(store.metadata)
     try inspection.inspectSchema()
     // A store that is at the target already may have whatever it likes beside its tables: nothing is written.

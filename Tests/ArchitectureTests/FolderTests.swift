@@ -15,7 +15,9 @@ import Testing
       "Compilation/Altered", "Execution",
     ],
     "PolicyMigration": ["Values", "Conversation", "Objects", "Steps"],
-    "PersistentStore": ["Values", "Locations", "Metadata", "Reading", "Schema", "Census", "Models", "Writing"],
+    "PersistentStore": [
+      "Values", "Locations", "Metadata", "Reading", "KeyOrder", "Schema", "Census", "Models", "Writing",
+    ],
     "Expressions": ["Syntax", "Patterns", "Types", "Evaluation", "SQL"],
     "MigrationPlanning": ["Rules", "Identification", "Planning", "Rows", "Inspection", ""],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],

@@ -61,7 +61,7 @@ struct FusionWorld {
     JoinTableNaming(
       Set(
         versions.flatMap {
-          StoreSchema(model: $0, frameworkVersion: framework).uncertainJoinTables.map { "\($0.entity).\($0.guessed)" }
+          StoreSchema(model: $0, frameworkVersion: framework).uncertainJoinTables.map { "\($0.entity).\($0.computed)" }
         }))
   }
 

@@ -100,7 +100,7 @@ import Testing
       request.naming = JoinTableNaming(
         Set(
           StoreSchema(model: versions[3], frameworkVersion: framework).uncertainJoinTables.map {
-            "\($0.entity).\($0.guessed)"
+            "\($0.entity).\($0.computed)"
           }))
       try migrate(request, interrupts: interrupts, seed: seed)
       let found = try dump(request.location, model: versions[3])

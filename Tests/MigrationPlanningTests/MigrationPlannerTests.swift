@@ -138,20 +138,73 @@ import Testing
     ]
   }
 
-  @Test func theStoresOwnNameIsKeptWhileTheNumberOfPropertiesStays() throws {
+  /// The computed name, whatever is added, and whichever end it falls on: pairs go over with it.
+  @Test func theNameIsComputedForEveryVersion() throws {
+    var ends: Set<String> = []
+    for count in 0..<40 {
+      let grown = catalog(links(), links((0...count).map { attribute("a\($0)") }))
+      let store = try SmallStore(try grown.model("V1"))
+      let plan = try store.plan(grown)
+      let schema = try #require(plan.hops.last?.destinationSchema)
+      #expect(schema.joinTables.map(\.relationship) == schema.selfJoinTables.map(\.computed))
+      #expect(!plan.warnings.contains { $0.code == .joinTableNameUnexpected })
+      ends.formUnion(schema.joinTables.map(\.relationship))
+    }
+    #expect(ends == ["to", "from"])
+  }
+
+  /// A store whose table has the other name is followed along the chain, and told.
+  @Test func aStoreThatContradictsTheRuleIsFollowed() throws {
+    let computed = try #require(
+      StoreSchema(model: catalog(links()).model("V1"), frameworkVersion: 1344).selfJoinTables.first)
+    for side in ["to", "from"] {
+      let catalog = catalog(links(), links([attribute("a"), attribute("b")], to: "onto", from: "since"))
+      let store = try SmallStore(try catalog.model("V1"), naming: JoinTableNaming(["N.\(side)"]))
+      let plan = try store.plan(catalog)
+      let told = plan.warnings.filter { $0.code == .joinTableNameUnexpected }
+      let named = plan.hops.last?.destinationSchema.joinTables.first?.relationship
+      #expect(plan.hops.first?.sourceSchema.joinTables.first?.relationship == side)
+      if side == computed.computed {
+        #expect(told.isEmpty)
+        #expect(named == plan.hops.last?.destinationSchema.selfJoinTables.first?.computed)
+      } else {
+        #expect(told.map(\.place.property) == [side])
+        #expect(told.first?.hint?.contains("--join-table N.\(computed.computed)") == true)
+        #expect(named == (side == "to" ? "onto" : "since"))
+      }
+      #expect(plan.expectation.rowsByJoinTable.count == 1)
+      // What is given wins, and is told where it is not the computed name.
+      for end in ["onto", "since"] {
+        let given = try store.plan(catalog, naming: JoinTableNaming(["N.\(end)"]))
+        let pair = try #require(given.hops.last?.destinationSchema.selfJoinTables.first)
+        #expect(given.hops.last?.destinationSchema.joinTables.first?.relationship == end)
+        #expect(
+          given.warnings.contains { $0.code == .joinTableNameUnexpected && $0.place.property == end }
+            == (pair.computed != end))
+      }
+    }
+  }
+
+  /// Under a to-many without inverse the name cannot be computed: the store's is kept while the number of properties
+  /// stays, and every other case is refused until the name is given.
+  @Test func underAHiddenKeyTheNameIsAskedFor() throws {
+    func hidden(_ entities: [Entity]) -> [Entity] {
+      entities + [entity("O", [], [Relationship(name: "ns", destinationEntityName: "N", isToMany: true)])]
+    }
     for side in ["to", "from"] {
       let renamed = catalog(
-        links([attribute("a")]), links([attribute("b", id: "a")], to: "onto", from: "since"))
+        hidden(links([attribute("a")])), hidden(links([attribute("b", id: "a")], to: "onto", from: "since")))
       let store = try SmallStore(try renamed.model("V1"), naming: JoinTableNaming(["N.\(side)"]))
       let plan = try store.plan(renamed)
       #expect(plan.hops.first?.sourceSchema.joinTables.first?.relationship == side)
       #expect(plan.hops.last?.destinationSchema.joinTables.first?.relationship == (side == "to" ? "onto" : "since"))
       #expect(plan.expectation.rowsByJoinTable.count == 1)
 
-      let grown = catalog(links(), links([attribute("a")]))
+      let grown = catalog(hidden(links()), hidden(links([attribute("a")])))
       let other = try SmallStore(try grown.model("V1"), naming: JoinTableNaming(["N.\(side)"]))
       let refusal = #expect(throws: HopdError.self) { try other.plan(grown) }
       #expect(refusal?.code == .joinTableNameUncertain)
+      #expect(refusal?.message.contains("O.ns") == true)
       #expect(
         refusal?.hint?.contains("--join-table N.to") == true && refusal?.hint?.contains("--join-table N.from") == true)
       let given = try other.plan(grown, naming: JoinTableNaming(["N.from"]))

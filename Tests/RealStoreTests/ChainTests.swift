@@ -166,7 +166,7 @@ struct ChainTests {
       chain.location,
       "SELECT ZUUID, ZTITLE, ZURL, Z_PK, Z_OPT, ZPARENT, Z_FOK_PARENT FROM ZBOOKMARKENTITY ORDER BY Z_PK")
     let report = try chain.migrate(
-      .named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: chunkRows)
+      .named("BookmarksModel 6"), chunkRows: chunkRows)
     #expect(report.hops.count == 5)
     let after = try lines(
       chain.location,
@@ -202,7 +202,7 @@ struct ChainTests {
   @Test func migratedBookmarksHaveTheNativeSchema() throws {
     for (version, native) in [("BookmarksModel 5", "fw1251-bookmarks-5"), ("BookmarksModel 3", "fw1251-bookmarks-3")] {
       let chain = try Chain("bookmarks")
-      try chain.migrate(.named(version), naming: ["BookmarkEntity.favorites"])
+      try chain.migrate(.named(version))
       let other = try Chain("bookmarks", store: native)
       #expect(try schemaTexts(chain.location) == schemaTexts(other.location), "\(version)")
     }
@@ -214,7 +214,7 @@ struct ChainTests {
     let (uuid, rows) = (
       try metadata(chain.location).uuid, try lines(chain.location, "SELECT ZUUID FROM ZBOOKMARKENTITY ORDER BY Z_PK")
     )
-    try chain.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
+    try chain.migrate(.named("BookmarksModel 6"))
     #expect(try metadata(chain.location).uuid == uuid)
     #expect(try lines(chain.location, "SELECT ZUUID FROM ZBOOKMARKENTITY ORDER BY Z_PK") == rows)
     let after = try metadata(chain.location)
@@ -255,7 +255,7 @@ struct ChainTests {
     var results: [[String]] = []
     for fuses in [false, true] {
       let chain = try Chain("bookmarks", store: store)
-      var request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 3)
+      var request = chain.request(.named("BookmarksModel 6"), chunkRows: 3)
       request.engine.fusesHops = fuses
       // Altered copies have a layout of their own.
       request.engine.altersCopies = false
@@ -280,9 +280,9 @@ struct ChainTests {
   /// Stopped after any chunk, continued, stopped again …: the same store comes out.
   @Test func interruptedAfterEveryChunkTheResultIsTheSame() throws {
     let whole = try Chain("bookmarks")
-    try whole.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
+    try whole.migrate(.named("BookmarksModel 6"))
     let chain = try Chain("bookmarks")
-    let request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 1)
+    let request = chain.request(.named("BookmarksModel 6"), chunkRows: 1)
     var runs = 0
     var resumed = 0
     while true {
@@ -315,9 +315,9 @@ struct ChainTests {
   @Test(arguments: ["zeros", "text", "cut", "empty"])
   func aSpoiledStagedStoreIsBuiltAgain(_ kind: String) throws {
     let whole = try Chain("bookmarks")
-    try whole.migrate(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"])
+    try whole.migrate(.named("BookmarksModel 6"))
     let chain = try Chain("bookmarks")
-    let request = chain.request(.named("BookmarksModel 6"), naming: ["BookmarkEntity.favorites"], chunkRows: 4)
+    let request = chain.request(.named("BookmarksModel 6"), chunkRows: 4)
     let stop = StopSignal()
     #expect(throws: MigrationFailure.self) {
       try MigrationPipeline().run(request, stop: stop) { event in

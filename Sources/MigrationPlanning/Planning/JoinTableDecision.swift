@@ -1,6 +1,6 @@
-// The names of self many-to-many tables. Which end names such a table follows the order of a hash table inside Core
-// Data that is not known, and an app that looks for the other name finds nothing: so a name is either known from
-// somewhere or the plan is refused (docs/formats/store-layout.md, "Many-to-many of an entity with itself").
+// The names of self many-to-many tables. Core Data's rule says which end names such a table, except for two kinds of
+// entities; there a name is either known from somewhere or the plan is refused. A store whose table has the other name
+// is followed, for whatever made it will look for that name again (docs/formats/join-table-names.md, "The rule").
 
 import Diagnostics
 import ManagedObjectModel
@@ -17,7 +17,23 @@ struct JoinTableDecision {
     naming = given
     let layout = StoreSchema(
       model: destination, frameworkVersion: migrationPath.sourceSchema.frameworkVersion, naming: given)
-    for pair in layout.uncertainJoinTables {
+    for pair in layout.contradictedJoinTables {
+      warnings.append(
+        HopdError(
+          .joinTableNameUnexpected,
+          "the table of this many-to-many is named after \(pair.alternative), as it was said; Core Data's rule names it "
+            + "after \(pair.computed)",
+          at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
+          hint: "take --join-table and --reference away, unless a store that the app made has that name"))
+    }
+    for pair in layout.selfJoinTables where pair.given == nil {
+      if pair.doubt == nil {
+        // A store with the other name is followed; the planner tells of it.
+        if let choice = JoinTableDecision.contradicted(pair, migrationPath: migrationPath) {
+          naming.namingRelationships.insert("\(pair.entity).\(choice)")
+        }
+        continue
+      }
       if let choice = JoinTableDecision.inherited(pair, migrationPath: migrationPath, destination: destination) {
         naming.namingRelationships.insert("\(pair.entity).\(choice.relationship)")
         if choice.isRenamed {
@@ -25,42 +41,75 @@ struct JoinTableDecision {
             HopdError(
               .joinTableNameUncertain,
               "the join table keeps the side that names it, but properties of the entity were renamed, which may "
-                + "change "
-                + "it", at: Place(entity: pair.entity, property: choice.relationship),
+                + "change it", at: Place(entity: pair.entity, property: choice.relationship),
               hint: "compare with a store that the app made, or give one with --reference STORE"))
         }
         continue
       }
-      findings.add(
-        HopdError(
-          .joinTableNameUncertain,
-          "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
-            + "\(pair.guessed) or after \(pair.alternative)",
-          at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.guessed),
-          hint: "look at a store that the app made with this version, then give "
-            + "--join-table \(pair.entity).\(pair.guessed) or --join-table \(pair.entity).\(pair.alternative), "
-            + "or give that store with --reference STORE; for the daemon, set join_tables = "
-            + "[\"\(pair.entity).\(pair.guessed)\"] (or the other), or reference = \"STORE\", in [watch.migration]"))
+      refuse(pair, hop: migrationPath.lastHop)
     }
+  }
+
+  private mutating func refuse(_ pair: SelfJoinTable, hop: String?) {
+    findings.add(
+      HopdError(
+        .joinTableNameUncertain,
+        "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
+          + "\(pair.computed) or after \(pair.alternative), for \(pair.doubt?.words ?? "")",
+        at: Place(hop: hop, entity: pair.entity, property: pair.computed),
+        hint: "look at a store that the app made with this version, then give "
+          + "--join-table \(pair.entity).\(pair.computed) or --join-table \(pair.entity).\(pair.alternative), "
+          + "or give that store with --reference STORE; for the daemon, set join_tables = "
+          + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]"))
+  }
+
+  /// What the store as it is names otherwise than Core Data's rule, each a warning.
+  static func contradictions(in source: StoreSchema) -> [HopdError] {
+    source.contradictedJoinTables.map { pair in
+      HopdError(
+        .joinTableNameUnexpected,
+        "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it after "
+          + "\(pair.computed); the store is followed", at: Place(entity: pair.entity, property: pair.alternative),
+        hint:
+          "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
+          + "--join-table \(pair.entity).\(pair.computed) gives the new store that name")
+    }
+  }
+
+  /// The end that continues the one that names the table in the store, if Core Data's rule names it after the other.
+  private static func contradicted(_ pair: SelfJoinTable, migrationPath: MigrationPath) -> String? {
+    guard let stored = storedEnd(pair, migrationPath: migrationPath),
+      migrationPath.sourceSchema.contradictedJoinTables.contains(where: {
+        $0.entity == stored.join.entity && $0.given == stored.join.relationship
+      })
+    else { return nil }
+    return stored.end
   }
 
   /// The end that names the table in the store as it is, where the number of properties has not changed since.
   private static func inherited(
-    _ pair: UncertainJoinTable, migrationPath: MigrationPath, destination: ManagedObjectModel
+    _ pair: SelfJoinTable, migrationPath: MigrationPath, destination: ManagedObjectModel
   ) -> (relationship: String, isRenamed: Bool)? {
     guard let entity = destination.entity(named: pair.entity),
-      let origin = migrationPath.origin(ofRelationship: pair.guessed, in: pair.entity, at: migrationPath.end),
+      let stored = storedEnd(pair, migrationPath: migrationPath),
       let sourceName = migrationPath.sourceEntity(of: pair.entity, at: migrationPath.end),
-      let source = migrationPath.sourceSchema.model.entity(named: sourceName),
-      case .join(let join, let isOwner) = migrationPath.sourceSchema.storage(
-        ofRelationship: origin.relationship, in: origin.entity), join.entity == join.inverseEntity
+      let source = migrationPath.sourceSchema.model.entity(named: sourceName)
     else { return nil }
     let before = propertyNames(of: source, in: migrationPath.sourceSchema.model)
     let after = propertyNames(of: entity, in: destination)
     guard before.count == after.count else { return nil }
-    // The guessed end names the table if the relationship that it continues does.
-    let namesTable = isOwner != origin.isInverted
-    return (namesTable ? pair.guessed : pair.alternative, before != after)
+    return (stored.end, before != after)
+  }
+
+  /// The pair's table in the store, and which end of the pair continues the one that names it.
+  private static func storedEnd(
+    _ pair: SelfJoinTable, migrationPath: MigrationPath
+  ) -> (join: JoinTable, end: String)? {
+    guard let origin = migrationPath.origin(ofRelationship: pair.computed, in: pair.entity, at: migrationPath.end),
+      case .join(let join, let isOwner) = migrationPath.sourceSchema.storage(
+        ofRelationship: origin.relationship, in: origin.entity), join.entity == join.inverseEntity
+    else { return nil }
+    return (join, isOwner != origin.isInverted ? pair.computed : pair.alternative)
   }
 
   private static func propertyNames(of entity: Entity, in model: ManagedObjectModel) -> Set<String> {
@@ -76,5 +125,18 @@ extension MigrationPath {
   var lastHop: String? {
     guard models.count > 1, let last = models.last else { return nil }
     return "\(models[models.count - 2].name) → \(last.name)"
+  }
+}
+
+extension KeyOrder.Doubt {
+  /// The reason in words that follow "for".
+  package var words: String {
+    switch self {
+    case .hiddenKey(let entity, let relationship):
+      "\(entity).\(relationship) is a to-many without inverse that points to it, and what Core Data adds for that is "
+        + "not known"
+    case .lettersOutsideASCII(let name): "the name \(name) has letters outside ASCII"
+    case .tooManyKeys(let count): "the entity has \(count) keys, more than any entity that was seen"
+    }
   }
 }

@@ -54,14 +54,16 @@ extension HopdError.Code {
   package static let uniquenessViolation = HopdError.Code("uniqueness-violation", exit: .dataError)
   /// Rows have no value for an attribute that a later version requires (Core Data 134110, 1570).
   package static let missingRequiredValue = HopdError.Code("missing-required-value", exit: .dataError)
-  /// The name of a self many-to-many table cannot be computed (docs/formats/store-layout.md, "Many-to-many of an entity
-  /// with itself").
+  /// The name of a self many-to-many table cannot be computed (docs/formats/join-table-names.md, "How well it is
+  /// proven").
   package static let joinTableNameUncertain = HopdError.Code("join-table-name-uncertain", exit: .dataError)
   /// A reference store is not of the wanted version.
   package static let referenceMismatch = HopdError.Code("reference-mismatch", exit: .dataError)
 
   // Warnings of a plan.
 
+  /// A self many-to-many table has another name than Core Data's rule gives it.
+  package static let joinTableNameUnexpected = HopdError.Code("join-table-name-unexpected", exit: .success)
   /// Values, pairs or rows that the migration path drops.
   package static let dataDropped = HopdError.Code("data-dropped", exit: .success)
   /// Rows of persistent history that the migration path drops.

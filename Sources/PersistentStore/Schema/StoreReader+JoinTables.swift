@@ -8,15 +8,18 @@ extension StoreReader {
   package func joinTableNaming(for model: ManagedObjectModel, frameworkVersion: Int64) throws(SQLiteError)
     -> JoinTableNaming
   {
-    let guess = StoreSchema(model: model, frameworkVersion: frameworkVersion)
+    let plain = StoreSchema(model: model, frameworkVersion: frameworkVersion)
+    guard !plain.selfJoinTables.isEmpty else { return JoinTableNaming() }
     let tables = Set(try schemaObjects().filter { $0.type == "table" }.map(\.name))
     var names: Set<String> = []
-    for uncertain in guess.uncertainJoinTables {
-      for candidate in [uncertain.guessed, uncertain.alternative] {
-        let name = "\(uncertain.entity).\(candidate)"
-        let schema = StoreSchema(
-          model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming([name]))
-        guard case .join(let join, isOwner: true) = schema.storage(ofRelationship: candidate, in: uncertain.entity),
+    for pair in plain.selfJoinTables {
+      for candidate in [pair.computed, pair.alternative] {
+        let name = "\(pair.entity).\(candidate)"
+        let schema =
+          candidate == pair.computed
+          ? plain
+          : StoreSchema(model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming([name]))
+        guard case .join(let join, isOwner: true) = schema.storage(ofRelationship: candidate, in: pair.entity),
           tables.contains(join.name)
         else { continue }
         names.insert(name)

@@ -32,9 +32,9 @@ package struct StoreSchema: Sendable {
   package let doubtfulNames: [DoubtfulName]
   /// Parts of the model whose layout is not known or not made yet; a migration that needs one is refused.
   package let unsupported: [HopdError]
-  /// Self many-to-many tables whose name was guessed (docs/formats/store-layout.md, "Many-to-many of an entity with
-  /// itself").
-  package let uncertainJoinTables: [UncertainJoinTable]
+  /// Many-to-manys between an entity and itself, and which end of each names the table
+  /// (docs/formats/join-table-names.md, "The rule").
+  package let selfJoinTables: [SelfJoinTable]
   /// The tables of persistent history that the store has beside the model's; no part of a model.
   package var history: HistoryLayout?
 
@@ -332,13 +332,27 @@ package struct SchemaIndex: Sendable, Hashable {
   }
 }
 
-/// A self many-to-many whose table name had to be guessed.
-package struct UncertainJoinTable: Sendable, Hashable {
+/// A many-to-many between an entity and itself: either end could name the table.
+package struct SelfJoinTable: Sendable, Hashable {
   package let entity: String
-  /// The relationship that names the table by the guess.
-  package let guessed: String
-  /// The other end, which may name it instead.
+  /// The relationship that names the table by Core Data's rule.
+  package let computed: String
+  /// The other end.
   package let alternative: String
+  /// Why the computed name is not certain; nil where it is.
+  package let doubt: KeyOrder.Doubt?
+  /// The end that names the table by what is known from elsewhere; nil where nothing is.
+  package let given: String?
+}
+
+extension StoreSchema {
+  /// Tables whose computed name is not certain, and of which nothing else is known.
+  package var uncertainJoinTables: [SelfJoinTable] { selfJoinTables.filter { $0.doubt != nil && $0.given == nil } }
+
+  /// Tables that are named after another end than Core Data's rule says.
+  package var contradictedJoinTables: [SelfJoinTable] {
+    selfJoinTables.filter { $0.doubt == nil && $0.given != nil && $0.given != $0.computed }
+  }
 }
 
 /// Which end of a self many-to-many names its join table, where that is known from elsewhere: the configuration, the

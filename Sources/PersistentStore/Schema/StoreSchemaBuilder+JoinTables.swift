@@ -48,16 +48,15 @@ extension StoreSchemaBuilder {
         refuse("a to-many that is its own inverse: its join table is not known", entity.name, first.name)
         return
       }
-      // The alphabetically second end names the table in most stores seen, but not in all
-      // (docs/formats/store-layout.md, "Many-to-many of an entity with itself").
-      let guess = Entity.caseInsensitiveOrder(naming.name, reverse.name) ? reverse.name : naming.name
-      let choice = self.naming.choice(entity: owner.name, naming.name, reverse.name)
-      if choice == nil {
-        uncertainJoinTables.append(
-          UncertainJoinTable(
-            entity: owner.name, guessed: guess, alternative: guess == naming.name ? reverse.name : naming.name))
-      }
-      if (choice ?? guess) != naming.name { swap(&naming, &reverse) }
+      // The end that Core Data comes to first names the table (docs/formats/join-table-names.md, "The rule").
+      let order = keyOrders.order(of: owner)
+      let computed = order.first(of: naming.name, reverse.name)
+      let given = self.naming.choice(entity: owner.name, naming.name, reverse.name)
+      selfJoinTables.append(
+        SelfJoinTable(
+          entity: owner.name, computed: computed, alternative: computed == naming.name ? reverse.name : naming.name,
+          doubt: order.doubt, given: given))
+      if (given ?? computed) != naming.name { swap(&naming, &reverse) }
     } else {
       // The lower number names the table; up to fw 479 the higher one did, in the only example
       // (docs/formats/store-layout.md, "Join tables").

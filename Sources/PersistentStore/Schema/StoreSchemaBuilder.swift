@@ -31,7 +31,7 @@ extension StoreSchema {
     tableByRoot = layout.tableByRoot
     columnByProperty = layout.columnByProperty
     storageByRelationship = layout.storageByRelationship
-    uncertainJoinTables = layout.uncertainJoinTables
+    selfJoinTables = layout.selfJoinTables
     indexes = layout.indexes
     rTreeIndexes = layout.rTreeIndexes
     rTrees = layout.rTrees
@@ -56,7 +56,7 @@ struct LaidOut: Sendable {
   let tableByRoot: [String: Int]
   let columnByProperty: [StoreSchema.PropertyKey: String]
   let storageByRelationship: [StoreSchema.PropertyKey: RelationshipStorage]
-  let uncertainJoinTables: [UncertainJoinTable]
+  let selfJoinTables: [SelfJoinTable]
   let indexes: [SchemaIndex]
   let rTreeIndexes: [SchemaRTree]
   let rTrees: [SchemaRTree]
@@ -76,7 +76,7 @@ struct LaidOut: Sendable {
       tables.enumerated().map { ($0.element.rootEntity, $0.offset) }, uniquingKeysWith: { first, _ in first })
     columnByProperty = builder.columnByProperty
     storageByRelationship = builder.storageByRelationship
-    uncertainJoinTables = builder.uncertainJoinTables
+    selfJoinTables = builder.selfJoinTables
     let indexes = SchemaIndexBuilder(builder: builder).build()
     self.indexes = indexes.indexes
     rTreeIndexes = indexes.rTrees
@@ -106,7 +106,9 @@ struct StoreSchemaBuilder {
   var columnByProperty: [PropertyKey: String] = [:]
   var storageByRelationship: [PropertyKey: RelationshipStorage] = [:]
   var unsupported: [HopdError] = []
-  var uncertainJoinTables: [UncertainJoinTable] = []
+  var selfJoinTables: [SelfJoinTable] = []
+  /// The order of relationships inside each entity.
+  var keyOrders: KeyOrders
   /// Join table names that are taken, so that two pairs never share one.
   var takenJoinTables: Set<String> = []
   var doubtfulNames: [DoubtfulName] = []
@@ -116,6 +118,7 @@ struct StoreSchemaBuilder {
     self.frameworkVersion = frameworkVersion
     self.naming = naming
     self.observed = observed
+    keyOrders = KeyOrders(model: model, numbers: [:])
   }
 
   mutating func build() {
@@ -126,6 +129,7 @@ struct StoreSchemaBuilder {
         next += 1
       }
     }
+    keyOrders = KeyOrders(model: model, numbers: numbers)
     for root in model.rootEntities { nameColumns(of: root) }
     buildJoinTables()
     for root in model.rootEntities { buildTable(of: root) }
@@ -253,6 +257,7 @@ struct StoreSchemaBuilder {
         }
         addToOne(relationship, column: column, of: entity, table: tableName, buckets: &buckets)
       }
+      sortOrderKeys(&buckets[1], of: entity)
       addOwnerColumns(into: entity, table: tableName, buckets: &buckets)
     }
     let fixed = [
@@ -341,6 +346,21 @@ struct StoreSchemaBuilder {
       storageByRelationship[PropertyKey(entity: inverse.entity.name, property: inverse.relationship.name)] =
         .inverseOfToOne(table: table, column: column, orderKey: orderKey)
     }
+  }
+
+  /// Order keys of an entity stand in the order of its keys (docs/formats/join-table-names.md, "Order of the Z_FOK
+  /// columns").
+  private mutating func sortOrderKeys(_ columns: inout [SchemaColumn], of entity: Entity) {
+    func name(_ column: SchemaColumn) -> String? {
+      if case .orderKey(entity.name, let relationship) = column.role { relationship } else { nil }
+    }
+    guard let start = columns.firstIndex(where: { name($0) != nil }), columns.count > start + 1 else { return }
+    let order = keyOrders.order(of: entity).orderKeys
+    let places = Dictionary(order.enumerated().map { ($0.element, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let own = columns[start...].sorted {
+      name($0).flatMap { places[$0] } ?? .max < name($1).flatMap { places[$0] } ?? .max
+    }
+    columns.replaceSubrange(start..., with: own)
   }
 
   /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones

@@ -3,6 +3,7 @@
 import ArgumentParser
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -62,11 +63,19 @@ struct LayoutOptions: ParsableArguments {
     schema.uncertainJoinTables.map {
       HopdError(
         .tableNameGuessed,
-        "the table of this many-to-many with its own entity is named after \($0.guessed) by a guess; it may be "
-          + $0.alternative, at: Place(file: path, entity: $0.entity, property: $0.guessed),
-        hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.guessed) or "
+        "the table of this many-to-many with its own entity is named after \($0.computed) by a guess; it may be "
+          + "\($0.alternative), for \($0.doubt?.words ?? "")",
+        at: Place(file: path, entity: $0.entity, property: $0.computed),
+        hint: "look at a store that the app made, then give --join-table \($0.entity).\($0.computed) or "
           + "\($0.entity).\($0.alternative)")
-    } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
+    }
+      + schema.contradictedJoinTables.map {
+        HopdError(
+          .joinTableNameUnexpected,
+          "the table of this many-to-many is named after \($0.alternative), as it was said; Core Data's rule names it "
+            + "after \($0.computed)", at: Place(file: path, entity: $0.entity, property: $0.alternative),
+          hint: "take --join-table away, unless a store that the app made has that name")
+      } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
       + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
       + [ModelCache.remark(on: schema)].compactMap { $0?.located(Place(file: path)) }
   }
