@@ -58,7 +58,7 @@ struct ConfigurationReader {
     return Configuration.Watch(
       name: name,
       directory: path(scope, "directory") ?? missing(scope, "directory", node, "directory = \"/srv/stores\"", "/"),
-      include: patterns(scope, "include", ["*.sqlite"]),
+      include: patterns(scope, "include", ["*.sqlite", "*.store"]),
       exclude: patterns(scope, "exclude", []),
       recursive: boolean(scope, "recursive", false),
       models: models(scope, node),
@@ -84,7 +84,7 @@ struct ConfigurationReader {
       invalidRows: invalidRows.standard,
       invalidRowsByEntity: invalidRows.byEntity,
       unmappedEntities: choice(scope, "unmapped_entities", .fail),
-      history: choice(scope, "history", .clear),
+      history: choice(scope, "history", .migrate),
       verify: choice(scope, "verify", .quick),
       replace: replacement(scope),
       journalMode: choice(scope, "journal_mode", .keep),

@@ -159,6 +159,7 @@ package enum MigrationPlanner {
     try external.findings.throwIfAny(at: place)
     var hops = hops(
       edges: edges, schemas: schemas, computed: layout?.computed ?? [], migrationPath: migrationPath, rows: rows.rows)
+    if let last = hops.indices.last { hops[last].history = layout?.historyCarry }
     // The first hop with mapping models can be asked already what it leaves behind: names go on up to there.
     if isMixed {
       let mapped = MappedHopInspection(
@@ -195,7 +196,8 @@ package enum MigrationPlanner {
         name: PlanFingerprint.migrationPath(hops: hops, source: store.version, target: target, rules: rules))
     }
     let memory = pathKey.map { catalog.memo.fact($0, known) } ?? known()
-    let name = PlanFingerprint.of(migrationPath: memory.name, history: finalSchema.history)
+    let name = PlanFingerprint.of(
+      migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },

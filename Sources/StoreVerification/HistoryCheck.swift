@@ -1,6 +1,10 @@
-// Persistent history in a migrated store: its tables are there without rows, and the numbers that it has given out stay
-// given out. That their texts are right is looked at with all other texts (`StructureChecks`).
+// Persistent history in a migrated store: either all that the source's says is said again, row by row and by names,
+// with one transaction more; or the tables are there without rows. The numbers that it has given out stay given out.
+// That the texts of its tables are right is looked at with all other texts (`StructureChecks`).
 
+import Diagnostics
+import ManagedObjectModel
+import MigrationPlanning
 import PersistentStore
 import SQLite
 
@@ -8,11 +12,34 @@ struct HistoryCheck {
   let reader: StoreReader
   /// What the store must have; nil where it must have no history.
   let layout: HistoryLayout?
+  /// The store that the chain began with, and the chain; nil where rows stay behind.
+  var origin: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?
+  var keepAlive: () -> Bool = { true }
 
-  /// Are the tables empty and their rows of Z_PRIMARYKEY as planned? nil for a store that has and needs none.
-  func cleared() throws(SQLiteError) -> VerificationCheck? {
+  /// Are the rows and the rows of Z_PRIMARYKEY as planned? nil for a store that has and needs none.
+  func check() throws -> VerificationCheck? {
     let found = try reader.primaryKeys().filter(\.isReserved)
     if layout == nil, found.isEmpty { return nil }
+    var problems = numbers(found)
+    let tables = layout?.statements.filter { $0.kind == .table } ?? []
+    var detail = "\(tables.count) tables of persistent history are empty and keep their numbers"
+    if let origin {
+      let before = problems.count
+      let rows = try compare(origin.source, origin.plan, origin.carry, problems: &problems)
+      if problems.count == before {
+        detail = "\(rows) changes of the persistent history name the same objects and properties as before"
+      }
+    } else {
+      for table in tables
+      where try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table.name))") != 0 {
+        problems.append("\(table.name) still has rows, which name entities by the source's numbers")
+      }
+    }
+    return VerificationCheck(
+      name: "history", passed: problems.isEmpty, detail: problems.isEmpty ? detail : problems.joined(separator: "; "))
+  }
+
+  private func numbers(_ found: [PrimaryKeyEntry]) -> [String] {
     var problems: [String] = []
     let wanted = layout?.numbers ?? []
     for entry in wanted {
@@ -25,15 +52,158 @@ struct HistoryCheck {
     for entry in found where !wanted.contains(where: { $0.number == entry.number }) {
       problems.append("the reserved number \(entry.number) (\(entry.name)) was not in the source")
     }
-    let tables = layout?.statements.filter { $0.kind == .table } ?? []
-    for table in tables
-    where try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(table.name))") != 0 {
-      problems.append("\(table.name) still has rows, which name entities by the source's numbers")
+    return problems
+  }
+
+  // MARK: Rows
+
+  /// Compares all rows and answers the number of changes.
+  private func compare(
+    _ source: StoreReader, _ plan: MigrationPlan, _ carry: HistoryCarry, problems: inout [String]
+  ) throws -> Int64 {
+    guard let first = plan.hops.first else { return 0 }
+    var entities: [Int64: HistoryEntity] = [:]
+    var removed: [Int64] = []
+    for (name, number) in first.sourceSchema.numbers {
+      if let entity = HistoryEntity(name, plan: plan) { entities[number] = entity } else { removed.append(number) }
     }
-    return VerificationCheck(
-      name: "history", passed: problems.isEmpty,
-      detail: problems.isEmpty
-        ? "\(tables.count) tables of persistent history are empty and keep their numbers"
-        : problems.joined(separator: "; "))
+    var cutoff: Int64?
+    if !removed.isEmpty {
+      cutoff = try source.connection.integer(
+        "SELECT max(ZTRANSACTIONID) FROM \(source.qualified("ACHANGE")) "
+          + "WHERE ZENTITY IN (\(removed.sorted().map(String.init).joined(separator: ", ")))")
+    }
+    var rows: Int64 = 0
+    for table in HistoryLayout.Table.allCases where layout?.tables[table] != nil {
+      let count = try compare(
+        table, source, entities: entities, cutoff: cutoff, mark: carry.mark, problems: &problems)
+      if table == .change { rows = count }
+    }
+    if let mark = carry.mark { try check(mark, source, plan, problems: &problems) }
+    return rows
+  }
+
+  private func compare(
+    _ table: HistoryLayout.Table, _ source: StoreReader, entities: [Int64: HistoryEntity], cutoff: Int64?,
+    mark: HistoryMark?, problems: inout [String]
+  ) throws -> Int64 {
+    let columns = try source.columns(of: table.rawValue).map(\.name)
+    let present = Set(try reader.columns(of: table.rawValue).map(\.name))
+    guard columns.allSatisfy(present.contains) else {
+      problems.append("\(table.rawValue) lacks columns that it had")
+      return 0
+    }
+    let tombstones = present.filter { $0.hasPrefix("ZTOMBSTONE") }.count
+    let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
+    var condition = ""
+    if let cutoff, table != .transactionString {
+      condition = " WHERE (\(table == .change ? "ZTRANSACTIONID" : "Z_PK") <= \(cutoff)) IS NOT TRUE"
+    }
+    let added = (0..<tombstones).map { "ZTOMBSTONE\($0)" }
+    let old = try source.connection.prepare(
+      "SELECT \(list) FROM \(source.qualified(table.rawValue))\(condition) ORDER BY Z_PK")
+    let new = try reader.connection.prepare(
+      "SELECT \((columns + added).map(SQLiteIdentifier.quoted).joined(separator: ", ")) "
+        + "FROM \(reader.qualified(table.rawValue)) ORDER BY Z_PK")
+    let comparison = HistoryRowComparison(columns: columns, tombstones: tombstones, entities: entities)
+    var count: Int64 = 0
+    while try old.step() {
+      count += 1
+      if count % 4096 == 0, !keepAlive() {
+        throw HopdError(.interrupted, "stopped on request while verifying")
+      }
+      guard try new.step() else {
+        problems.append("\(table.rawValue) has fewer rows than before")
+        return count
+      }
+      if let problem = comparison.problem(table, old, new) {
+        problems.append("\(table.rawValue), row \(old.integer(at: 0)): \(problem)")
+        return count
+      }
+    }
+    var more: [Int64] = []
+    while try new.step(), more.count < 4 { more.append(new.integer(at: 0)) }
+    let wanted =
+      switch table {
+      case .change: [Int64]()
+      case .transaction: mark.map { [$0.transaction] } ?? []
+      case .transactionString: mark?.texts.map(\.key) ?? []
+      }
+    if more != wanted { problems.append("\(table.rawValue) has rows behind those of before that do not belong there") }
+    return count
+  }
+
+  /// The transaction that was added is the next one, has no changes, and names the digest of the source.
+  private func check(
+    _ mark: HistoryMark, _ source: StoreReader, _ plan: MigrationPlan, problems: inout [String]
+  ) throws {
+    let last = try source.primaryKeys().first { $0.number == HistoryLayout.Table.transaction.number }
+    let highest = try source.connection.integer("SELECT max(Z_PK) FROM \(source.qualified("ATRANSACTION"))") ?? 0
+    if mark.transaction != max(last?.highWaterMark ?? 0, highest, 0) + 1 {
+      problems.append("the migration is not marked by the next transaction")
+    }
+    let author =
+      mark.authorKey == nil
+      ? "SELECT ZAUTHOR FROM \(reader.qualified("ATRANSACTION")) WHERE Z_PK = ?"
+      : "SELECT s.ZNAME FROM \(reader.qualified("ATRANSACTION")) AS t JOIN \(reader.qualified("ATRANSACTIONSTRING")) AS s"
+        + " ON s.Z_PK = t.ZAUTHORTS WHERE t.Z_PK = ?"
+    let text = try reader.connection.rows(author, [.integer(mark.transaction)]) { $0.text(at: 0) }.first ?? nil
+    if text != HistoryMark.author(digest: plan.store.version.model.versionHashesDigest),
+      layout?.tables[.transaction]?.columnNames.contains(mark.authorKey == nil ? "ZAUTHOR" : "ZAUTHORTS") == true
+    {
+      problems.append("the transaction that marks the migration does not say which version the store had")
+    }
+  }
+}
+
+/// Compares a row of history with what it was.
+private struct HistoryRowComparison {
+  let columns: [String]
+  /// Tombstone columns of the result; they follow the columns of the source.
+  let tombstones: Int
+  let entities: [Int64: HistoryEntity]
+
+  /// What is different, without any value.
+  func problem(_ table: HistoryLayout.Table, _ old: Statement, _ new: Statement) -> String? {
+    var entity: HistoryEntity?
+    if table == .change {
+      guard let place = columns.firstIndex(of: "ZENTITY").map(Int32.init), let found = entities[old.integer(at: place)]
+      else { return "its entity is not one of the source's version" }
+      guard new.integer(at: place) == found.number else { return "it names another entity" }
+      entity = found
+    }
+    for (index, name) in columns.enumerated() where name != "ZENTITY" || table != .change {
+      if table == .change, name.hasPrefix("ZTOMBSTONE") { continue }
+      let place = Int32(index)
+      if table == .change, name == "ZCOLUMNS", let entity, !old.isNull(at: place) {
+        guard let before = old.blob(at: place), let after = new.blob(at: place), entity.agree(before, after) else {
+          return "it names other properties"
+        }
+      } else if old.value(at: place) != new.value(at: place) {
+        return "\(name) is different"
+      }
+    }
+    return entity.flatMap { tombstoneProblem($0, old, new) }
+  }
+
+  private func tombstoneProblem(_ entity: HistoryEntity, _ old: Statement, _ new: Statement) -> String? {
+    var expected = [SQLiteValue](repeating: .null, count: tombstones)
+    for (place, target) in entity.tombstones.enumerated() {
+      guard let target, expected.indices.contains(target), let index = columns.firstIndex(of: "ZTOMBSTONE\(place)")
+      else { continue }
+      expected[target] = old.value(at: Int32(index))
+    }
+    // What stands behind the attributes of before is kept where nothing else belongs.
+    for place in entity.tombstones.count..<max(entity.tombstones.count, tombstones)
+    where !entity.tombstones.contains(place) && expected.indices.contains(place) && expected[place] == .null {
+      guard let index = columns.firstIndex(of: "ZTOMBSTONE\(place)") else { continue }
+      if new.value(at: Int32(columns.count + place)) == old.value(at: Int32(index)) {
+        expected[place] = old.value(at: Int32(index))
+      }
+    }
+    for place in 0..<tombstones where new.value(at: Int32(columns.count + place)) != expected[place] {
+      return "ZTOMBSTONE\(place) is not what the deleted object has left"
+    }
+    return nil
   }
 }

@@ -38,20 +38,28 @@ package struct StoreVerifier {
 
   /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
   /// know (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables
-  /// must have the very texts that follow from those of the store.
+  /// must have the very texts that follow from those of the store. Rows of persistent history are compared with those of
+  /// `source`, the store that the chain began with.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
-    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, isAltered: Bool = false
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, isAltered: Bool = false,
+    source: StoreReader? = nil
   ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a plan without hops has nothing to verify")
     }
     var rows: [String: Int64] = [:]
+    let history = try hop.history.map { carry in
+      guard let source else {
+        throw HopdError(.internalError, "the history of a store cannot be compared with that of no store")
+      }
+      return (source: source, plan: plan, carry: carry)
+    }
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:]
+      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:], history: history
     ) { content in rows = try content.rowsByEntity() }
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {
@@ -69,7 +77,9 @@ package struct StoreVerifier {
   /// Every check of a closed store file; none stops at the first failure. `counted` is called when the rows were asked.
   func check(
     database: FilePath, schema: StoreSchema, expectation: StoreExpectation, sourceMetadata: StoreMetadata,
-    external: ExternalDataDirectory, tableTexts: [String: String], counted: (ContentChecks) throws -> Void = { _ in }
+    external: ExternalDataDirectory, tableTexts: [String: String],
+    history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)? = nil,
+    counted: (ContentChecks) throws -> Void = { _ in }
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
@@ -77,7 +87,7 @@ package struct StoreVerifier {
       defer { pages?.cancel() }
       return try checks(
         of: StoreReader(connection: connection), schema: schema, isExact: true, expectation: expectation,
-        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages,
+        sourceMetadata: sourceMetadata, external: external, tableTexts: tableTexts, pages: pages, history: history,
         counted: counted)
     } catch let error as SQLiteError where error.isInterrupt {
       throw HopdError(.interrupted, "stopped on request while verifying")
@@ -99,12 +109,13 @@ package struct StoreVerifier {
   ) throws -> [VerificationCheck] {
     try checks(
       of: reader, schema: schema, isExact: isExact, expectation: expectation, sourceMetadata: sourceMetadata,
-      external: external, tableTexts: tableTexts, pages: nil, counted: { _ in })
+      external: external, tableTexts: tableTexts, pages: nil, history: nil, counted: { _ in })
   }
 
   private func checks(
     of reader: StoreReader, schema: StoreSchema, isExact: Bool, expectation: StoreExpectation?,
     sourceMetadata: StoreMetadata?, external: ExternalDataDirectory?, tableTexts: [String: String], pages: PageCheck?,
+    history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?,
     counted: (ContentChecks) throws -> Void
   ) throws -> [VerificationCheck] {
     let keepAlive = self.keepAlive
@@ -127,8 +138,9 @@ package struct StoreVerifier {
     if expectation != nil {
       checks.append(try content.counts())
       checks.append(try content.values())
-      let history = HistoryCheck(reader: reader, layout: schema.history)
-      if let check = try history.cleared() { checks.append(check) }
+      let check = HistoryCheck(
+        reader: reader, layout: schema.history, origin: history, keepAlive: keepAlive)
+      if let check = try check.check() { checks.append(check) }
     }
     let files = ExternalDataChecks(
       reader: reader, schema: schema, directory: external, expectation: expectation?.externalData)

@@ -16,7 +16,7 @@ import Testing
     ],
     "PolicyMigration": ["Values", "Conversation", "Objects", "Steps"],
     "PersistentStore": [
-      "Values", "Locations", "Metadata", "Reading", "KeyOrder", "Schema", "Census", "Models", "Writing",
+      "Values", "Locations", "Metadata", "Reading", "KeyOrder", "Schema", "History", "Census", "Models", "Writing",
     ],
     "Expressions": ["Syntax", "Patterns", "Types", "Evaluation", "SQL"],
     "MigrationPlanning": ["Rules", "Identification", "Planning", "Rows", "Inspection", ""],

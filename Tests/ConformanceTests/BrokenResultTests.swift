@@ -34,6 +34,15 @@ import Testing
     ("history", "UPDATE Z_PRIMARYKEY SET Z_MAX = 39 WHERE Z_ENT = 16001"),
     ("history", "DELETE FROM Z_PRIMARYKEY WHERE Z_ENT = 16003"),
     ("history", "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (1, 16002)"),
+    ("history", "DELETE FROM ATRANSACTION WHERE Z_PK = 42"),
+    ("history", "DELETE FROM ATRANSACTION WHERE Z_PK = 41"),
+    ("history", "UPDATE ATRANSACTION SET ZTIMESTAMP = 1 WHERE Z_PK = 41"),
+    ("history", "UPDATE ATRANSACTION SET ZAUTHORTS = ZPROCESSIDTS WHERE Z_PK = 42"),
+    ("history", "DELETE FROM ACHANGE"),
+    ("history", "UPDATE ACHANGE SET ZENTITY = 2"),
+    ("history", "UPDATE ACHANGE SET ZENTITYPK = 2"),
+    ("history", "UPDATE ACHANGE SET ZCOLUMNS = X'00'"),
+    ("history", "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZENTITY, ZENTITYPK, ZTRANSACTIONID) VALUES (8, 16001, 1, 1, 42)"),
     ("hashes", "UPDATE Z_METADATA SET Z_UUID = 'A0000000-0000-4000-8000-000000000000'"),
     ("counts", "DELETE FROM ZPAGE WHERE Z_PK = (SELECT max(Z_PK) FROM ZPAGE)"),
     ("counts", "UPDATE ZBOOK SET Z_ENT = 1 WHERE Z_PK = (SELECT max(Z_PK) FROM ZBOOK WHERE Z_ENT = 2)"),
@@ -84,7 +93,8 @@ import Testing
     // As the verifier gets it: one file, in rollback mode.
     _ = try Connection.ofApp(output).text("PRAGMA journal_mode = DELETE")
     let verifier = StoreVerifier(depth: .full)
-    #expect(try verifier.verify(staged: output, plan: plan).checks.allSatisfy(\.passed))
+    let source = StoreReader(connection: try Connection.ofApp(location.database))
+    #expect(try verifier.verify(staged: output, plan: plan, source: source).checks.allSatisfy(\.passed))
     for (index, broken) in Self.breaks.enumerated() {
       let copy = environment.folder.appending("broken\(index).sqlite")
       try FileManager.default.copyItem(atPath: output.string, toPath: copy.string)
@@ -98,7 +108,9 @@ import Testing
       if !removesTrigger { for trigger in triggers { try connection.execute("DROP TRIGGER \"\(trigger.name)\"") } }
       try connection.execute(broken.sql)
       if !removesTrigger { for trigger in triggers { try connection.execute(trigger.sql) } }
-      let error = #expect(throws: HopdError.self, "\(broken.sql)") { try verifier.verify(staged: copy, plan: plan) }
+      let error = #expect(throws: HopdError.self, "\(broken.sql)") {
+        try verifier.verify(staged: copy, plan: plan, source: source)
+      }
       let told = error?.reasons.map { String($0.message.prefix { $0 != ":" }) } ?? []
       #expect(told.contains(broken.what), "\(broken.sql): \(told)")
     }
@@ -108,6 +120,6 @@ import Testing
     for file in files {
       try FileManager.default.removeItem(atPath: location.externalDataDirectory.appending(file).string)
     }
-    #expect(throws: HopdError.self) { try verifier.verify(staged: output, plan: plan) }
+    #expect(throws: HopdError.self) { try verifier.verify(staged: output, plan: plan, source: source) }
   }
 }

@@ -16,7 +16,8 @@ struct HistoryTests {
     CREATE TABLE ATRANSACTION ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR,
       ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR, ZPROCESSID VARCHAR, ZQUERYGEN BLOB );
     CREATE INDEX ACHANGE_ZTRANSACTIONID_INDEX ON ACHANGE (ZTRANSACTIONID);
-    INSERT INTO ACHANGE (Z_PK, Z_ENT) VALUES (1, 16001), (2, 16001), (3, 16001);
+    INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID) VALUES (1, 16001, 0, 1, 1, 1),
+      (2, 16001, 0, 1, 2, 1), (3, 16001, 0, 1, 3, 1);
     INSERT INTO ATRANSACTION (Z_PK, Z_ENT, ZAUTHOR) VALUES (1, 16002, 'the author');
     INSERT INTO Z_PRIMARYKEY VALUES (16001, 'CHANGE', 0, 9), (16002, 'TRANSACTION', 0, 4);
     """.split(separator: "\n").joined(separator: " ").replacing("      ", with: "")
@@ -27,15 +28,15 @@ struct HistoryTests {
     let room = try Room()
     let store = try room.store("a.sqlite")
     try room.sql(store, Self.history)
-    let plan = try room.run("plan", store, "--models", room.model)
+    let plan = try room.run("plan", store, "--models", room.model, "--history", "clear")
     #expect(plan.status == 0, "\(plan.errors)")
     #expect(plan.output.contains("clears ACHANGE (persistent history): 3 rows"))
-    let planned = try room.run("plan", store, "--models", room.model, "--json").json()
+    let planned = try room.run("plan", store, "--models", room.model, "--history", "clear", "--json").json()
     #expect(planned.history?.list.map { $0.table?.text } == ["ACHANGE", "ATRANSACTION"])
     #expect(planned.history?.list.map { $0.rows?.int } == [3, 1])
     #expect(planned.warnings?.list.contains { $0.code?.text == "history-cleared" } == true)
 
-    let outcome = try room.run("migrate", store, "--models", room.model, "--json")
+    let outcome = try room.run("migrate", store, "--models", room.model, "--history", "clear", "--json")
     try #require(outcome.status == 0, "\(outcome.errors)")
     #expect(!outcome.output.contains("the author") && !outcome.errors.contains("the author"))
     let dropped = try outcome.json().dropped?.list.filter { $0.property == .null } ?? []
@@ -53,6 +54,22 @@ struct HistoryTests {
     try room.sql(store, "INSERT INTO ACHANGE (Z_PK, Z_ENT) VALUES (10, 16001)")
     #expect(try room.run("migrate", store, "--models", room.model).output.hasPrefix("current "))
     #expect(try room.sql(store, "SELECT count(*) FROM ACHANGE") == "1")
+  }
+
+  @Test func historyGoesAlongUnlessSomethingElseIsAskedFor() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.sql(store, Self.history)
+    let plan = try room.run("plan", store, "--models", room.model)
+    #expect(plan.status == 0 && !plan.output.contains("clears"), "\(plan.errors)")
+    for command in ["rehearse", "migrate"] {
+      let outcome = try room.run(command, store, "--models", room.model)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+    #expect(try room.sql(store, "SELECT group_concat(Z_PK) FROM ACHANGE") == "1,2,3")
+    #expect(try room.sql(store, numbers) == "16001 9,16002 5")
+    #expect(try room.sql(store, "SELECT count(*) FROM ATRANSACTION WHERE ZAUTHOR LIKE '%schemamigrator%'") == "1")
+    #expect(try room.run("verify", store, "--models", room.model).status == 0)
   }
 
   /// As SwiftData makes a store: tables, and no numbers before the first save.

@@ -75,13 +75,13 @@ struct LookingTests {
     #expect(
       json.keys == [
         "store", "state", "model", "version", "targetVersion", "configuration", "modelSource", "storeUUID",
-        "frameworkVersion", "entities", "sideFiles", "pin",
+        "frameworkVersion", "swiftData", "entities", "sideFiles", "pin",
       ])
     #expect(json.state?.text == "behind")
     #expect(json.model?.text == "Zoo")
     #expect(json.version?.text == "Zoo")
     #expect(json.targetVersion?.text == "Zoo 10")
-    #expect(json.frameworkVersion?.int == 1344)
+    #expect(json.frameworkVersion?.int == 1344 && json.swiftData == .boolean(false))
     #expect(json.entities?.list.map { $0.rows?.int } == [10, 10, 10])
     #expect(json.entities?.list.first?.keys == ["name", "number", "rows"])
     let newer = try room.run("identify", store, "--models", room.model, "--to", "Zoo")

@@ -16,6 +16,10 @@ package struct HopProgram: Sendable, Hashable {
   package var scratch: [String] = []
   /// In order; checkpoints speak of positions in this list.
   package let steps: [Step]
+  /// Do the steps make the tables of Core Data's bookkeeping?
+  var makesBookkeeping = false
+  /// Are the tables of persistent history there when the steps are done?
+  var hasHistory = false
 
   /// Does a policy take part? Then the hop cannot go on in its middle: a policy program may keep what it saw.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }

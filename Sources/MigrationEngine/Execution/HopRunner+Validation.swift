@@ -123,7 +123,10 @@ extension HopRunner {
       }
       try writer.createBookkeeping(
         hop.destinationSchema, highWaterMarks: marks, metadata: metadata, modelCache: modelCache,
-        hasTables: hasTemplate)
+        hasTables: hasTemplate || program.makesBookkeeping, hasHistory: program.hasHistory)
+      if let history = hop.destinationSchema.history, let mark = hop.history?.mark {
+        try mark.write(connection, schema: program.destination, layout: history, at: MigrationManager.now())
+      }
       try save(done, update)
     }
     checkpoint = done

@@ -28,9 +28,13 @@ extension MigrationManager {
           try attach(staged)
           try begin(table, program: program, seconds: seconds)
         }
+        var steps = program.program(source: source, destination: destinationSchema)
+        if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
+          try history.registerFunctions(on: connection)
+          steps = history.altering(steps)
+        }
         var runner = HopRunner(
-          connection: connection, hop: hop,
-          program: program.program(source: source, destination: destinationSchema), isFinal: isFinal,
+          connection: connection, hop: hop, program: steps, isFinal: isFinal,
           identity: identity, options: options, note: note, references: references, observer: observer)
         defer { subject = runner.subject }
         let done = try runner.run(into: staged)

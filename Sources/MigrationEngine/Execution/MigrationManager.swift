@@ -31,6 +31,8 @@ package struct MigrationManager {
   let references: ReferenceMemory
   private let programs: ProgramCache
   private let counts: RowCountCache?
+  /// The schema of the store that the chain begins with; it has the rows of persistent history.
+  let original: String
 
   /// Prepares a hop. `connection` has the tables of `source`, a store or the views of the hop before; the staged file
   /// is attached by `run`. Values that leave external storage are read from `external`, `policySteps` makes the runner
@@ -40,8 +42,10 @@ package struct MigrationManager {
     connection: Connection, hop: Hop, source: SourceTables, isFinal: Bool, identity: Checkpoint.Identity,
     options: EngineOptions, external: ExternalDataDirectory? = nil, policySteps: MakePolicyStepRunner? = nil,
     note: HopNote.Taker? = nil, medium: StagedMedium = .file,
-    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil, memo: Memo? = nil
+    references: ReferenceMemory = ReferenceMemory(), counts: RowCountCache? = nil, memo: Memo? = nil,
+    original: String? = nil
   ) {
+    self.original = original ?? source.fileSchema
     self.counts = counts ?? references.counts
     programs = ProgramCache(memo: memo)
     self.medium = medium
@@ -67,11 +71,17 @@ package struct MigrationManager {
       try attach(staged)
       try registerContentFunction()
       defer { connection.setProgressHandler(nil) }
-      let (program, mapped) = try compile()
+      let (compiled, mapped) = try compile()
+      var program = compiled
+      if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
+        try history.registerFunctions(on: connection)
+        program = history.appended(
+          to: compiled, bookkeeping: hop.destinationSchema.bookkeepingStatements(in: destinationSchema))
+      }
       if hop.mapped != nil || source.isViews {
         try IntermediateIndexes(connection: connection, source: source)
           .make(
-            for: program, destination: hop.destinationSchema,
+            for: compiled, destination: hop.destinationSchema,
             readsObjects: mapped?.readsObjects == true ? hop.sourceSchema : nil)
       }
       if let mapped, !source.isGone {
@@ -149,7 +159,7 @@ package struct MigrationManager {
   }
 
   /// Seconds since 2001-01-01 UTC, in whole milliseconds: what `now()` is in a hop that begins.
-  private static func now() -> Double {
+  static func now() -> Double {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Double(time.tv_sec - 978_307_200) + Double(time.tv_nsec / 1_000_000) / 1000

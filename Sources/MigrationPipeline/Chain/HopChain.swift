@@ -241,7 +241,7 @@ struct HopChain {
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
       identity: identity, options: options, external: external, policySteps: PolicyHopRunner.maker(policies),
       note: note, medium: medium,
-      references: views.references, counts: views.counts, memo: plan.memo)
+      references: views.references, counts: views.counts, memo: plan.memo, original: sourceSchema)
   }
 
   /// References are those of the store wherever a hop meets them: files are never moved (docs/formats/replacement.md,

@@ -33,7 +33,7 @@ package struct MigrationSettings: Sendable, Hashable {
   /// Makes settings with the defaults of the configuration.
   package init(
     infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
-    history: HistoryRule = .clear, unmappedEntities: UnmappedEntitiesRule = .fail,
+    history: HistoryRule = .migrate, unmappedEntities: UnmappedEntitiesRule = .fail,
     verification: VerificationDepth = .quick, journalMode: JournalModeRule = .keep,
     replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), engine: EngineOptions = EngineOptions()
   ) {

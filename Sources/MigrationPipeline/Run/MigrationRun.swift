@@ -273,7 +273,8 @@ final class MigrationRun {
     let expectation = try known ?? chain.expectation()
     let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
     let verified = try verifier.verify(
-      staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil)
+      staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil,
+      source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))
     if chain.plan.isMixed { rows = verified.rows }
     observer(.verified(checks: verified.checks.count))
     return verified

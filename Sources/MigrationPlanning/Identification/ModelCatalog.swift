@@ -64,7 +64,10 @@ package struct ModelCatalog: Sendable {
     for path in paths {
       let isStore = StoreModels.isStore(path)
       let isNamed = isStore || modelExtensions.contains(path.lastComponent?.extension ?? "")
-      for bundlePath in isNamed ? [path] : try ModelReader.findBundles(in: path) {
+      let found = isNamed ? [path] : try ModelReader.findBundles(in: path)
+      // A folder without model files may hold stores, each of which has its model.
+      if found.isEmpty { bundles += try stores(in: path, declaredOrder: declaredOrder, &seen, &failures) }
+      for bundlePath in found {
         guard seen.insert(resolved(bundlePath)).inserted else { continue }
         do throws(HopdError) {
           bundles.append(
@@ -88,8 +91,27 @@ package struct ModelCatalog: Sendable {
     guard isChain else { return ModelCatalog(bundles: try merged(bundles), warnings: failures) }
     // Two forms of one and the same version are no chain.
     if let same = try? merged(bundles), same.count == 1 { return ModelCatalog(bundles: same, warnings: failures) }
+    let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
-      bundles: [try ModelChain.bundle(of: bundles, declaredOrder: declaredOrder)], warnings: failures)
+      bundles: [
+        try ModelChain.bundle(
+          of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
+      ], warnings: failures)
+  }
+
+  /// The models of the stores in a folder.
+  private static func stores(
+    in folder: FilePath, declaredOrder: [String], _ seen: inout Set<FilePath>, _ failures: inout [HopdError]
+  ) throws(HopdError) -> [ModelBundle] {
+    var parts: [ModelBundle] = []
+    for store in StoreFolder.stores(in: folder) where seen.insert(resolved(store)).inserted {
+      do throws(HopdError) {
+        parts.append(try StoreModels.bundle(ofStoreAt: store))
+      } catch {
+        failures.append(error)
+      }
+    }
+    return try StoreFolder.bundles(of: parts, declaredOrder: declaredOrder)
   }
 
   /// The bundles with each model once: a `.momd` and the source it was compiled from, or two builds of it, are one.

@@ -1,6 +1,6 @@
-// Persistent history and CloudKit mirroring: tables that belong to no entity. History is carried without its rows, or
-// refused, as the operator says; a mirrored store is refused before anything else is looked at, and everything else
-// that uses reserved numbers is refused by name.
+// Persistent history and CloudKit mirroring: tables that belong to no entity. History is migrated, carried without its
+// rows, or refused, as the operator says; a mirrored store is refused before anything else is looked at, and everything
+// else that uses reserved numbers is refused by name.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,13 +10,15 @@ import SQLite
 struct HistoryInspection {
   /// The tables that the migrated store gets; nil where it has no history.
   private(set) var layout: HistoryLayout?
-  /// Tables whose rows go, also empty ones.
+  /// How their rows come there; nil where none does.
+  private(set) var carry: HistoryCarry?
+  /// Tables whose rows go. Under `clear` also empty ones.
   private(set) var cleared: [ClearedTable] = []
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
 
-  /// Looks at the store that the hop at `hop` makes one of `destination`.
-  init(reader: StoreReader, destination: ManagedObjectModel, hop: Int, rule: HistoryRule) throws(SQLiteError) {
+  /// Looks at the store that `path`, whose last layout is `final`, takes to its end.
+  init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rule: HistoryRule) throws {
     let found = try HistoryLayout.read(from: reader)
     for entry in try reader.primaryKeys() where entry.isReserved {
       guard found.layout?.numbers.contains(where: { $0.number == entry.number }) != true else { continue }
@@ -32,31 +34,62 @@ struct HistoryInspection {
       return
     }
     let names = HistoryLayout.Table.allCases.filter { found.rows[$0] != nil || layout.tables[$0] != nil }
-    if rule == .refuse, !names.isEmpty {
-      findings.add(
-        HopdError(
-          .historyNotSupported,
-          "the store keeps persistent history (\(names.map(\.rawValue).joined(separator: ", "))), and such stores are "
-            + "to be refused",
-          hint: "migrate it with its app, or let the rows of its history go: `history = \"clear\"`, --history clear"))
+    if let refusal = HistoryInspection.refusal(names, rows: found.rows, rule: rule, path: path) {
+      findings.add(refusal)
       return
     }
     for error in found.errors { findings.add(error) }
-    self.layout = layout.widened(for: destination)
-    cleared = names.map {
-      ClearedTable(hop: hop, table: $0.rawValue, entity: $0.entityName, rows: found.rows[$0] ?? 0)
-    }
     warnings = found.warnings
-    let lost = cleared.filter { $0.rows > 0 }
-    if !lost.isEmpty {
-      warnings.append(
-        HopdError(
-          .historyCleared,
-          "the persistent history is cleared: "
-            + lost.map { "\($0.rows) row\($0.rows == 1 ? "" : "s") of \($0.table)" }.joined(separator: ", "),
-          hint: "whoever reads it (other processes, widgets, sync) starts over, as after an expired history token; "
-            + "`history = \"refuse\"` leaves such stores alone"))
+    self.layout = layout.widened(for: final.model)
+    func rows(_ rows: [HistoryLayout.Table: Int64], of tables: [HistoryLayout.Table]) -> [ClearedTable] {
+      tables.map { table in
+        ClearedTable(hop: path.end - 1, table: table.rawValue, entity: table.entityName, rows: rows[table] ?? 0)
+      }
     }
+    if rule == .migrate, !path.mappingModels.contains(where: { !$0.isEmpty }) {
+      guard found.errors.isEmpty, !layout.tables.isEmpty else { return }
+      let continuation = try HistoryContinuation(reader: reader, layout: layout, path: path, final: final)
+      for error in continuation.findings.errors { findings.add(error) }
+      warnings += continuation.warnings
+      cleared = rows(continuation.cut, of: names.filter { continuation.cut[$0] ?? 0 > 0 })
+      carry = continuation.carry
+      self.layout?.numbers = continuation.numbers
+      return
+    }
+    cleared = rows(found.rows, of: names)
+    let lost = cleared.filter { $0.rows > 0 }
+    guard !lost.isEmpty else { return }
+    warnings.append(
+      HopdError(
+        .historyCleared,
+        "the persistent history is cleared: "
+          + lost.map { "\($0.rows) row\($0.rows == 1 ? "" : "s") of \($0.table)" }.joined(separator: ", "),
+        hint: "whoever reads it (other processes, widgets, sync) starts over, as after an expired history token; "
+          + "`history = \"refuse\"` leaves such stores alone"))
+  }
+
+  /// Why a store whose history has rows is not migrated; nil where it is. Tables that Core Data made with the store and
+  /// never wrote into are nobody's history.
+  private static func refusal(
+    _ names: [HistoryLayout.Table], rows: [HistoryLayout.Table: Int64], rule: HistoryRule, path: MigrationPath
+  ) -> HopdError? {
+    let filled = names.filter { rows[$0] ?? 0 > 0 }
+    let mapped = path.mappingModels.firstIndex { !$0.isEmpty }
+    guard !filled.isEmpty, rule == .refuse || rule == .migrate && mapped != nil else { return nil }
+    let list = filled.map(\.rawValue).joined(separator: ", ")
+    guard rule == .migrate, let mapped else {
+      return HopdError(
+        .historyNotSupported, "the store keeps persistent history (\(list)), and such stores are to be refused",
+        hint: "migrate it with its app, with its history (`history = \"migrate\"`, --history migrate), or let the rows "
+          + "of its history go: `history = \"clear\"`, --history clear")
+    }
+    return HopdError(
+      .historyNotSupported,
+      "the store keeps persistent history (\(list)), and a mapping model makes its objects anew, under keys that the "
+        + "history does not know",
+      at: Place(hop: "\(path.models[mapped].name) → \(path.models[mapped + 1].name)"),
+      hint: "let the rows of its history go: `history = \"clear\"`, --history clear; readers of the history then start "
+        + "over")
   }
 
   /// Throws `cloudkit-not-supported` where anything in the store belongs to CloudKit mirroring.

@@ -14,6 +14,8 @@ struct LayoutDecision {
   private(set) var derivations: DerivationDecision?
   /// Derived attributes whose values each hop computes.
   var computed: [[SchemaDerivation]] { derivations?.computed ?? [] }
+  /// How the rows of persistent history come into the last store; nil where none does.
+  private(set) var historyCarry: HistoryCarry?
   /// Tables of persistent history whose rows go.
   private(set) var clearedHistory: [ClearedTable] = []
   /// What decides about the last layout beside its model; nil for a migration path without hops.
@@ -49,12 +51,12 @@ struct LayoutDecision {
     observed.carriedDerivations = derivations.carried
     observed.carriedTriggers = derivations.triggers
     var final = layout()
-    let history = try HistoryInspection(
-      reader: reader, destination: last, hop: edges.count - 1, rule: rules.history)
+    let history = try HistoryInspection(reader: reader, path: migrationPath, final: final, rule: rules.history)
     for error in history.findings.errors { findings.add(error) }
     // Only the last store is kept: the ones between need no history.
     final.history = history.layout
     clearedHistory = history.cleared
+    historyCarry = history.carry
     warnings += history.warnings
     schemas.append(final)
     self.last = MigrationPathCache.LastLayout(

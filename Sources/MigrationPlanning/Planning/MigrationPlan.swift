@@ -82,6 +82,9 @@ package struct Hop: Sendable {
   package let entities: [EntityCost]
   /// Derived counts of the destination that are computed when its rows are there.
   package let computed: [SchemaDerivation]
+  /// How the rows of persistent history come into the destination: of the last hop only, from the store that the chain
+  /// begins with; nil where none does.
+  package var history: HistoryCarry?
 
   /// Makes a hop.
   package init(

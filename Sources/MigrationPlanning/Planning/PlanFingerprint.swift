@@ -46,9 +46,15 @@ enum PlanFingerprint {
   }
 
   /// The name of the hops with what a store's history brings to them, which another store's does not.
-  static func of(migrationPath: String, history: HistoryLayout?) -> String {
-    guard let numbers = history?.numbers, !numbers.isEmpty else { return migrationPath }
-    return name(of: [migrationPath] + numbers.map { "history \($0.number) \($0.highWaterMark)" })
+  static func of(migrationPath: String, history: HistoryLayout?, carry: HistoryCarry?) -> String {
+    var lines = (history?.numbers ?? []).map { "history \($0.number) \($0.highWaterMark)" }
+    if let carry {
+      lines.append("history goes along from \(carry.cutoff.map(String.init) ?? "its beginning")")
+      lines += carry.columns.keys.sorted().map { "columns \($0)" }
+      lines += carry.tombstones.keys.sorted().map { "tombstones \($0)" }
+      lines += carry.mark?.texts.map { "text \($0.key) \($0.text)" } ?? []
+    }
+    return lines.isEmpty ? migrationPath : name(of: [migrationPath] + lines)
   }
 
   private static func name(of lines: [String]) -> String {

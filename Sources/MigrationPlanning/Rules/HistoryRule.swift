@@ -2,9 +2,12 @@
 
 /// What becomes of a store that keeps persistent history.
 package enum HistoryRule: String, Sendable, Hashable, CaseIterable {
+  /// Its rows go along, so that tokens stay valid. A chain with mapping models, which make objects anew, is refused
+  /// where the history has rows.
+  case migrate
   /// Its tables stay, its rows go.
   case clear
-  /// The store is not migrated.
+  /// A store whose history has rows is not migrated.
   case refuse
 }
 
@@ -16,7 +19,7 @@ package struct ClearedTable: Sendable, Hashable {
   package let table: String
   /// Its entity in Z_PRIMARYKEY, as CHANGE.
   package let entity: String
-  /// Rows in it today.
+  /// Rows that stay behind.
   package let rows: Int64
 
   /// Notes a table.

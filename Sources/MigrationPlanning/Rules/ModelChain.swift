@@ -7,6 +7,20 @@ import SystemPackage
 
 /// Makes one model of single versions.
 enum ModelChain {
+  /// Stores in the order of their version identifiers, where each has one and no two have the same; else as given.
+  ///
+  /// SwiftData stamps the `versionIdentifier` of a VersionedSchema, and 1.0.0 where a schema has none.
+  static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle] {
+    let numbers = parts.map { part -> [Int]? in
+      let identifiers = part.versions.first?.versionIdentifiers.filter { !$0.isEmpty } ?? []
+      guard identifiers.count == 1, let identifier = identifiers.first else { return nil }
+      return StoreModels.schemaVersion(identifier)
+    }
+    let known = numbers.compactMap(\.self)
+    guard known.count == parts.count, Set(known).count == known.count else { return parts }
+    return zip(known, parts).sorted { $0.0.lexicographicallyPrecedes($1.0) }.map(\.1)
+  }
+
   /// The versions in the order in which they were given, the last one current; `declaredOrder` may put them in another.
   ///
   /// A name that several of them have is made longer by the file's name, and by a number where that does not help.

@@ -26,7 +26,7 @@ package struct PlanningRules: Sendable, Hashable {
   /// Makes rules; the defaults are those of the configuration.
   package init(
     infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
-    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .clear,
+    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .migrate,
     memoryLimit: Int64 = 64 << 20, invalidRows: InvalidRowsRules = InvalidRowsRules(),
     unmappedEntities: UnmappedEntitiesRule = .fail
   ) {

@@ -49,6 +49,24 @@ package enum StoreModels {
     }
   }
 
+  /// The numbers of a Schema.Version, as 1.2.0; nil for any other text.
+  static func schemaVersion(_ identifier: String) -> [Int]? {
+    let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
+    let numbers = parts.compactMap { part in part.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } ? Int(part) : nil }
+    return parts.count == 3 && numbers.count == 3 ? numbers : nil
+  }
+
+  /// Was the store made by SwiftData? It has history tables from the beginning, one version identifier of three numbers,
+  /// and a copy of a model with a named configuration (docs/formats/store-layout.md, "Store metadata").
+  package static func isSwiftData(_ reader: StoreReader) throws -> Bool {
+    let identifiers = try reader.metadata().versionIdentifiers
+    guard identifiers.count == 1, let identifier = identifiers.first, schemaVersion(identifier) != nil,
+      try HistoryLayout.read(from: reader).layout?.tables.isEmpty == false,
+      let cached = try reader.cachedModel(name: identifier)
+    else { return false }
+    return !cached.model.configurations.isEmpty
+  }
+
   /// The model that an open store holds, called by its version identifier, or by the store's file where it has none.
   static func model(
     of reader: StoreReader, at location: StoreLocation

@@ -62,10 +62,11 @@ package struct StoreWriter {
   /// persistent history.
   ///
   /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence
-  /// is no obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without rows.
+  /// is no obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without rows,
+  /// with `hasHistory` the tables of persistent history.
   package func createBookkeeping(
     _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil,
-    hasTables: Bool = false
+    hasTables: Bool = false, hasHistory: Bool = false
   ) throws(SQLiteError) {
     if !hasTables {
       for statement in layout.bookkeepingStatements(in: schema) { try connection.execute(statement) }
@@ -83,7 +84,9 @@ package struct StoreWriter {
       try connection.run("INSERT INTO \(prefix)Z_MODELCACHE VALUES (?)", [.blob(modelCache)])
     }
     guard let history = layout.history else { return }
-    for statement in history.statements { try connection.execute(statement.createStatement(in: schema)) }
+    if !hasHistory {
+      for statement in history.statements { try connection.execute(statement.createStatement(in: schema)) }
+    }
     for entry in history.numbers {
       try insert.run(
         [.integer(entry.number), .text(entry.name), .integer(entry.parent), .integer(entry.highWaterMark)])

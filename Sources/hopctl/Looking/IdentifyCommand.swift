@@ -25,6 +25,10 @@ struct IdentifyCommand: HopctlCommand {
     let target = (to ?? loaded.watch?.target).map { TargetVersion.named($0) } ?? .current
     let found = try StoreIdentifier.identify(location, catalog: loaded.catalog, target: target)
     try output.line("\(store.text): \(IdentifyCommand.sentence(found))")
+    let isSwiftData =
+      found.metadata != nil
+      && (try? StoreReader.withUnchangedStore(at: location, { try StoreModels.isSwiftData($0) })) == true
+    if isSwiftData { try output.line("  made by SwiftData") }
     let rows = found.entities.sorted { $0.number < $1.number }
     for line in MessageFormatter.table(
       rows.map { [String($0.number), $0.name, MessageFormatter.count($0.rows, "row", "rows")] }, right: [0, 2])
@@ -46,7 +50,7 @@ struct IdentifyCommand: HopctlCommand {
         configuration: OrNull(wrappedValue: found.version?.configuration),
         modelSource: OrNull(wrappedValue: found.version.map(MessageFormatter.modelSource)),
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
-        frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion),
+        frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion), swiftData: isSwiftData,
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
         sideFiles: found.sideFiles.map(\.string), pin: OrNull(wrappedValue: pin),
         error: found.explanation.map(ErrorShape.init)))

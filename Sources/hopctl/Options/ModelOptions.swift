@@ -107,7 +107,13 @@ struct TargetOptions: ParsableArguments {
     help: "A store that the app made with the version to reach: names of tables are read off it.", completion: .file())
   var reference: String?
 
-  @Option(help: "What becomes of a store with persistent history: clear drops its rows, refuse leaves the store alone.")
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of persistent history: migrate, clear or refuse.",
+      discussion: """
+        migrate, the default, takes its rows along, so that tokens stay valid; a store with rows in it is refused where a mapping model is followed. clear drops its rows, refuse \
+        leaves a store with rows in it alone.
+        """))
   var history: HistoryRule?
 
   @Option(

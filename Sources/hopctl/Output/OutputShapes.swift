@@ -147,6 +147,8 @@ struct IdentifyShape: Encodable {
   @OrNull var modelSource: String?
   @OrNull var storeUUID: String?
   @OrNull var frameworkVersion: Int64?
+  /// Was the store made by SwiftData? False for other stores of Core Data, and for what is no store.
+  let swiftData: Bool
   let entities: [Rows]
   let sideFiles: [String]
   /// What a restore has noted of the store; null where it is not pinned.

@@ -65,30 +65,46 @@ package struct AlterCompiler {
         "Core Data of framework \(first.sourceSchema.frameworkVersion) makes a table anew when it gets a column")
     }
     let final = last.destinationSchema
-    let dropped = try checkFile(source: first.sourceSchema, history: final.history)
+    try checkHistory(last)
+    let dropped = try checkFile(source: first.sourceSchema, keepsHistory: last.history != nil)
     guard final.rTrees.isEmpty, final.triggers.isEmpty else {
       throw Reason("the last version has triggers or R-Tree indexes")
     }
     let kept = Dictionary(
       plan.found.objects.filter { $0.type == "index" }.map { ($0.name, $0.sql) }, uniquingKeysWith: { a, _ in a })
     let wanted = Dictionary(final.indexes.map { ($0.name, $0.createStatement) }, uniquingKeysWith: { a, _ in a })
-    let history = Set(HistoryLayout.Table.allCases.map(\.rawValue))
+    // Indexes of history that goes along stay in the form that is known; else they go with their tables.
+    let history = Dictionary(
+      (last.history == nil ? [] : final.history?.indexes ?? []).map { ($0.name, $0.createStatement) },
+      uniquingKeysWith: { a, _ in a })
     return AlterProgram(
       added: added,
-      // Indexes of history go with their tables, automatic ones have no text.
-      droppedIndexes: plan.found.objects.filter {
-        $0.type == "index" && $0.sql != nil && !history.contains($0.table) && wanted[$0.name] != $0.sql
+      // Automatic ones have no text.
+      droppedIndexes: plan.found.objects.filter { object in
+        guard object.type == "index", object.sql != nil else { return false }
+        guard HistoryLayout.isHistory(table: object.table) else { return wanted[object.name] != object.sql }
+        return last.history != nil && history[object.name] != object.sql
       }.map(\.name),
       createdIndexes: final.indexes.filter { kept[$0.name] != $0.createStatement }, joinTables: final.joinTables,
       droppedTables: dropped, rows: last.entities.reduce(0) { $0 &+ $1.rows })
   }
 
-  /// Is the file one whose tables can be altered? Answers Core Data's bookkeeping in it.
-  private func checkFile(source: StoreSchema, history: HistoryLayout?) throws(Reason) -> [String] {
-    let found = plan.found
+  /// Can the history stay where it is, but for values of its rows?
+  private func checkHistory(_ last: Hop) throws(Reason) {
     if let cleared = plan.clearedHistory.first(where: { $0.rows > 0 }) {
       throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
     }
+    guard last.history != nil else { return }
+    let found = Dictionary(plan.found.objects.map { ($0.name, $0.sql) }, uniquingKeysWith: { a, _ in a })
+    for statement in last.destinationSchema.history?.statements ?? []
+    where found[statement.name] != statement.createStatement {
+      throw Reason("\(statement.name) of the persistent history changes")
+    }
+  }
+
+  /// Is the file one whose tables can be altered? Answers Core Data's bookkeeping in it.
+  private func checkFile(source: StoreSchema, keepsHistory: Bool) throws(Reason) -> [String] {
+    let found = plan.found
     if let table = found.internalTables.first { throw Reason("the store has the table \(table) of SQLite's own") }
     // Pages that hold nothing would be copied too, and what they held once.
     guard found.freePages <= found.pages / 4 else {
@@ -113,9 +129,9 @@ package struct AlterCompiler {
         let plain = "CREATE TABLE \(SQLiteIdentifier.bareIfPossible(join.name))"
         let text = object.sql.map { $0.hasPrefix(quoted) ? plain + $0.dropFirst(quoted.count) : $0 }
         guard text == join.createStatement else { throw Reason(Self.strange(join.name)) }
-      } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name)
-        || HistoryLayout.isHistory(table: object.name)
-      {
+      } else if HistoryLayout.isHistory(table: object.name) {
+        if !keepsHistory { bookkeeping.append(object.name) }
+      } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name) {
         bookkeeping.append(object.name)
       } else {
         throw Reason("the store has the table \(object.name), which is none of its version")

@@ -1,0 +1,323 @@
+// What the rows of persistent history must become for the last version to read them: numbers of entities, the
+// properties that a change names, and the values of deleted objects (docs/decisions/0057).
+
+import Diagnostics
+import ManagedObjectModel
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Transactions stay behind because an entity that they name is removed.
+  package static let historyCut = HopdError.Code("history-cut", exit: .success)
+  /// Changes name more properties than were changed, because nobody can tell which.
+  package static let historyWidened = HopdError.Code("history-widened", exit: .success)
+}
+
+struct HistoryContinuation {
+  private let reader: StoreReader
+  private let layout: HistoryLayout
+  private let path: MigrationPath
+  private let final: StoreSchema
+  private(set) var carry = HistoryCarry()
+  private(set) var findings = Findings()
+  private(set) var warnings: [HopdError] = []
+  /// Rows that are cut off.
+  private(set) var cut: [HistoryLayout.Table: Int64] = [:]
+
+  /// Changes of one entity number, by length of ZCOLUMNS.
+  private struct Changes {
+    var rows: Int64 = 0
+    var lastTransaction: Int64 = 0
+    var columns: [Int64: Int64] = [:]
+  }
+
+  /// Looks at the history of the store that `path` takes to `final`.
+  init(reader: StoreReader, layout: HistoryLayout, path: MigrationPath, final: StoreSchema) throws {
+    self.reader = reader
+    self.layout = layout
+    self.path = path
+    self.final = final
+    carry.sourceColumns = layout.tables.mapValues(\.columnNames)
+    var changes = try self.changes()
+    try cutOff(changes)
+    if carry.cutoff != nil { changes = try self.changes() }
+    for (number, found) in changes.sorted(by: { $0.key < $1.key }) { try follow(number, found) }
+    if findings.errors.isEmpty { try placeMark() }
+  }
+
+  private static let hint =
+    "let the rows of its history go: `history = \"clear\"`, --history clear; or migrate the store with its app"
+
+  private func has(_ column: String) -> Bool { carry.sourceColumns[.change]?.contains(column) == true }
+
+  private mutating func changes() throws(SQLiteError) -> [Int64: Changes] {
+    guard layout.tables[.change] != nil else { return [:] }
+    let columns = has("ZCOLUMNS") ? "ZCOLUMNS" : "NULL"
+    let rows = try reader.connection.rows(
+      """
+      SELECT ZENTITY, length(\(columns)), count(*), max(ZTRANSACTIONID), sum(typeof(ZENTITY) <> 'integer' OR \
+      typeof(ZENTITYPK) <> 'integer' OR typeof(ZTRANSACTIONID) <> 'integer' \
+      OR typeof(\(columns)) NOT IN ('blob', 'null')) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) \
+      WHERE (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE GROUP BY 1, 2 LIMIT 20000
+      """
+    ) { row in
+      (
+        number: row.integer(at: 0), length: row.isNull(at: 1) ? nil : row.integer(at: 1), count: row.integer(at: 2),
+        last: row.integer(at: 3), strange: row.integer(at: 4)
+      )
+    }
+    let strange = rows.reduce(Int64(0)) { $0 &+ $1.strange }
+    if strange > 0 {
+      findings.add(
+        HopdError(
+          .historyNotUnderstood,
+          "\(strange) row\(strange == 1 ? "" : "s") of ACHANGE name no entity, object or transaction by number",
+          hint: Self.hint))
+    }
+    var changes: [Int64: Changes] = [:]
+    for row in rows where row.strange == 0 {
+      changes[row.number, default: Changes()].rows += row.count
+      changes[row.number, default: Changes()].lastTransaction = max(
+        changes[row.number]?.lastTransaction ?? 0, row.last)
+      if let length = row.length { changes[row.number, default: Changes()].columns[length] = row.count }
+    }
+    return changes
+  }
+
+  // MARK: Entities
+
+  /// Entities that go take the history up to the last transaction that names them along, as with Core Data.
+  private mutating func cutOff(_ changes: [Int64: Changes]) throws(SQLiteError) {
+    var removed: [String] = []
+    var last: Int64?
+    for (number, found) in changes.sorted(by: { $0.key < $1.key }) {
+      guard let name = path.sourceSchema.entityName(of: number) else {
+        findings.add(
+          HopdError(
+            .historyNotUnderstood,
+            "\(found.rows) row\(found.rows == 1 ? "" : "s") of ACHANGE name the entity number \(number), which version "
+              + "\(path.sourceSchema.model.name) does not have", hint: Self.hint))
+        continue
+      }
+      guard path.entity(continuing: name, at: path.end) == nil else { continue }
+      removed.append("\(name) (\(found.rows) change\(found.rows == 1 ? "" : "s"))")
+      last = max(last ?? .min, found.lastTransaction)
+    }
+    guard let last else { return }
+    carry.cutoff = last
+    for (table, key) in [(HistoryLayout.Table.change, "ZTRANSACTIONID"), (.transaction, "Z_PK")] {
+      cut[table] =
+        try reader.connection.integer(
+          "SELECT count(*) FROM \(reader.qualified(table.rawValue)) WHERE \(key) <= \(last)") ?? 0
+    }
+    let transactions = cut[.transaction] ?? 0
+    warnings.append(
+      HopdError(
+        .historyCut,
+        "the persistent history is cut off up to transaction \(last), because entities that it names are removed: "
+          + "\(removed.joined(separator: ", ")); \(transactions) transaction\(transactions == 1 ? "" : "s") with "
+          + "\(cut[.change] ?? 0) changes stay behind",
+        hint: "a reader whose token is older starts over, as after a migration by Core Data"))
+  }
+
+  private mutating func follow(_ number: Int64, _ found: Changes) throws {
+    guard let source = path.sourceSchema.entityName(of: number),
+      let name = path.entity(continuing: source, at: path.end), let new = final.number(of: name)
+    else { return }
+    if new != number { carry.numbers[number] = new }
+    if !found.columns.isEmpty { followColumns(number, source: source, destination: name, found.columns) }
+    try followTombstones(number, source: source, destination: name)
+  }
+
+  // MARK: Changed properties
+
+  private mutating func followColumns(
+    _ number: Int64, source: String, destination: String, _ lengths: [Int64: Int64]
+  ) {
+    guard let before = HistoryColumns(of: source, in: path.sourceSchema),
+      let after = HistoryColumns(of: destination, in: final)
+    else { return }
+    let origins = after.bits.map { origin(of: $0, in: destination) }
+    if isUnchanged(before, after, origins) { return }
+    if let doubt = after.doubt ?? before.doubt {
+      findings.add(
+        HopdError(
+          .historyNotUnderstood,
+          "its changes say by position which properties have changed; the list of properties changes, and the place of "
+            + "\(doubt) in it is not known", at: Place(entity: destination), hint: Self.hint))
+      return
+    }
+    carry.columns[number] = HistoryCarry.ColumnsChange(
+      source: before, destination: after, sets: sets(before, after, origins))
+    let strange = lengths.filter { $0.key != Int64(before.byteCount) }.values.reduce(0, &+)
+    if strange > 0 {
+      warnings.append(
+        HopdError(
+          .historyWidened,
+          "\(strange) change\(strange == 1 ? "" : "s") of this entity have a list of changed properties of another "
+            + "length than it should be; they name all properties from now on", at: Place(entity: destination),
+          hint: "readers of the history look at more than has changed"))
+    }
+  }
+
+  /// The property of the store's version that a bit's property continues.
+  private func origin(of bit: HistoryColumns.Bit, in entity: String) -> String? {
+    bit.group == .attribute
+      ? path.sourceAttribute(of: bit.property, in: entity, at: path.end)
+      : path.sourceRelationship(of: bit.property, in: entity, at: path.end)
+  }
+
+  /// Is every bit in its place? Where the order within a group is not known, only equal names are.
+  private func isUnchanged(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> Bool {
+    guard before.bits.count == after.bits.count else { return false }
+    return zip(zip(before.bits, after.bits), origins).allSatisfy { bits, origin in
+      let (old, new) = bits
+      guard old.group == new.group, old.element == new.element, origin == old.property else { return false }
+      let isAlone = after.bits.filter { $0.group == new.group }.count == 1
+      return !new.group.isUnordered || isAlone || old.property == new.property
+    }
+  }
+
+  /// By bit after, the bits before that set it.
+  private func sets(_ before: HistoryColumns, _ after: HistoryColumns, _ origins: [String?]) -> [[Int]] {
+    var sets = zip(after.bits, origins).map { bit, origin in
+      before.bits.indices.filter { isSet(bit, origin: origin, by: before.bits[$0], among: before, after) }
+    }
+    for group in HistoryColumns.Group.allCases where group.isUnordered {
+      // Where one of several may be meant, any of them may be: before by every bit of a group, after in every place.
+      let places = after.bits.indices.filter { after.bits[$0].group == group }
+      let found = Set(places.flatMap { sets[$0] })
+      var all = found
+      for old in HistoryColumns.Group.allCases where old.isUnordered {
+        let alike = before.bits.indices.filter { before.bits[$0].group == old }
+        if alike.contains(where: found.contains) { all.formUnion(alike) }
+      }
+      if places.count > 1 || all.count > 1 { for place in places { sets[place] = all.sorted() } }
+    }
+    // A to-one that continues a to-many of several is meant by any of them, too.
+    for (place, bit) in after.bits.enumerated() where !bit.group.isUnordered {
+      var all = Set(sets[place])
+      for old in HistoryColumns.Group.allCases where old.isUnordered {
+        let alike = before.bits.indices.filter { before.bits[$0].group == old }
+        if alike.contains(where: all.contains) { all.formUnion(alike) }
+      }
+      sets[place] = all.sorted()
+    }
+    return sets
+  }
+
+  private func isSet(
+    _ bit: HistoryColumns.Bit, origin: String?, by old: HistoryColumns.Bit, among before: HistoryColumns,
+    _ after: HistoryColumns
+  ) -> Bool {
+    guard let origin, old.property == origin, (old.group == .attribute) == (bit.group == .attribute) else {
+      return false
+    }
+    guard bit.group == .attribute, old.element != bit.element else { return true }
+    // An element that goes on under another name sets those that were not there.
+    let isKnown = before.bits.contains { $0.property == origin && $0.element == bit.element }
+    let goesOn = after.bits.contains { $0.property == bit.property && $0.element == old.element }
+    return !isKnown && !goesOn
+  }
+
+  // MARK: Tombstones
+
+  private mutating func followTombstones(
+    _ number: Int64, source: String, destination: String
+  ) throws(SQLiteError) {
+    let places = layout.tombstoneCount
+    guard places > 0 else { return }
+    let before = HistoryLayout.tombstoneAttributes(of: source, in: path.sourceSchema.model)
+    let after = HistoryLayout.tombstoneAttributes(of: destination, in: final.model).map {
+      path.sourceAttribute(of: $0, in: destination, at: path.end)
+    }
+    let count = max(places, HistoryLayout.tombstoneCount(of: final.model))
+    let moves = (0..<count).map { place -> Int? in
+      guard after.indices.contains(place) else { return before.indices.contains(place) ? nil : place }
+      return after[place].flatMap { before.firstIndex(of: $0) }.flatMap { $0 < places ? $0 : nil }
+    }
+    guard (0..<places).contains(where: { moves[$0] != $0 }) || (places..<count).contains(where: { moves[$0] != nil })
+    else { return }
+    carry.tombstones[number] = moves
+    for (place, name) in before.enumerated() where place < places && !after.contains(name) {
+      let column = "ZTOMBSTONE\(place)"
+      let values =
+        try reader.connection.integer(
+          "SELECT count(\(column)) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) WHERE ZENTITY = \(number)"
+            + " AND (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE") ?? 0
+      guard values > 0 else { continue }
+      warnings.append(
+        HopdError(
+          .historyCleared,
+          "\(values) value\(values == 1 ? "" : "s") that deleted objects have left in the persistent history stay "
+            + "behind: the attribute is not preserved after deletion any more",
+          at: Place(entity: source, property: name)))
+    }
+  }
+
+  // MARK: The mark
+
+  private static let program = "hopd"
+
+  /// The mark has the next number, also above transactions that were purged; a store whose history has not begun gets
+  /// none.
+  private mutating func placeMark() throws {
+    guard let last = mark(of: .transaction) else { return }
+    let digest = path.sourceSchema.model.versionHashesDigest
+    let author = HistoryMark.author(digest: digest)
+    let (transaction, overflow) = last.addingReportingOverflow(1)
+    guard !overflow else { return full() }
+    guard layout.tables[.transactionString] != nil else {
+      carry.mark = HistoryMark(
+        transaction: transaction, author: author, program: Self.program, texts: [], authorKey: nil, programKey: nil)
+      return
+    }
+    var next = mark(of: .transactionString) ?? 0
+    var texts: [HistoryMark.Text] = []
+    var keys: [Int64] = []
+    for text in [author, Self.program] {
+      let known = try reader.connection.integer(
+        "SELECT Z_PK FROM \(reader.qualified(HistoryLayout.Table.transactionString.rawValue)) WHERE ZNAME = ? LIMIT 1",
+        [.text(text)])
+      if let known {
+        keys.append(known)
+        continue
+      }
+      guard next < Int64.max else { return full() }
+      next += 1
+      texts.append(HistoryMark.Text(key: next, text: text))
+      keys.append(next)
+    }
+    carry.mark = HistoryMark(
+      transaction: transaction, author: author, program: Self.program, texts: texts, authorKey: keys.first,
+      programKey: keys.last)
+  }
+
+  private func mark(of table: HistoryLayout.Table) -> Int64? {
+    layout.numbers.first { $0.number == table.number }.map { max(0, $0.highWaterMark) }
+  }
+
+  private mutating func full() {
+    findings.add(
+      HopdError(
+        .historyNotUnderstood, "the keys of the persistent history are used up (Z_PRIMARYKEY)", hint: Self.hint))
+  }
+
+  /// The rows of Z_PRIMARYKEY after the migration.
+  var numbers: [PrimaryKeyEntry] {
+    guard let mark = carry.mark else { return layout.numbers }
+    func raised(_ table: HistoryLayout.Table, _ entry: PrimaryKeyEntry) -> PrimaryKeyEntry {
+      let key = table == .transaction ? mark.transaction : mark.texts.last?.key ?? entry.highWaterMark
+      return PrimaryKeyEntry(number: entry.number, name: entry.name, parent: entry.parent, highWaterMark: key)
+    }
+    var numbers = layout.numbers.map { entry in
+      [.transaction, .transactionString].first { $0.number == entry.number }.map { raised($0, entry) } ?? entry
+    }
+    let strings = HistoryLayout.Table.transactionString
+    if let last = mark.texts.last?.key, !numbers.contains(where: { $0.number == strings.number }) {
+      numbers.append(
+        PrimaryKeyEntry(number: strings.number, name: strings.entityName, parent: 0, highWaterMark: last))
+    }
+    return numbers
+  }
+}

@@ -1,0 +1,76 @@
+// A folder of stores as models: SwiftData ships no model files, so whoever migrates its stores keeps one store per
+// version. The stores are read as they are; nothing is written beside them.
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import SystemPackage
+
+/// Finds stores in folders, and makes models of them.
+enum StoreFolder {
+  /// Names that stores have.
+  private static let extensions: Set<String> = ["store", "sqlite"]
+  /// Folders below a folder that are looked into: one per version is usual.
+  private static let depth = 3
+  /// Entries that are looked at.
+  private static let most = 20_000
+
+  /// The stores below a folder, sorted by path; hidden ones, which are backups and staged stores, left out.
+  static func stores(in folder: FilePath) -> [FilePath] {
+    var (found, entries): ([FilePath], Int) = ([], 0)
+    visit(folder, depth: 0, &found, &entries)
+    return found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  private static func visit(_ folder: FilePath, depth: Int, _ found: inout [FilePath], _ entries: inout Int) {
+    guard depth <= Self.depth, let directory = folder.withPlatformString({ opendir($0) }) else { return }
+    defer { closedir(directory) }
+    while entries < most, let entry = readdir(directory) {
+      entries += 1
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
+      }
+      guard !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
+      let path = folder.appending(component)
+      var info = stat()
+      // Links are not followed: a folder could hold itself.
+      guard path.withPlatformString({ lstat($0, &info) }) == 0 else { continue }
+      if info.st_mode & S_IFMT == S_IFDIR {
+        visit(path, depth: depth + 1, &found, &entries)
+      } else if info.st_mode & S_IFMT == S_IFREG, extensions.contains(component.extension ?? ""),
+        StoreModels.isStore(path)
+      {
+        found.append(path)
+      }
+    }
+  }
+
+  /// One model per app: stores belong together where they have an entity in common. Two stores of one version count
+  /// once.
+  static func bundles(
+    of parts: [ModelBundle], declaredOrder: [String]
+  ) throws(HopdError) -> [ModelBundle] {
+    var groups: [(entities: Set<String>, parts: [ModelBundle])] = []
+    for part in parts {
+      guard let model = part.versions.first else { continue }
+      var (entities, members) = (Set(model.entities.map(\.name)), [part])
+      for group in groups where !group.entities.isDisjoint(with: entities) {
+        entities.formUnion(group.entities)
+        members = group.parts + members
+      }
+      groups.removeAll { !$0.entities.isDisjoint(with: entities) }
+      groups.append((entities, members))
+    }
+    var bundles: [ModelBundle] = []
+    for group in groups {
+      var versions: Set<[String: VersionHash]> = []
+      let distinct = group.parts.filter { versions.insert($0.versions.first?.versionHashes ?? [:]).inserted }
+      bundles.append(
+        distinct.count == 1
+          ? distinct[0]
+          : try ModelChain.bundle(
+            of: ModelChain.byIdentifier(distinct), declaredOrder: groups.count == 1 ? declaredOrder : []))
+    }
+    return bundles
+  }
+}

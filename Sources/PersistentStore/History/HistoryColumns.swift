@@ -1,0 +1,129 @@
+// ZCOLUMNS of an update: which properties of an object the save has changed, one bit each
+// (docs/formats/history-and-cloudkit.md, "Changed columns").
+
+import ManagedObjectModel
+
+/// The bits of ZCOLUMNS for the objects of one entity.
+package struct HistoryColumns: Sendable, Hashable {
+  /// The groups in which the bits stand, in this order.
+  package enum Group: Int, Sendable, Hashable, CaseIterable {
+    /// A to-one.
+    case toOne
+    /// One more for a to-one whose destination has subentities.
+    case discriminator
+    /// The order key of a to-one whose inverse is ordered.
+    case orderKey
+    /// An attribute with a column.
+    case attribute
+    /// A to-many whose inverse is a to-one, or that has none.
+    case toMany
+    /// A many-to-many.
+    case manyToMany
+
+    /// Is the order of several bits in the group not known?
+    package var isUnordered: Bool { self == .toMany || self == .manyToMany }
+  }
+
+  /// What one bit stands for.
+  package struct Bit: Sendable, Hashable {
+    /// Its group.
+    package let group: Group
+    /// The property, of the entity or inherited.
+    package let property: String
+    /// The element, where the property is a composite attribute.
+    package var element: String?
+  }
+
+  /// The bits, the first one highest in the first byte.
+  package let bits: [Bit]
+  /// What makes the list of bits uncertain, as "the order key of books"; nil where every part was measured.
+  package let doubt: String?
+
+  /// The bits of an entity of a layout; nil for an entity that the model does not have.
+  package init?(of entity: String, in schema: StoreSchema) {
+    let model = schema.model
+    guard let value = model.entity(named: entity) else { return nil }
+    var groups: [Group: [Bit]] = [:]
+    var doubt: String?
+    // Inherited properties come first, level by level.
+    for level in model.lineage(of: value) {
+      for relationship in level.relationships.sorted(by: { $0.name < $1.name }) where !relationship.isTransient {
+        let name = relationship.name
+        guard let storage = schema.storage(ofRelationship: name, in: level.name) else { continue }
+        switch storage {
+        case .toOne(_, _, let discriminator, let orderKey):
+          groups[.toOne, default: []].append(Bit(group: .toOne, property: name))
+          if discriminator != nil {
+            groups[.discriminator, default: []].append(Bit(group: .discriminator, property: name))
+          }
+          if orderKey != nil {
+            groups[.orderKey, default: []].append(Bit(group: .orderKey, property: name))
+            doubt = doubt ?? "the order key of \(name)"
+          }
+        case .inverseOfToOne, .ownerColumn:
+          groups[.toMany, default: []].append(Bit(group: .toMany, property: name))
+        case .join:
+          groups[.manyToMany, default: []].append(Bit(group: .manyToMany, property: name))
+        }
+      }
+      for attribute in level.attributes.sorted(by: { $0.name < $1.name }) where !attribute.isTransient {
+        guard attribute.type == .composite else {
+          groups[.attribute, default: []].append(Bit(group: .attribute, property: attribute.name))
+          continue
+        }
+        let elements = attribute.compositeTypeName.flatMap { model.composites[$0] } ?? []
+        if elements.isEmpty || elements.contains(where: { $0.type == .composite }) {
+          doubt = doubt ?? "the composite attribute \(attribute.name)"
+        }
+        groups[.attribute, default: []] += elements.map(\.name).sorted().map {
+          Bit(group: .attribute, property: attribute.name, element: $0)
+        }
+      }
+    }
+    let lineage = Set(model.lineage(of: value).map(\.name))
+    // Whether the column of an owner has a bit of its own was never seen.
+    let owned = schema.tables.flatMap(\.columns).lazy.compactMap { column -> String? in
+      guard case .owner(let owner, let relationship) = column.role,
+        let target = model.entity(named: owner)?.relationships.first(where: { $0.name == relationship }),
+        lineage.contains(target.destinationEntityName)
+      else { return nil }
+      return "\(owner).\(relationship)"
+    }
+    if let first = owned.first { doubt = doubt ?? "the column of the owner of \(first)" }
+    self.doubt = doubt
+    bits = Group.allCases.flatMap { groups[$0] ?? [] }
+  }
+
+  /// Bytes of a value.
+  package var byteCount: Int { (bits.count + 7) / 8 }
+
+  /// Positions of the bits that are set in a value of `byteCount` bytes.
+  package func positions(in value: [UInt8]) -> [Int] {
+    bits.indices.filter { index in
+      let byte = index / 8
+      return value.indices.contains(byte) && value[byte] & (0x80 >> UInt8(index % 8)) != 0
+    }
+  }
+
+  /// A value with these bits set.
+  package func value(settingPositions positions: some Sequence<Int>) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: byteCount)
+    for position in positions where bits.indices.contains(position) {
+      bytes[position / 8] |= 0x80 >> UInt8(position % 8)
+    }
+    return bytes
+  }
+}
+
+extension HistoryLayout {
+  /// The attributes whose values a deleted object leaves in its change, in the order of ZTOMBSTONE0, ZTOMBSTONE1 ….
+  ///
+  /// Inherited ones come first, then by name: that order is assumed, as it is that of the attributes in ZCOLUMNS
+  /// (docs/formats/history-and-cloudkit.md, "History tables").
+  package static func tombstoneAttributes(of entity: String, in model: ManagedObjectModel) -> [String] {
+    guard let value = model.entity(named: entity) else { return [] }
+    return model.lineage(of: value).flatMap { level in
+      level.attributes.filter(\.preservesAfterDeletion).map(\.name).sorted()
+    }
+  }
+}
