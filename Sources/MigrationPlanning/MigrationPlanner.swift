@@ -59,14 +59,26 @@ package enum MigrationPlanner {
       do {
         return try plan(store, catalog, target, rules, routing, reader)
       } catch let error as HopdError {
-        let forbidden = Set(
-          (error.reasons.isEmpty ? [error] : error.reasons).filter(\.isAboutRows).compactMap(\.place.hop))
+        let reasons = error.reasons.isEmpty ? [error] : error.reasons
+        // Only where nothing else is wrong: a hop that runs as a mapping model is asked no other question.
+        if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
+          first = first ?? error
+          routing.settlesInvalidRows = true
+          continue
+        }
+        let forbidden = Set(reasons.filter(\.isAboutRows).compactMap(\.place.hop))
         // The first refusal is about the way that the versions lead; it says most.
         guard rules.route == .progressive, !forbidden.isSubset(of: routing.forbidden) else { throw first ?? error }
         if first == nil { first = error }
         routing.forbidden.formUnion(forbidden)
       }
     }
+  }
+
+  /// Does the operator's rule say what becomes of the rows?
+  private static func isSettled(_ error: HopdError, _ rules: InvalidRowsRules) -> Bool {
+    [.missingRequiredValue, .uniquenessViolation].contains(error.code)
+      && error.place.entity.map { rules.rule(for: $0) != .fail } ?? false
   }
 
   private static func plan(
@@ -101,13 +113,6 @@ package enum MigrationPlanner {
           .ownModelUsed,
           "no model given has the version of the store; it is read from the model that the store itself holds",
           hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
-    }
-    if !edges.isEmpty, !rules.invalidRows.isFail, edges.allSatisfy({ $0.mapped == nil }) {
-      warnings.append(
-        HopdError(
-          .ruleWithoutEffect,
-          "the rule for invalid rows (\(rules.invalidRows.text)) has no effect here: no hop goes by a mapping model",
-          hint: "a hop that is inferred refuses rows that break a rule of the new version, and names them"))
     }
     warnings += JoinTableDecision.contradictions(in: sourceSchema)
     inspection.inspect(store.metadata)

@@ -40,7 +40,7 @@ extension ExplicitMapping {
   ///
   /// Abstract entities have no rows and added ones get none, so they are left out. A relationship of which only the
   /// inverse is continued is left to that inverse: one storage holds both ends.
-  init(inferred: InferredMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
+  package init(inferred: InferredMapping, source: ManagedObjectModel, destination: ManagedObjectModel) {
     let carried = inferred.entityMappings.filter { mapping in
       mapping.sourceEntity.flatMap { source.entity(named: $0) }.map { !$0.isAbstract } ?? false
         && mapping.destinationEntity.flatMap { destination.entity(named: $0) }.map { !$0.isAbstract } ?? true

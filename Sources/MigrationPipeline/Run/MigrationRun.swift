@@ -211,7 +211,10 @@ final class MigrationRun {
       let rows = Dictionary(hop.entities.map { ($0.mapping, $0.rows) }) { first, _ in first }
       if let mapped = hop.mapped {
         let names = mapped.mappings.map { "\($0.name) (\($0.path.printable))" }.joined(separator: ", then ")
-        sentences.append("\(title): follows \(names)")
+        sentences.append(
+          mapped.mappings.contains { $0.path.isEmpty }
+            ? "\(title): inferred, and run as a mapping model, because a rule settles its invalid rows"
+            : "\(title): follows \(names)")
         sentences += mapped.entityMappings.map { mapping in
           "\(title): \(mapping.name), \(mapping.type.word), \(mapping.source ?? "no source") → "
             + "\(mapping.destination ?? "nothing"), \(rows[mapping.name] ?? 0) rows"

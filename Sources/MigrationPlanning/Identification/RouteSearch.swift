@@ -118,6 +118,14 @@ struct RouteSearch {
     do {
       let mapping = try MappingInference.infer(from: source.model, to: destination.model, renames: rules.renames)
       if to == from + 1 { spans.append((from, to)) }
+      if rules.settlesInvalidRows {
+        let hop = MappedHop(mappings: [
+          ExplicitMapping(inferred: mapping, source: source.model, destination: destination.model)
+        ])
+        return MigrationGraph.Edge(
+          source: source, destination: destination,
+          mapping: hop.trail(from: source.model, to: destination.model), mapped: hop)
+      }
       return MigrationGraph.Edge(source: source, destination: destination, mapping: mapping)
     } catch {
       refusals[Pair(from: from, to: to)] = error

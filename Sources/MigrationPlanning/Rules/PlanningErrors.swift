@@ -12,8 +12,6 @@ extension HopdError.Code {
   package static let unknownVersion = HopdError.Code("unknown-version", exit: .dataError)
   /// The store's version lies after the wanted one.
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
-  /// A rule was given that this plan never asks.
-  package static let ruleWithoutEffect = HopdError.Code("rule-without-effect", exit: .success)
   /// The wanted version is not in the model.
   package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
   /// The model has several versions and marks none as current.

@@ -23,6 +23,9 @@ package struct RouteRules: Sendable, Hashable {
   package var route: RouteRule
   /// Titles of inferred hops that the rows of the store at hand forbid.
   package var forbidden: Set<String> = []
+  /// Do inferred hops run as the mapping models that they stand for? They do where rows break the destination's rules
+  /// and a rule for invalid rows settles that: objects are only left out or mended where each is made.
+  package var settlesInvalidRows = false
 
   /// Makes rules; the defaults are those of the configuration.
   package init(infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive) {
