@@ -58,6 +58,40 @@ struct DumpedObject: Decodable, Equatable {
   var relationships: [String: JSON]
 }
 
+extension DumpedObject {
+  /// The value of an attribute, or of an element inside its composite.
+  fileprivate func value(of attribute: Attribute) -> JSON {
+    guard let composite = attribute.compositeName else { return attributes[attribute.name] ?? .null }
+    guard case .object(let elements)? = attributes[composite] else { return .null }
+    return elements[attribute.ownName] ?? .null
+  }
+}
+
+extension [String: JSON] {
+  /// Gives an attribute its value; a composite without any value is nil.
+  fileprivate mutating func set(_ value: JSON, of attribute: Attribute) {
+    guard let composite = attribute.compositeName else {
+      self[attribute.name] = value
+      return
+    }
+    var elements: [String: JSON] = [:]
+    if case .object(let known)? = self[composite] { elements = known }
+    elements[attribute.ownName] = value
+    self[composite] = .object(elements)
+  }
+
+  /// The same with composites of nothing but nils as nil.
+  fileprivate var withNilComposites: [String: JSON] {
+    mapValues { value in
+      if case .object(let elements) = value, !elements.isEmpty, elements.values.allSatisfy({ $0 == .null }) {
+        .null
+      } else {
+        value
+      }
+    }
+  }
+}
+
 /// Dumps the store at `location`.
 func dump(_ location: StoreLocation, model: ManagedObjectModel) throws -> [DumpedObject] {
   try StoreReader.withUnchangedStore(at: location) { reader in
@@ -110,12 +144,14 @@ struct ObjectOracle {
     var result: [String: JSON] = [:]
     for attribute in destination.allAttributes(of: entity).values where !attribute.isTransient {
       let from = entityMapping.attributes.first { $0.destination == attribute.name }?.source
-      var value = from.flatMap { object.attributes[$0] }
-      value = value.map { number($0, as: attribute.type) }
+      let before = from.flatMap { name in
+        source.entity(named: object.entity).flatMap { source.allAttributes(of: $0)[name] }
+      }
+      var value = before.map { number(object.value(of: $0), as: attribute.type) }
       if from == nil || (value == .null && !attribute.isOptional) { value = attribute.defaultValue.map(json) ?? .null }
-      result[attribute.name] = value
+      result.set(value ?? .null, of: attribute)
     }
-    return result
+    return result.withNilComposites
   }
 
   /// A number as another number type dumps it.

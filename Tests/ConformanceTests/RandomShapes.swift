@@ -51,6 +51,19 @@ struct RandomShapes {
   }
 
   private mutating func attribute() -> Attribute {
+    guard dice.chance(7) else { return plainAttribute() }
+    var composite = Attribute(name: name("c"), type: .composite, isOptional: dice.chance(60))
+    composite.elements = (0..<Int.random(in: 1...5, using: &dice)).map { _ in
+      var element = plainAttribute()
+      // Elements may be named like properties of the entity.
+      if dice.chance(20) { element.name = "text\(counter)" }
+      element.isIndexed = false
+      return element
+    }
+    return composite
+  }
+
+  private mutating func plainAttribute() -> Attribute {
     let types = AttributeType.allCases.filter { ![.undefined, .objectID, .composite].contains($0) }
     let type = types.randomElement(using: &dice) ?? .string
     return Attribute(
@@ -122,7 +135,7 @@ struct RandomShapes {
 
   private mutating func addIndexesAndConstraints(_ index: Int) {
     let stored = entities[index].attributes.filter { !$0.isTransient && !$0.isDerived }
-    let plain = stored.filter { ![.binary, .transformable].contains($0.type) }
+    let plain = stored.filter { ![.binary, .transformable, .composite].contains($0.type) }
     if dice.chance(25), plain.count > 1 {
       entities[index].compoundIndexes.append(plain.shuffled(using: &dice).prefix(2).map(\.name))
     }

@@ -181,7 +181,8 @@ private let books = """
         <relationship name="friends" toMany="YES" deletionRule="Nullify" destinationEntity="A" inverseName="friends"
           inverseEntity="A"/>
       </entity>
-      <composite name="Place"><attribute name="city" attributeType="String"/></composite>
+      <composite name="Place"><attribute name="city" attributeType="Composite" composite="City"/></composite>
+      <composite name="City"><attribute name="name" attributeType="String"/></composite>
       """)
     let found = model.uncertainHashes
     #expect(found.map(\.corner) == [.entityModifier, .composite, .derivation, .untyped, .ownInverse])

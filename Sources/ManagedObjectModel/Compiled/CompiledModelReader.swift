@@ -117,9 +117,7 @@ struct CompiledModelReader {
     let name = try property.string("NSPropertyName") ?? ""
     do throws(HopdError) {
       if property.isKind(of: "NSCompositeAttributeDescription") {
-        throw HopdError(
-          .unsupportedModel, "it is a composite attribute; how a compiled model keeps its elements is not known",
-          at: place, hint: "Give the model's source form, its .xcdatamodeld, beside the .momd.")
+        entity.attributes.append(try composite(property, depth: 0))
       } else if property.isKind(of: "NSAttributeDescription") {
         entity.attributes.append(try CompiledProperties.attribute(property, userInfo: try userInfo(property)))
       } else if property.isKind(of: "NSRelationshipDescription") {
@@ -133,6 +131,32 @@ struct CompiledModelReader {
     } catch {
       throw error.located(Place(property: name))
     }
+  }
+
+  /// A composite attribute with its elements in declared order (docs/formats/composite-attributes.md, "Archive").
+  private mutating func composite(_ property: ArchivedObject, depth: Int) throws(HopdError) -> Attribute {
+    guard depth <= ModelValidation.maximumCompositeDepth else {
+      throw HopdError(.modelTooLarge, "composites are nested deeper than \(ModelValidation.maximumCompositeDepth)")
+    }
+    var attribute = try CompiledProperties.attribute(property, userInfo: try userInfo(property))
+    guard attribute.type == .composite else {
+      throw property.damaged("it is a composite attribute and not of type Composite")
+    }
+    for value in try property.elements("NSCompositeElements") {
+      propertyCount += 1
+      guard propertyCount <= ModelLimits.properties else {
+        throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
+      }
+      guard let element = try Self.unproxied(value.object), element.isKind(of: "NSAttributeDescription") else {
+        throw property.damaged("one of its elements is no attribute")
+      }
+      attribute.elements.append(
+        element.isKind(of: "NSCompositeAttributeDescription")
+          ? try composite(element, depth: depth + 1)
+          : try CompiledProperties.attribute(element, userInfo: try userInfo(element)))
+    }
+    guard !attribute.elements.isEmpty else { throw property.damaged("it is a composite attribute without elements") }
+    return attribute
   }
 
   /// Models built in code repeat the inherited properties in every subentity, as copies that belong to it; the compiler

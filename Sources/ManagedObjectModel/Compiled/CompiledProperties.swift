@@ -12,7 +12,7 @@ enum CompiledProperties {
     guard let type = Int(exactly: number).flatMap(AttributeType.init(rawValue:)) else {
       throw object.damaged("its attribute type \(number) is unknown")
     }
-    guard type != .composite else {
+    guard type != .composite || object.isKind(of: "NSCompositeAttributeDescription") else {
       throw object.damaged("it is of type Composite, but no composite attribute")
     }
     let flags = try object.integer("NSFlagsKey") ?? 0

@@ -10,7 +10,7 @@ extension ModelArchive {
     var order: [String] = []
     for ancestor in model.lineage(of: entity) {
       let indexed = Self.implicitlyIndexed(in: ancestor)
-      for attribute in ancestor.attributes {
+      for attribute in ancestor.attributes + ancestor.composites where !attribute.isElement {
         if objects[attribute.name] == nil { order.append(attribute.name) }
         objects[attribute.name] = makeAttribute(attribute, isIndexed: indexed.contains(attribute.name), of: entity)
       }
@@ -51,7 +51,22 @@ extension ModelArchive {
     return fields
   }
 
-  private mutating func makeAttribute(_ attribute: Attribute, isIndexed: Bool, of entity: Entity) -> Writer.Object {
+  /// A composite with its elements, of which each is an attribute without an entity
+  /// (docs/formats/composite-attributes.md, "Archive").
+  private mutating func makeComposite(_ composite: Attribute, _ fields: Fields, of entity: Entity) -> Writer.Object {
+    openComposite = composite.name
+    defer { openComposite = nil }
+    let elements = composite.elements.map { element in
+      Writer.Reference.object(makeAttribute(element, isIndexed: false, of: entity, isElement: true))
+    }
+    return writer.makeObject(
+      .compositeAttribute,
+      fields + [("NSCompositeElements", .reference(.object(writer.makeList(elements, .mutableArray))))])
+  }
+
+  private mutating func makeAttribute(
+    _ attribute: Attribute, isIndexed: Bool, of entity: Entity, isElement: Bool = false
+  ) -> Writer.Object {
     let rules = validation(of: attribute, in: entity)
     var flags = PropertyFlags(isOptional: attribute.isOptional, isTransient: attribute.isTransient)
     flags.isReadOnly = attribute.isDerived
@@ -60,6 +75,7 @@ extension ModelArchive {
       name: attribute.name, entity: entity, renamingIdentifier: attribute.renamingIdentifier,
       modifier: attribute.versionHashModifier, userInfo: attribute.userInfo,
       isIndexed: attribute.isIndexed || isIndexed, flags: flags)
+    if isElement { fields = fields.map { $0.key == "NSEntity" ? ($0.key, .reference(.null)) : $0 } }
     if !rules.isEmpty {
       let predicates = writer.makeList(rules.map { .object($0.predicate) })
       let codes = writer.makeList(rules.map { .scalar(.integer($0.errorCode)) })
@@ -74,6 +90,7 @@ extension ModelArchive {
       ("NSValueTransformerName", .reference(.text(attribute.valueTransformerName))),
       ("NSFlagsKey", .value(.integer(storage))),
     ]
+    if !attribute.elements.isEmpty, !attribute.isNestedComposite { return makeComposite(attribute, fields, of: entity) }
     guard let expression = attribute.derivationExpression else { return writer.makeObject(.attribute, fields) }
     fields.append(("NSDerivationExpression", .reference(derivation(expression, of: attribute, in: entity))))
     fields.append(("NSFilteringPredicate", .reference(.null)))

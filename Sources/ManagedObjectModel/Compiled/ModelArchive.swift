@@ -38,6 +38,8 @@ struct ModelArchive {
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
   var relationships: [PropertyKey: Writer.Object] = [:]
+  /// The composite attribute whose elements are being written: what is wrong with them is told of it.
+  var openComposite: String?
   private var noUserInfo: Writer.Object?
   /// All expressions share one object for SELF.
   var selfExpression: Writer.Object?
@@ -81,7 +83,10 @@ struct ModelArchive {
 
   mutating func encode() throws(HopdError) -> [UInt8] {
     let properties = model.entities.reduce(0) { sum, entity in
-      sum + model.lineage(of: entity).reduce(0) { $0 + $1.attributes.count + $1.relationships.count }
+      sum
+        + model.lineage(of: entity).reduce(0) {
+          $0 + $1.attributes.count + $1.composites.count + $1.relationships.count
+        }
     }
     guard properties <= Self.maximumProperties else {
       throw Self.leftEmpty(
@@ -118,9 +123,10 @@ struct ModelArchive {
   mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
     // An inherited property is told once, at the entity that declares it.
     guard problems.count < ModelLimits.findings,
-      property.map({ name in model.entity(named: entity)?.hasProperty(named: name) ?? false }) ?? true
+      (openComposite ?? property).map({ name in model.entity(named: entity)?.hasProperty(named: name) ?? false })
+        ?? true
     else { return }
-    problems.append(Self.leftEmpty(message, Place(entity: entity, property: property)))
+    problems.append(Self.leftEmpty(message, Place(entity: entity, property: openComposite ?? property)))
   }
 
   // MARK: Model and entities
@@ -291,6 +297,8 @@ extension KeyedArchiveWriter.ClassName {
   static let model = Self("NSManagedObjectModel")
   static let entity = Self("NSEntityDescription")
   static let attribute = Self("NSAttributeDescription", "NSPropertyDescription")
+  static let compositeAttribute = Self(
+    "NSCompositeAttributeDescription", "NSAttributeDescription", "NSPropertyDescription")
   static let derivedAttribute = Self("NSDerivedAttributeDescription", "NSAttributeDescription", "NSPropertyDescription")
   static let relationship = Self("NSRelationshipDescription", "NSPropertyDescription")
   static let fetchIndex = Self("NSFetchIndexDescription")

@@ -23,6 +23,7 @@ extension ModelArchive {
     case .uuid: return "NSUUID"
     case .uri: return "NSURL"
     case .undefined, .transformable: return nil
+    case .composite where !attribute.elements.isEmpty && !attribute.isNestedComposite: return "NSDictionary"
     case .objectID, .composite:
       refuse(
         "the archived form of an attribute of type \(attribute.type.xmlName ?? "") is not known", entity.name,

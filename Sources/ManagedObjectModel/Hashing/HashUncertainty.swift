@@ -10,7 +10,7 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
     case entityModifier = 1
     /// A relationship that is its own inverse.
     case ownInverse = 3
-    /// A composite attribute.
+    /// A composite attribute with composites inside.
     case composite = 4
     /// A derivation expression other than a count, `canonical:` or `now()`.
     case derivation = 5
@@ -31,7 +31,7 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
       switch corner {
       case .entityModifier: "has a version hash modifier on an entity"
       case .ownInverse: "is its own inverse"
-      case .composite: "is a composite attribute"
+      case .composite: "is a composite attribute with composites inside"
       case .derivation: "is derived by an expression other than a count, canonical: or now()"
       case .untyped: "is a stored attribute without a plain type"
       }

@@ -75,7 +75,7 @@ struct VersionHashing {
     var parent: VersionHash?
     var properties: [String: [UInt8]] = [:]
     for ancestor in model.lineage(of: entity) {
-      for attribute in ancestor.attributes {
+      for attribute in ancestor.attributes + ancestor.composites where !attribute.isElement {
         properties[attribute.name] = attribute.isTransient ? nil : digest(of: attribute)
       }
       for relationship in ancestor.relationships {
@@ -146,9 +146,10 @@ struct VersionHashing {
 
   /// Elements of a composite attribute with nested composites opened; validation bounds the nesting.
   private func elements(of attribute: Attribute, depth: Int) -> [Attribute] {
-    guard depth <= ModelValidation.maximumCompositeDepth,
-      let elements = attribute.compositeTypeName.flatMap({ model.composites[$0] })
-    else { return [] }
+    guard depth <= ModelValidation.maximumCompositeDepth else { return [] }
+    let elements =
+      attribute.elements.isEmpty
+      ? attribute.compositeTypeName.flatMap { model.composites[$0] } ?? [] : attribute.elements
     return elements.filter { !$0.isTransient }.flatMap {
       $0.type == .composite ? self.elements(of: $0, depth: depth + 1) : [$0]
     }

@@ -83,8 +83,12 @@ package struct Attribute: Sendable, Hashable {
   package var preservesAfterDeletion: Bool
   /// Text of the derivation expression as NSExpression prints it, `count:(pages)`; nil for ordinary attributes.
   package var derivationExpression: String?
-  /// Name of the composite type, for type `composite`.
+  /// Name of the composite type, for type `composite`; only the source form has one.
   package var compositeTypeName: String?
+  /// Elements of a composite in declared order.
+  package var elements: [Attribute] = []
+  /// Name of the composite attribute that this is an element of; its own name is then the key path, "author.year".
+  package var compositeName: String?
   /// Minimum and maximum (numbers, lengths; seconds for dates) in the form of `ValidationBound`.
   package var minimum: String?
   package var maximum: String?

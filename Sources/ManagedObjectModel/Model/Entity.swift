@@ -13,8 +13,10 @@ package struct Entity: Sendable, Hashable {
   package var renamingIdentifier: String
   /// Text mixed into the version hash; nil where absent or empty.
   package var versionHashModifier: String?
-  /// Own attributes, by name.
+  /// Own attributes, by name; in a model, elements stand in the place of composites (`CompositeAttributes.swift`).
   package var attributes: [Attribute]
+  /// Own composite attributes whose elements stand among the attributes.
+  package var composites: [Attribute] = []
   /// Own relationships, by name.
   package var relationships: [Relationship]
   /// Own fetched properties, by name; they have no column and no hash.
@@ -52,7 +54,8 @@ package struct Entity: Sendable, Hashable {
 
   /// Does the entity itself declare an attribute, relationship or fetched property of that name?
   package func hasProperty(named name: String) -> Bool {
-    attributes.contains { $0.name == name } || relationships.contains { $0.name == name }
+    attributes.contains { $0.name == name } || composites.contains { $0.name == name }
+      || relationships.contains { $0.name == name }
       || fetchedProperties.contains { $0.name == name }
   }
 

@@ -11,7 +11,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   package let entities: [Entity]
   /// Named configurations: name to entity names.
   package let configurations: [String: [String]]
-  /// Composite types of the model: name to elements.
+  /// Composite types of the model, name to elements; empty where every composite attribute is opened.
   package let composites: [String: [Attribute]]
 
   /// The compiled form that the model was read from, byte for byte; nil for a model that was read from its source. It
@@ -36,9 +36,11 @@ package struct ManagedObjectModel: Sendable, Hashable {
   ) {
     self.name = name
     self.versionIdentifiers = versionIdentifiers
-    self.entities = entities.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    self.entities = entities.map { $0.openingComposites(composites) }
+      .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     self.configurations = configurations
-    self.composites = composites
+    let isOpened = !self.entities.contains { $0.attributes.contains { $0.type == .composite } }
+    self.composites = isOpened ? [:] : composites
     indexByName = Dictionary(
       self.entities.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
     // Sorted once for the whole model: entity numbers depend on this order, and a model may have thousands.

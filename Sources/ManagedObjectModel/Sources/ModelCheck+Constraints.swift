@@ -67,11 +67,36 @@ extension ModelCheck {
     }
     for (index, entity) in source.entities.enumerated() {
       for attribute in entity.attributes where attribute.type == .composite {
+        checkElements(of: attribute, byName[attribute.compositeTypeName ?? ""]?.elements, entity: index)
+        // A compiled model has the elements in the attribute itself.
+        guard attribute.elements.isEmpty else { continue }
         guard byName[attribute.compositeTypeName ?? ""] == nil else { continue }
         fault(
           "its composite type “\(attribute.compositeTypeName ?? "")” is not in the model",
           line: source.line(ofProperty: attribute.name, entity: index), entity: entity.name, property: attribute.name)
       }
+    }
+  }
+
+  /// Elements are named by their key path, so no other property may have that name.
+  private mutating func checkElements(of attribute: Attribute, _ typed: [Attribute]?, entity index: Int) {
+    let entity = source.entities[index]
+    let line = source.line(ofProperty: attribute.name, entity: index)
+    var seen: Set<String> = []
+    for element in attribute.elements.isEmpty ? typed ?? [] : attribute.elements {
+      if element.name.isEmpty || element.name.unicodeScalars.contains("\0") {
+        fault(
+          "an element of the composite has no proper name", line: line, entity: entity.name, property: attribute.name)
+      } else if !seen.insert(element.name).inserted {
+        fault(
+          "the composite has a second element “\(element.name)”", line: line, entity: entity.name,
+          property: attribute.name)
+      } else if let number = numbers["\(attribute.name).\(element.name)"], ownNames[index].contains(number) {
+        fault(
+          "another property has the name of the element “\(element.name)”", line: line, entity: entity.name,
+          property: attribute.name)
+      }
+      guard seen.count <= ModelValidation.maximumCompositeElements else { return }
     }
   }
 

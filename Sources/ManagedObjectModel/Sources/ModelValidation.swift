@@ -208,6 +208,10 @@ struct ModelCheck {
       for attribute in entity.attributes {
         sizes.bytes += attribute.hashedBytes
         // A composite attribute is as many as its type has elements, in the table and in the hash alike.
+        for element in attribute.elements {
+          sizes.properties += 1
+          sizes.bytes += element.hashedBytes
+        }
         guard attribute.type == .composite, let type = opened[attribute.compositeTypeName ?? ""] else { continue }
         sizes.properties += type.elements
         sizes.bytes += type.bytes

@@ -26,7 +26,8 @@ package struct MappingChecker {
   package static func findings(
     in mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) -> [HopdError] {
-    var checker = MappingChecker(mappings, source: source, destination: destination)
+    let opened = mappings.map { $0.openingComposites(source: source, destination: destination) }
+    var checker = MappingChecker(opened, source: source, destination: destination)
     checker.check()
     return checker.found
   }
@@ -53,7 +54,7 @@ package struct MappingChecker {
           ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
           : "change the mapping model; `hopctl mapping show` lists all its expressions", reasons: reasons)
     }
-    return settled(mappings, destination)
+    return settled(mappings.map { $0.openingComposites(source: source, destination: destination) }, destination)
   }
 
   /// Unique names, only entities that have objects, and only properties that a store keeps: transient ones have no
@@ -125,8 +126,17 @@ package struct MappingChecker {
     }
     let attributes = destination.allAttributes(of: entity)
     let relationships = destination.allRelationships(of: entity)
+    let composites = destination.allComposites(of: entity)
     for property in mapping.attributes {
       let here = place.filled(from: Place(property: property.name))
+      if composites[property.name] != nil {
+        add(
+          HopdError(
+            .invalidMapping,
+            "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", at: here,
+            hint: "map its elements one by one in a text mapping (.hopmap.toml)"))
+        continue
+      }
       guard let attribute = attributes[property.name] else {
         stale("the entity of the version “\(destination.name)” has no such attribute", here)
         continue

@@ -73,7 +73,10 @@ struct MappingCompiler {
   private func attribute(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
     if let expression = property.expression { return expression }
     // A transient attribute has no value in any store.
-    guard let origin, source.allAttributes(of: origin)[property.name]?.isTransient == false else { return nil }
+    guard let origin,
+      (source.allAttributes(of: origin)[property.name] ?? source.allComposites(of: origin)[property.name])?.isTransient
+        == false
+    else { return nil }
     return Self.ofSource(property.name)
   }
 

@@ -23,6 +23,7 @@ extension InferenceRun {
       guard let successor, !match.contradictions.contains(successor) else { return [isSame] }
       return [isSame, .sameValues(entity: origin.name, .source(name), standard(successor))]
     }
+    checkComposites(of: entity, from: origin)
     let oldByName = source.allAttributes(of: origin)
     for attribute in new {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
@@ -73,7 +74,9 @@ extension InferenceRun {
       switch attribute.type {
       case .composite, .undefined, .objectID:
         findings.add(
-          "it is stored with the type \(attribute.type.title), whose form in a store is not known",
+          "it is stored with the type \(attribute.type.title)"
+            + (attribute.type == .composite ? ", with composites inside or without elements" : "")
+            + ", whose form in a store is not known",
           entity: declarer, property: attribute.name,
           hint: "make the attribute transient or give it another type")
       default: break

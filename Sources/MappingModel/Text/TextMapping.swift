@@ -94,16 +94,16 @@ struct TextEntityMapping: Sendable {
   let name: Located<String>?
   let source: Located<String>?
   let destination: Located<String>?
-  let filter: Located<SourceFilter>?
+  var filter: Located<SourceFilter>?
   let policy: String?
   let userInfo: [String: PropertyListValue]
   /// `copy`; nil where it is not said.
   let copies: Bool?
-  let skipped: [Located<String>]
+  var skipped: [Located<String>]
   /// By destination name, sorted.
-  let attributes: [(name: String, value: Located<ExpressionNode>)]
-  let relationships: [(name: String, value: Located<TextRelationship>)]
-  let grouping: Located<TextGrouping>?
+  var attributes: [(name: String, value: Located<ExpressionNode>)]
+  var relationships: [(name: String, value: Located<TextRelationship>)]
+  var grouping: Located<TextGrouping>?
 
   /// What relationships must know of it.
   var outline: MappingOutline {

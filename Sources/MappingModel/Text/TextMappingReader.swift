@@ -112,7 +112,14 @@ struct TextMappingReader {
     _ entries: [String: TOMLNode], in path: String
   ) -> [(name: String, value: Located<ExpressionNode>)] {
     var result: [(name: String, value: Located<ExpressionNode>)] = []
-    for (name, node) in properties(entries, "attributes", in: path) {
+    // Elements of a composite may stand in a table of its name.
+    let named = properties(entries, "attributes", in: path).flatMap { name, node -> [(String, TOMLNode)] in
+      guard case .table(let elements) = node.value, !elements.isEmpty else { return [(name, node)] }
+      return elements.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
+        ("\(name).\($0.key)", $0.value)
+      }
+    }
+    for (name, node) in named {
       let key = "\(path).attributes.\(name)"
       let constant: ConstantValue? =
         switch node.value {

@@ -72,11 +72,12 @@ struct TextMappingResolver {
     }
   }
 
-  private mutating func resolve(_ text: TextEntityMapping) -> ExplicitEntityMapping? {
-    let origin = text.source.flatMap { source.entity(named: $0.value) }
-    guard text.source == nil || origin != nil else { return nil }
-    guard let destinationName = text.destination else { return removal(text) }
+  private mutating func resolve(_ written: TextEntityMapping) -> ExplicitEntityMapping? {
+    let origin = written.source.flatMap { source.entity(named: $0.value) }
+    guard written.source == nil || origin != nil else { return nil }
+    guard let destinationName = written.destination else { return removal(written) }
     guard let entity = destination.entity(named: destinationName.value) else { return nil }
+    let text = written.openingComposites(from: origin, source, to: entity, destination)
     checkPropertyNames(text, entity)
     checkUseOfSource(text)
     if let filter = text.filter, let origin {
@@ -135,8 +136,14 @@ struct TextMappingResolver {
     let stored =
       attributes.values.filter { !$0.isTransient }.map(\.name)
       + relationships.values.filter { !$0.isTransient }.map(\.name)
+    let composites = destination.allComposites(of: entity)
     func check(_ name: Located<String>, isAttribute: Bool?) {
-      if attributes[name.value]?.isTransient == true || relationships[name.value]?.isTransient == true {
+      if let composite = composites[name.value], isAttribute == true {
+        let first = composite.elements.first?.name ?? ""
+        mistake(
+          "\(entity.name).\(name.value) is a composite, and this is no composite of the source", name.place,
+          "give its elements, as attributes.\(name.value).\(first) = \"…\", or a composite: \"$source.…\"")
+      } else if attributes[name.value]?.isTransient == true || relationships[name.value]?.isTransient == true {
         mistake("\(entity.name).\(name.value) is transient and has no place in a store", name.place, "remove it")
       } else if isAttribute == true, attributes[name.value] == nil, relationships[name.value] != nil {
         mistake("\(entity.name).\(name.value) is a relationship", name.place, "write it under relationships")

@@ -44,6 +44,13 @@ package struct StoreDump {
     let index: Int32
   }
 
+  /// One member of `attributes`: an attribute, or the elements of a composite.
+  private struct AttributeGroup {
+    /// Name of the composite; nil for an attribute by itself.
+    let composite: String?
+    var columns: [AttributeColumn]
+  }
+
   /// A relationship of the entity: a column of the row, or a cursor over the pairs of all rows.
   private enum RelationshipSource {
     case toOne(index: Int32, discriminator: Int32?, destination: String)
@@ -58,10 +65,21 @@ package struct StoreDump {
       columns.append(column)
       return Int32(clamping: columns.count - 1)
     }
-    var attributes: [AttributeColumn] = []
-    for (name, attribute) in schema.model.allAttributes(of: entity).sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
-      guard let column = schema.column(ofAttribute: name, in: entity.name) else { continue }
-      attributes.append(AttributeColumn(name: name, attribute: attribute, index: index(of: column)))
+    var groups: [AttributeGroup] = []
+    let placed = schema.model.allAttributes(of: entity).values.map {
+      (place: $0.compositeName ?? $0.name, attribute: $0)
+    }
+    for (_, attribute) in placed.sorted(by: {
+      $0.place == $1.place
+        ? StoreDump.precedes($0.attribute.name, $1.attribute.name) : StoreDump.precedes($0.place, $1.place)
+    }) {
+      guard let column = schema.column(ofAttribute: attribute.name, in: entity.name) else { continue }
+      let one = AttributeColumn(name: attribute.ownName, attribute: attribute, index: index(of: column))
+      if let composite = attribute.compositeName, groups.last?.composite == composite {
+        groups[groups.count - 1].columns.append(one)
+      } else {
+        groups.append(AttributeGroup(composite: attribute.compositeName, columns: [one]))
+      }
     }
     var relationships: [(name: String, source: RelationshipSource)] = []
     let declared = schema.model.allRelationships(of: entity)
@@ -85,19 +103,9 @@ package struct StoreDump {
     while try rows.step() {
       let key = rows.integer(at: 0)
       try lines.raw("\(opening)\(key)\",\"attributes\":{")
-      for (offset, column) in attributes.enumerated() {
+      for (offset, group) in groups.enumerated() {
         if offset > 0 { try lines.raw(",") }
-        try lines.string(column.name)
-        try lines.raw(":")
-        let value = rows.value(at: column.index)
-        // Bytes that are no UTF-8 were replaced by U+FFFD.
-        if case .text(let text) = value, text.unicodeScalars.contains("\u{fffd}"),
-          let bytes = rows.blob(at: column.index), !bytes.elementsEqual(text.utf8)
-        {
-          try AttributeText.write(invalidText: bytes, into: &lines)
-        } else {
-          try AttributeText.write(value, of: column.attribute, external: external, into: &lines)
-        }
+        try write(group, row: rows, into: &lines)
       }
       try lines.raw("},\"relationships\":{")
       for (offset, relationship) in relationships.enumerated() {
@@ -110,6 +118,30 @@ package struct StoreDump {
       count &+= 1
     }
     return count
+  }
+
+  /// `"name":value`, and `"composite":{"element":value,…}`; a composite without any value is nil.
+  private func write(_ group: AttributeGroup, row: Statement, into lines: inout JSONLines) throws {
+    if let composite = group.composite {
+      try lines.string(composite)
+      guard group.columns.contains(where: { !row.isNull(at: $0.index) }) else { return try lines.raw(":null") }
+      try lines.raw(":{")
+    }
+    for (offset, column) in group.columns.enumerated() {
+      if offset > 0 { try lines.raw(",") }
+      try lines.string(column.name)
+      try lines.raw(":")
+      let value = row.value(at: column.index)
+      // Bytes that are no UTF-8 were replaced by U+FFFD.
+      if case .text(let text) = value, text.unicodeScalars.contains("\u{fffd}"),
+        let bytes = row.blob(at: column.index), !bytes.elementsEqual(text.utf8)
+      {
+        try AttributeText.write(invalidText: bytes, into: &lines)
+      } else {
+        try AttributeText.write(value, of: column.attribute, external: external, into: &lines)
+      }
+    }
+    if group.composite != nil { try lines.raw("}") }
   }
 
   private func write(

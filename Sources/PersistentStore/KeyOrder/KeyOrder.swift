@@ -109,11 +109,15 @@ package struct KeyOrders {
   ) -> GrowingKeyTable {
     var table = GrowingKeyTable(parent?.names ?? ["_ent", "_pk", "_opt"].map(KeyName.init))
     let attributes = model.allAttributes(of: entity)
-    for key in KeyOrders.bucketOrder(attributes.keys) {
-      guard let attribute = attributes[key.text], !attribute.isTransient else { continue }
-      if attribute.type == .composite, let elements = attribute.compositeTypeName.flatMap({ model.composites[$0] }) {
-        for element in elements { table.insert(KeyName("\(attribute.name).\(element.name)")) }
-      } else {
+    let composites = model.allComposites(of: entity)
+    // A composite has its place by its own name, and its elements their keys.
+    let names = attributes.filter { !$0.value.isElement }.map(\.key) + composites.keys
+    for key in KeyOrders.bucketOrder(names) {
+      if let composite = composites[key.text] {
+        for element in composite.elements where !composite.isTransient && !element.isTransient {
+          table.insert(KeyName("\(composite.name).\(element.name)"))
+        }
+      } else if attributes[key.text]?.isTransient == false {
         table.insert(key)
       }
     }

@@ -31,7 +31,7 @@ package struct ObservedLayout: Sendable, Hashable {
     ObservedLayout(
       provenNames: Set(
         model.entities.flatMap { entity in
-          [entity.name] + entity.attributes.map(\.name) + entity.relationships.map(\.name)
+          [entity.name] + entity.attributes.map(\.ownName) + entity.relationships.map(\.name)
         }))
   }
 }

@@ -74,7 +74,7 @@ struct SchemaIndexBuilder {
   private mutating func addAttributeIndexes(of entity: Entity, in table: EntityTable) {
     // A fetch index with one ascending binary attribute set the flag when the model was compiled.
     for attribute in entity.attributes.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-    where !attribute.isTransient && attribute.isIndexed {
+    where !attribute.isTransient && attribute.isIndexed && !attribute.isElement {
       guard let column = builder.columnName(entity, attribute.name) else { continue }
       if isModern {
         add("Z_\(entity.name)_\(attribute.name)", on: table.name, [(column, " COLLATE BINARY ASC")])
@@ -86,7 +86,7 @@ struct SchemaIndexBuilder {
 
   private mutating func addCompoundAndFetchIndexes(of entity: Entity, in table: EntityTable) {
     for compound in entity.compoundIndexes {
-      let columns = compound.compactMap { builder.inheritedColumn($0, in: entity) }
+      let columns = plainColumns(compound, of: entity)
       guard columns.count == compound.count, !columns.isEmpty else {
         leaveOut("the compound index \(compound.joined(separator: ", ")) names a property without a column", entity)
         continue
@@ -113,13 +113,14 @@ struct SchemaIndexBuilder {
       }
       let columns = index.elements.compactMap { element -> (String, String)? in
         guard element.kind == .binary, let name = element.propertyName,
-          let column = builder.inheritedColumn(name, in: entity)
+          let column = plainColumns([name], of: entity).first
         else { return nil }
         return (column, " COLLATE BINARY \(element.isAscending ? "ASC" : "DESC")")
       }
       guard columns.count == index.elements.count, !columns.isEmpty, index.partialPredicate == nil else {
         leaveOut(
-          "the form of the fetch index \(index.name) in a store is not known (partial, computed or mixed)", entity)
+          "the form of the fetch index \(index.name) in a store is not known (partial, computed, mixed, or over an "
+            + "element of a composite)", entity)
         continue
       }
       // At fw 836 a single-attribute fetch index only made the attribute's own index (docs/formats/store-layout.md,
@@ -132,12 +133,24 @@ struct SchemaIndexBuilder {
   private mutating func addUniqueIndexes(of entity: Entity, in table: EntityTable) {
     guard isModern else { return }
     for constraint in entity.uniquenessConstraints {
-      let columns = constraint.compactMap { builder.inheritedColumn($0, in: entity) }
-      guard columns.count == constraint.count, !columns.isEmpty else { continue }
+      let columns = plainColumns(constraint, of: entity)
+      guard columns.count == constraint.count, !columns.isEmpty else {
+        if constraint.contains(where: { builder.isElement($0, of: entity) }) {
+          leaveOut(
+            "the name of the index for the uniqueness of \(constraint.joined(separator: ", ")) is not known, as an "
+              + "element of a composite is in it", entity)
+        }
+        continue
+      }
       add(
         "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", on: table.name,
         columns.map { ($0, " COLLATE BINARY ASC") }, unique: true)
     }
+  }
+
+  /// Columns of properties; those of elements are left away, because no store shows what their indexes are called.
+  private func plainColumns(_ names: [String], of entity: Entity) -> [String] {
+    names.filter { !builder.isElement($0, of: entity) }.compactMap { builder.inheritedColumn($0, in: entity) }
   }
 
   private mutating func leaveOut(_ message: String, _ entity: Entity) {

@@ -31,6 +31,13 @@ extension StoreSchemaBuilder {
     }
   }
 
+  /// Is it a composite attribute that the entity has, or an element of one?
+  func isElement(_ name: String, of entity: Entity) -> Bool {
+    model.lineage(of: entity).contains { member in
+      member.composites.contains { $0.name == name || name.hasPrefix("\($0.name).") }
+    }
+  }
+
   private func manyToManys(of entity: Entity) -> [Relationship] {
     entity.relationships.filter { relationship in
       relationship.isToMany && !relationship.isTransient

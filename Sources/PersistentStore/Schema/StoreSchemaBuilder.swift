@@ -199,13 +199,19 @@ struct StoreSchemaBuilder {
     }
   }
 
-  /// Own properties that need a column, alphabetically without regard to case.
+  /// Own properties that need a column, alphabetically without regard to case. Elements stand in declared order at the
+  /// place of their composite's name (docs/formats/composite-attributes.md, "Columns").
   func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
     let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
     let toOnes = entity.relationships.filter { !$0.isTransient && !$0.isToMany }
       .map { ($0.name, Attribute?.none, Optional($0)) }
-    return (attributes + toOnes).map { (name: $0.0, attribute: $0.1, relationship: $0.2) }
-      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+    let properties = (attributes + toOnes).map { (name: $0.0, attribute: $0.1, relationship: $0.2) }
+    return properties.enumerated().sorted { left, right in
+      let (first, second) = (left.element, right.element)
+      let places = (first.attribute?.compositeName ?? first.name, second.attribute?.compositeName ?? second.name)
+      return places.0 == places.1
+        ? left.offset < right.offset : Entity.caseInsensitiveOrder(places.0, places.1)
+    }.map(\.element)
   }
 
   /// `Z` + the name in upper case; taken names get 1, 2, 3 …, first come first served, entity by entity
@@ -221,7 +227,8 @@ struct StoreSchemaBuilder {
           columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = inherited
           continue
         }
-        let wanted = "Z" + property.name.uppercased()
+        let ownName = property.attribute?.ownName ?? property.name
+        let wanted = "Z" + ownName.uppercased()
         var name = wanted
         var suffix = 1
         while taken.contains(name) {
@@ -230,7 +237,7 @@ struct StoreSchemaBuilder {
         }
         taken.insert(name)
         columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = name
-        checkName(property.name, of: entity.name, property.name, table: "Z" + root.name.uppercased(), column: name)
+        checkName(ownName, of: entity.name, property.name, table: "Z" + root.name.uppercased(), column: name)
       }
     }
   }
@@ -308,7 +315,10 @@ struct StoreSchemaBuilder {
     case .uuid: return (5, "BLOB")
     case .transformable: return (6, "BLOB")
     case .binary: return (7, "BLOB")
-    case .undefined, .objectID, .composite:
+    case .composite:
+      refuse("no store shows a composite with composites inside, or without elements", entity.name, attribute.name)
+      return nil
+    case .undefined, .objectID:
       refuse("no store is known that shows the column of a \(attribute.type) attribute", entity.name, attribute.name)
       return nil
     }

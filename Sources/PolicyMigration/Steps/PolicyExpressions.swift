@@ -64,7 +64,8 @@ struct PolicyExpressions {
   func predicate(
     _ text: String, on entity: String, of side: PolicySide, connection: Connection
   ) throws -> PolicyPredicate {
-    let predicate = try ExpressionParser.predicate(text, at: Place(hop: hop.title, entity: entity))
+    let predicate = ElementPaths(model: side.model, source: entity)
+      .joined(try ExpressionParser.predicate(text, at: Place(hop: hop.title, entity: entity)))
     let scope = ExpressionScope(model: side.model, sourceEntity: entity, place: .sourceFilter)
     try ExpressionChecker(scope).check(predicate)
     let compiler = SQLExpressionCompiler(

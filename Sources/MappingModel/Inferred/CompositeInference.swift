@@ -1,0 +1,39 @@
+// Composite attributes in inference. Their elements are matched as attributes named by their key path; what is left is
+// an attribute that becomes a composite, or the reverse, which is a change of type.
+
+import ManagedObjectModel
+
+extension InferenceRun {
+  /// Refuses what continues an attribute as a composite, or a composite as an attribute.
+  mutating func checkComposites(of entity: Entity, from origin: Entity) {
+    let (before, after) = (Self.kinds(of: origin, in: source), Self.kinds(of: entity, in: destination))
+    guard (before + after).contains(where: \.isComposite) else { return }
+    for new in after {
+      // By renaming identifier, else by name: as attributes are matched.
+      guard let old = before.first(where: { $0.identifier == new.identifier }), old.isComposite != new.isComposite
+      else { continue }
+      findings.add(
+        "the type changes from \(old.title) to \(new.title); a change of type cannot be inferred",
+        entity: destination.declarer(of: new.name, in: entity), property: new.name,
+        hint: "add the new attribute under a new name and fill it with a mapping, which can name elements as "
+          + "$source.\(old.isComposite ? old.name + ".…" : old.name)")
+    }
+  }
+
+  /// An attribute or a composite, as the model declares it.
+  private struct Kind {
+    let name: String
+    let identifier: String
+    let isComposite: Bool
+    let title: String
+  }
+
+  private static func kinds(of entity: Entity, in model: ManagedObjectModel) -> [Kind] {
+    model.storedAttributes(of: entity).filter { !$0.isElement }.map {
+      Kind(name: $0.name, identifier: $0.renamingIdentifier, isComposite: false, title: $0.type.title)
+    }
+      + model.allComposites(of: entity).values.filter { !$0.isTransient }.sorted { $0.name < $1.name }.map {
+        Kind(name: $0.name, identifier: $0.renamingIdentifier, isComposite: true, title: "Composite")
+      }
+  }
+}

@@ -1,0 +1,60 @@
+// Composite attributes in text mappings: what a file says of a composite is said of its elements.
+
+import Expressions
+import ManagedObjectModel
+
+extension TextEntityMapping {
+  /// The same with everything said of elements.
+  func openingComposites(
+    from origin: Entity?, _ source: ManagedObjectModel, to entity: Entity?, _ destination: ManagedObjectModel
+  ) -> TextEntityMapping {
+    guard [source, destination].contains(where: { $0.entities.contains { !$0.composites.isEmpty } }) else {
+      return self
+    }
+    var copy = self
+    var opening = CompositeOpening(from: origin, source, to: entity, destination)
+    if let grouping {
+      let opened: TextGrouping =
+        switch grouping.value {
+        case .distinctBy(let keys, let keep): .distinctBy(keys.map(opening.joined), keep: opening.joined(keep))
+        case .deduplicate(let keys, let keep): .deduplicate(by: keys.map(opening.joined), keep: opening.joined(keep))
+        case .expand(let objects): .expand(opening.joined(objects))
+        }
+      copy.grouping = Located(value: opened, place: grouping.place)
+      if case .expand(let objects) = opened, let members = opening.entity(of: objects) {
+        opening = CompositeOpening(from: origin, source, to: entity, destination, variables: ["each": members])
+      }
+    }
+    copy.filter = filter.map { Located(value: opening.joined($0.value), place: $0.place) }
+    copy.skipped = skipped.flatMap { name in
+      opening.names(of: name.value).map { Located(value: $0, place: name.place) }
+    }
+    let old = origin.map { source.allAttributes(of: $0) } ?? [:]
+    var skippedElements: [String] = []
+    copy.attributes = attributes.flatMap { attribute -> [(name: String, value: Located<ExpressionNode>)] in
+      let (value, place) = (opening.joined(attribute.value.value), attribute.value.place)
+      guard let elements = opening.elements(attribute.name, value: value) else {
+        return [(attribute.name, Located(value: value, place: place))]
+      }
+      // What the old composite has not keeps the default, and is not carried from an element of the same key path.
+      skippedElements += elements.filter { $0.value == nil && old[$0.name] != nil }.map(\.name)
+      return elements.compactMap { element in
+        element.value.map { (element.name, Located(value: $0, place: place)) }
+      }
+    }
+    copy.skipped += skippedElements.map { Located(value: $0, place: place) }
+    copy.relationships = relationships.map { relationship in
+      let value: TextRelationship =
+        switch relationship.value.value {
+        case .text(let node): .text(opening.joined(node))
+        case .made(let mapping, let objects): .made(mapping: mapping, objects: opening.joined(objects))
+        case .madeByAny(let name, let objects): .madeByAny(relationship: name, objects: opening.joined(objects))
+        case .grouped(let mapping, let keys): .grouped(mapping: mapping, keys: keys.map(opening.joined))
+        case .matching(let entity, let attribute, let key):
+          .matching(entity: entity, attribute: attribute, key: opening.joined(key))
+        }
+      return (relationship.name, Located(value: value, place: relationship.value.place))
+    }
+    return copy
+  }
+}
