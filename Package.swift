@@ -428,6 +428,7 @@ if Context.environment["HOPD_FUZZ"] != nil {
     fuzzer("FuzzMappingArchive", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzMappingSource", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),
+    fuzzer("FuzzModelElements", ["ManagedObjectModel"]),
     fuzzer("FuzzPolicyMessage", ["MigrationPolicy"]),
     fuzzer("FuzzPropertyList", ["PropertyLists"]),
     fuzzer("FuzzTextMapping", ["ManagedObjectModel", "MappingModel", systemPackage]),

@@ -31,6 +31,7 @@ package struct WatchModels: Sendable {
     } catch {
       throw error.located(Place(key: "\(key).mappings"))
     }
+    if let refusal = catalog.refusal(ofTarget: watch.target) { throw refusal.located(Place(key: "\(key).models")) }
     if let target = watch.target, !catalog.canName(target) {
       let names = catalog.versions.map(\.model.name).joined(separator: ", ")
       throw HopdError(

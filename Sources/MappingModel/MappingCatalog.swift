@@ -150,9 +150,11 @@ package struct MappingHops: Sendable {
       let loaded = try loaded(pair)
       let warnings = remarks(on: pair) + loaded.flatMap(\.warnings)
       let choices = zip(fitting, loaded).map { Choice(entry: $0.entry, mapping: $1.mapping) }
-      let chosen = try Self.chosen(from: Self.withoutTwins(choices))
+      let (meant, passedOver) = meant(of: Self.withoutTwins(choices), pair)
+      let chosen = try Self.chosen(from: meant)
       let mappings = try MappingChecker.checked(chosen.map(\.mapping), source: source, destination: destination)
-      return Served(hop: MappedHop(mappings: mappings.mappings), warnings: warnings + mappings.warnings)
+      return Served(
+        hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
     } catch {
       throw error.located(place)
     }
@@ -187,6 +189,16 @@ package struct MappingHops: Sendable {
   private struct Choice {
     let entry: MappingCatalog.Entry
     let mapping: ExplicitMapping
+    /// What it says how to make: at most one mapping model of a hop may do so.
+    let claims: Set<String>
+
+    init(entry: MappingCatalog.Entry, mapping: ExplicitMapping) {
+      self.entry = entry
+      self.mapping = mapping
+      claims = mapping.entityMappings.reduce(into: []) { claims, mapping in
+        claims.insert(mapping.source.map { "source \($0)" } ?? "new \(mapping.destination ?? "")")
+      }
+    }
   }
 
   /// Each content once: a source and what was compiled of it are one, and so are two copies.
@@ -207,15 +219,52 @@ package struct MappingHops: Sendable {
     return kept
   }
 
+  /// Versions of equal hashes are one version with several names, so mapping models for each of them fit one hop: where
+  /// they claim the same, those that name the hop's very versions go before those that name the others.
+  private func meant(of choices: [Choice], _ pair: Pair) -> (choices: [Choice], remarks: [HopdError]) {
+    let named = choices.filter { isNamed(by: $0.entry.file, pair) == true }
+    guard !named.isEmpty, named.count < choices.count else { return (choices, []) }
+    let claims = named.reduce(into: Set<String>()) { $0.formUnion($1.claims) }
+    var remarks: [HopdError] = []
+    let kept = choices.filter { choice in
+      // One that names no versions may be meant for these.
+      if isNamed(by: choice.entry.file, pair) != false || choice.claims.isDisjoint(with: claims) { return true }
+      let (source, destination) = models(of: pair)
+      remarks.append(
+        HopdError(
+          .mappingRemark,
+          "the mapping model is passed over: it is for other versions of the same hashes, and "
+            + "\(named.map(\.mapping.path.printable).joined(separator: ", ")) names \(source.name) and "
+            + "\(destination.name) themselves", at: Place(file: choice.mapping.path)))
+      return false
+    }
+    return (kept, remarks)
+  }
+
+  /// Does a mapping model name both versions of a pair, in its content or, where that has hashes only, in its own name?
+  /// nil where it names no versions at all.
+  private func isNamed(by file: any MappingFile, _ pair: Pair) -> Bool? {
+    let (source, destination) = (versions[pair.source], versions[pair.destination])
+    if file.form != .compiled {
+      guard case .exact = file.fit(source: source), case .exact = file.fit(destination: destination) else {
+        return false
+      }
+      return true
+    }
+    func names(_ first: MappableVersion, _ second: MappableVersion) -> Bool {
+      NaturalOrder.names(file.name, first.model.name, before: second.model.name)
+    }
+    if names(source, destination) { return true }
+    let sources = versions.filter { $0.hashes == source.hashes }
+    let destinations = versions.filter { $0.hashes == destination.hashes }
+    return sources.contains { first in destinations.contains { names(first, $0) } } ? false : nil
+  }
+
   /// The mapping models in the order of execution; throws where two of them claim the same.
   private static func chosen(from choices: [Choice]) throws(HopdError) -> [Choice] {
     var owners: [String: Choice] = [:]
     for choice in choices {
-      var claims: Set<String> = []
-      for mapping in choice.mapping.entityMappings {
-        claims.insert(mapping.source.map { "source \($0)" } ?? "new \(mapping.destination ?? "")")
-      }
-      for claim in claims.sorted() {
+      for claim in choice.claims.sorted() {
         guard let other = owners.updateValue(choice, forKey: claim) else { continue }
         throw HopdError(
           .ambiguousMapping,

@@ -18,13 +18,49 @@ struct LookingTests {
     let json = try room.run("model", "list", room.path.string, "--json").json()
     #expect(json.keys == ["models"])
     let model = try #require(json.models?.list.first)
-    #expect(model.keys == ["name", "path", "currentVersion", "versions"])
+    #expect(model.keys == ["name", "path", "currentVersion", "order", "versions", "omitted"])
     #expect(model.name?.text == "Zoo")
     #expect(model.path?.text == room.model)
     #expect(model.currentVersion?.text == "Zoo 10")
     #expect(model.versions?.list == [.string("Zoo"), .string("Zoo 2"), .string("Zoo 10")])
+    #expect(model.order?.text == "names" && model.omitted?.list == [])
     let text = try room.run("model", "list", room.model)
     #expect(text.output.contains("Zoo 10  (current)"))
+  }
+
+  @Test func oneOddVersionBlocksNobodyElse() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    try room.file("Zoo.xcdatamodeld/Zoo 3.xcdatamodel/contents", "<model/>")
+    let list = try room.run("model", "list", room.model)
+    #expect(list.status == 0 && list.output.contains("Zoo 3  (left out)"))
+    #expect(list.errors.contains("“Zoo 3” is left out") && list.errors.contains("no entities"))
+    let plan = try room.run("plan", store, "--models", room.model)
+    #expect(plan.status == 0 && (plan.output + plan.errors).contains("“Zoo 3” is left out"))
+    for words in [["create", room.path("b.sqlite"), "--model-version", "Zoo 3"], ["plan", store, "--to", "Zoo 3"]] {
+      let refused = try room.run(words: words + ["--models", room.model])
+      #expect(refused.status == 65 && refused.errors.contains("“Zoo 3”") && refused.errors.contains("no entities"))
+    }
+  }
+
+  @Test func anOrderCanBeDeclaredAndAWayBackAllowed() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite", version: "Zoo 10")
+    let older = ["--models", room.model, "--to", "Zoo"]
+    let refused = try room.run(words: ["plan", store] + older)
+    #expect(refused.status == 65 && refused.errors.contains("--allow-older"))
+    #expect(try room.run(words: ["identify", store, "--allow-older"] + older).output.contains("behind"))
+    let plan = try room.run(words: ["plan", store, "--json", "--allow-older"] + older).json()
+    #expect(plan.hops?.list.count == 2)
+    let direct = try room.run(
+      words: ["plan", store, "--json"] + older + ["--order", "Zoo 2", "Zoo 10", "Zoo"]
+    ).json()
+    #expect(direct.hops?.list.count == 1)
+    let wrong = try room.run(words: ["plan", store] + older + ["--order", "Zoo 2", "Zoo"])
+    #expect(wrong.status == 78 && wrong.errors.contains("Zoo 10"))
+    let migrated = try room.run(words: ["migrate", store, "--allow-older"] + older)
+    #expect(migrated.status == 0, "\(migrated.errors)")
+    #expect(try room.run(words: ["identify", store] + older).output.contains("Zoo (current)"))
   }
 
   @Test func modelHashHasEveryKey() throws {

@@ -137,11 +137,19 @@ private final class Forms {
 
     try forms.writeInfo()
     try forms.remove(forms.compiled.appending("M.mom"))
-    let gone = #expect(throws: HopdError.self) { try ModelReader.read(at: forms.compiled) }
-    #expect(gone?.description.contains("there is no M.mom") == true)
+    let gone = try ModelReader.read(at: forms.compiled)
+    #expect(gone.versions.map(\.name) == ["M 2"] && gone.currentVersionName == "M 2")
+    #expect(gone.omitted.first?.reason.description.contains("there is no M.mom") == true)
+    // VersionInfo.plist still tells which stores have it, and its source may take its place.
+    #expect(gone.omitted.first?.hashes == (try ModelReader.read(at: forms.source)).version(named: "M")?.versionHashes)
+    let whole = try gone.merged(with: ModelReader.read(at: forms.source))
+    #expect(whole.versions.map(\.name) == ["M", "M 2"] && whole.omitted.isEmpty)
     try forms.write(Array("momv2$".utf8), to: forms.compiled.appending("M.omo"))
-    let image = #expect(throws: HopdError.self) { try ModelReader.read(at: forms.compiled) }
+    let image = try ModelReader.read(at: forms.compiled).omitted.first?.reason
     #expect(image?.code == .unsupportedModel && image?.description.contains("only as .omo") == true)
+    try forms.write(Array("broken".utf8), to: forms.compiled.appending("M 2.mom"))
+    let none = #expect(throws: HopdError.self) { try ModelReader.read(at: forms.compiled) }
+    #expect(none?.reasons.count == 2)
   }
 
   @Test func formsOfOneModelBecomeOne() throws {

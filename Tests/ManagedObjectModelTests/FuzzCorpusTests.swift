@@ -51,6 +51,25 @@ import Testing
       ]), "\(read.sorted())")
   }
 
+  @Test func everyModelOfTheOldFormReadsOrIsRefused() throws {
+    let files = try corpus("model-elements")
+    #expect(files.count >= 18)
+    var read: Set<String> = []
+    for (name, bytes) in files {
+      do throws(HopdError) {
+        let model = try ModelReader.read(elements: bytes, name: name).model
+        #expect(model.versionHashes.count == model.entities.count, "\(name)")
+        read.insert(name)
+      } catch {
+        #expect(error.code.exit == .dataError, "\(name): \(error)")
+      }
+    }
+    #expect(
+      read == [
+        "configurations", "counts-extreme", "fetched-property", "library", "stereotype-is-the-model", "unknown-key",
+      ])
+  }
+
   /// Files of Tests/FuzzCorpus, sorted by name.
   private func corpus(_ harness: String) throws -> [(name: String, bytes: [UInt8])] {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")

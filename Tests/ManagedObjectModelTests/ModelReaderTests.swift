@@ -45,7 +45,7 @@ private final class Scratch {
       "Model", versions: ["Model 10", "Model", "Model 2", "1.8"], current: "1.8.xcdatamodel")
     let bundle = try ModelReader.read(at: path)
     #expect(bundle.name == "Model")
-    #expect(bundle.versions.map(\.name) == ["Model", "1.8", "Model 2", "Model 10"])
+    #expect(bundle.versions.map(\.name) == ["Model", "Model 2", "Model 10", "1.8"])
     #expect(bundle.currentVersionName == "1.8")
     #expect(!bundle.isOrderDeclared)
     #expect(bundle.warnings.isEmpty)
@@ -102,17 +102,112 @@ private final class Scratch {
     #expect(bundle.currentVersionName == "Plain 1.8")
   }
 
-  @Test func faultsOfAllVersionsAreToldTogether() throws {
+  @Test func aVersionThatCannotBeUsedIsLeftOut() throws {
     let scratch = try Scratch()
-    let path = try scratch.bundle("M", versions: ["M", "M 2", "M 3"])
+    let path = try scratch.bundle("M", versions: ["M", "M 2", "M 3"], current: "M 3.xcdatamodel")
     try scratch.write(
       "<model><entity name='A' parentEntity='Z'/></model>", to: "M.xcdatamodeld/M 2.xcdatamodel/contents")
-    let one = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
-    #expect(one?.place.file?.string.hasSuffix("M 2.xcdatamodel/contents") == true)
+    let one = try ModelReader.read(at: path)
+    #expect(one.versions.map(\.name) == ["M", "M 3"] && one.currentVersionName == "M 3")
+    #expect(one.omitted.map(\.name) == ["M 2"] && one.omitted.first?.isCurrent == false)
+    #expect(one.omitted.first?.reason.place.file?.string.hasSuffix("M 2.xcdatamodel/contents") == true)
+    #expect(one.omissions.first?.message.contains("“M 2” is left out") == true)
+    #expect(one.omissions.first?.message.contains("“Z”") == true)
+    // A declared order may name it or not.
+    for order in [["M", "M 2", "M 3"], ["M", "M 3"]] {
+      #expect(try ModelReader.read(at: path, declaredOrder: order).versions.map(\.name) == ["M", "M 3"])
+    }
+    #expect(throws: HopdError.self) { try ModelReader.read(at: path, declaredOrder: ["M", "M 2"]) }
+    // The current one is left out: nothing takes its place.
     try scratch.write("<model>", to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
-    let both = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
-    #expect(both?.reasons.count == 2)
-    for word in ["“Z”", "M 3.xcdatamodel/contents:1"] { #expect(both?.description.contains(word) == true) }
+    let current = try ModelReader.read(at: path)
+    #expect(current.versions.map(\.name) == ["M"] && current.currentVersionName == nil)
+    #expect(current.omitted.map(\.isCurrent) == [false, true])
+    // None is left: all faults together.
+    try scratch.write("<model/>", to: "M.xcdatamodeld/M.xcdatamodel/contents")
+    let all = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
+    #expect(all?.reasons.count == 3)
+    for word in ["“Z”", "M 3.xcdatamodel/contents:1", "no entities"] {
+      #expect(all?.description.contains(word) == true)
+    }
+  }
+
+  @Test func theLastOfADeclaredOrderIsTheOneToReachAlsoWhereItIsLeftOut() throws {
+    let scratch = try Scratch()
+    let path = try scratch.bundle("M", versions: ["A", "B"])
+    try scratch.write("<model/>", to: "M.xcdatamodeld/B.xcdatamodel/contents")
+    #expect(try ModelReader.read(at: path, declaredOrder: ["A", "B"]).omitted.map(\.isCurrent) == [true])
+    #expect(try ModelReader.read(at: path, declaredOrder: ["B", "A"]).omitted.map(\.isCurrent) == [false])
+    #expect(try ModelReader.read(at: path).omitted.map(\.isCurrent) == [false])
+  }
+
+  /// The identifier of a file that Xcode added at a second since 2001.
+  private func identifier(_ count: Int, at seconds: UInt32) -> String {
+    let time = String(seconds, radix: 16, uppercase: true)
+    return "84AA00\(count < 16 ? "0" : "")\(String(count, radix: 16, uppercase: true))"
+      + String(repeating: "0", count: 8 - time.count) + time + "0019D2D6"
+  }
+
+  private func project(_ bundle: String, _ versions: [(name: String, identifier: String)]) -> String {
+    let files = versions.map {
+      "\t\t\($0.identifier) /* \($0.name) */ = {isa = PBXFileReference; lastKnownFileType = wrapper.xcdatamodel; "
+        + "path = \"\($0.name).xcdatamodel\"; sourceTree = \"<group>\"; };"
+    }
+    return """
+      // !$*UTF8*$!
+      { archiveVersion = 1; classes = { }; objectVersion = 46; objects = {
+      /* Begin PBXFileReference section */
+      \(files.joined(separator: "\n"))
+      \t\t846FFA1B1B4023BE00148200 /* main.m */ = {isa = PBXFileReference; path = "a \\"b\\" = {;.m"; };
+      /* Begin XCVersionGroup section */
+      \t\t84111111111111110019D2D6 /* \(bundle) */ = { isa = XCVersionGroup; children = (
+      \(versions.map { "\t\t\t\t\($0.identifier) /* \($0.name).xcdatamodel */," }.joined(separator: "\n"))
+      ); currentVersion = X; path = \(bundle); sourceTree = "<group>"; versionGroupType = wrapper.xcdatamodel; };
+      }; rootObject = 8411B820189FDB140019D2D6 /* Project object */; }
+      """
+  }
+
+  @Test func theProjectFileTellsWhenVersionsWereAdded() throws {
+    let scratch = try Scratch()
+    let path = try scratch.bundle("src/deep/M", versions: ["M", "Beta 1", "Alpha 9", "Zeta"], current: "M.xcdatamodel")
+    let names = ["Zeta", "Alpha 9", "M", "Beta 1"]
+    let versions = names.enumerated().map { ($0.element, identifier($0.offset, at: 413_000_000 + UInt32($0.offset))) }
+    let file = "App.xcodeproj/project.pbxproj"
+    try scratch.write(project("M.xcdatamodeld", versions.reversed()), to: file)
+    let bundle = try ModelReader.read(at: path)
+    #expect(bundle.versions.map(\.name) == names && bundle.order == .project)
+    // Declared goes first.
+    let declared = try ModelReader.read(at: path, declaredOrder: names.sorted())
+    #expect(declared.versions.map(\.name) == names.sorted() && declared.order == .declared)
+    let byName = ["Alpha 9", "Beta 1", "Zeta", "M"]
+    // Added together: the order of the names, between what came before and after.
+    let together = versions.map {
+      ($0.0, $0.0 == "Zeta" ? $0.1 : identifier(20, at: 500_000_000).replacing("14", with: "1\($0.0.count)"))
+    }
+    try scratch.write(project("M.xcdatamodeld", together), to: file)
+    #expect(try ModelReader.read(at: path).versions.map(\.name) == ["Zeta", "Alpha 9", "Beta 1", "M"])
+    // What says nothing of all versions, or is not Xcode's, is as if it were not there.
+    for other in [
+      project("Other.xcdatamodeld", versions), project("M.xcdatamodeld", Array(versions.dropLast())),
+      project("M.xcdatamodeld", versions.map { ($0.0, $0.1.replacing("0019D2D6", with: "A119D2D6")) }),
+      project("M.xcdatamodeld", versions.map { ($0.0, "00000000000000000000000\($0.0.count)") }),
+      "{{{{{{{{{{{{{{{{{{{{{{{{", "}", "\"", "/*", "{ objects = { A = { isa = XCVersionGroup; children = (", "",
+    ] {
+      try scratch.write(other, to: file)
+      let bundle = try ModelReader.read(at: path)
+      #expect(bundle.versions.map(\.name) == byName && bundle.order == .names)
+    }
+    // The working version has the bundle's name and was there first; the others are copies of its past.
+    let copies = try scratch.bundle("src/Zoo", versions: ["Zoo", "ZooV1", "ZooB", "Zoo 2"], current: "Zoo.xcdatamodel")
+    let added = ["Zoo", "ZooV1", "ZooB", "Zoo 2"].enumerated().map {
+      ($0.element, identifier($0.offset, at: 413_000_000 + UInt32($0.offset)))
+    }
+    try scratch.write(project("Zoo.xcdatamodeld", added), to: file)
+    #expect(try ModelReader.read(at: copies).versions.map(\.name) == ["ZooV1", "ZooB", "Zoo", "Zoo 2"])
+    // A checkout ends the search.
+    try scratch.write(project("M.xcdatamodeld", versions), to: file)
+    try scratch.write("", to: "src/.git/HEAD")
+    #expect(try ModelReader.read(at: path).order == .names)
   }
 
   @Test func whatIsNoSourceModelSaysWhatToGive() throws {
@@ -130,7 +225,7 @@ private final class Scratch {
     try scratch.write("x", to: "Built.momd/A.mom")
     try scratch.write("x", to: "file.txt")
     try scratch.write("x", to: "Empty.xcdatamodeld/readme")
-    #expect(code("Old.xcdatamodel") == .unsupportedModel)
+    #expect(code("Old.xcdatamodel")?.exit == .dataError)
     try scratch.write("x", to: "Image.omo")
     #expect(code("Built.momd")?.exit == .dataError)
     #expect(code("Built.momd/A.mom")?.exit == .dataError)

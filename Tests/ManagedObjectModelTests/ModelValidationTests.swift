@@ -25,7 +25,7 @@ import Testing
         "“q” is no relationship of “A”", "A.r", 3
       ),
       (
-        "<entity name='A'><relationship name='r' destinationEntity='A' inverseName='q'/>"
+        "<entity name='A'><relationship name='r' toMany='YES' destinationEntity='A' inverseName='q'/>"
           + "<relationship name='q' destinationEntity='A'/></entity>",
         "names another inverse: none", "A.r", 3
       ),

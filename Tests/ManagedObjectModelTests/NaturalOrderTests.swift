@@ -11,13 +11,36 @@ import Testing
     ["a 2", "A 3"], ["Model 2", "Model Final"], ["Model 2", "Model 02 b"],
   ])
   func namesStandAsPeopleReadThem(names: [String]) {
-    #expect(NaturalOrder.sorted(names.reversed()) == names)
-    #expect(NaturalOrder.sorted(names.sorted()) == names)
+    #expect(VersionOrdering.byName(names.reversed(), bundle: nil, current: nil) == names)
+    #expect(VersionOrdering.byName(names.sorted(), bundle: nil, current: nil) == names)
   }
 
-  @Test func theBundlesOwnNameLeads() {
-    #expect(NaturalOrder.sorted(["V1", "V2", "Zoo"], first: "Zoo") == ["Zoo", "V1", "V2"])
-    #expect(NaturalOrder.sorted(["V2", "V1"], first: "Other") == ["V1", "V2"])
+  @Test(arguments: [
+    // The bundle's own name leads, the current one is last.
+    ("Zoo", nil, ["Zoo", "V1", "V2"]), ("Other", nil, ["V1", "V2"]),
+    ("Zoo", "Ark 1", ["Zoo", "Zoo 2", "Zoo 10", "Ark 1"]),
+    // The working version has the bundle's name, its past is in copies.
+    ("Data", "Data", ["DataV1", "DataV2", "DataV10", "Data"]),
+    // A later number of the same words is a later version, current or not.
+    ("Zoo", "Zoo 2", ["Zoo", "Zoo 2", "Zoo 3"]), ("Zoo", "Zoo", ["Zoo", "Zoo 2", "Zoo 3"]),
+    ("Zoo", "Zoo 2", ["Zoo", "Ark 7", "Zoo 2", "Zoo 3"]),
+    // One letter of a long word is a mistake, of a short one it is not.
+    ("LibraryModel", "LibraryModel", ["LibraryModelV1", "LibraryModeV2", "LibraryModelV3", "LibraryModel"]),
+    ("Zoo", nil, ["Zoo", "DataV1", "DataV3", "DatV2"]),
+  ])
+  func theFirstLeadsAndTheCurrentOneIsLast(bundle: String, current: String?, names: [String]) {
+    for shuffled in [names, names.reversed(), names.sorted()] {
+      #expect(VersionOrdering.byName(shuffled, bundle: bundle, current: current) == names)
+    }
+  }
+
+  @Test func aNameMentionsTwoVersionsInTheirOrder() {
+    #expect(NaturalOrder.names("Model 2 to Model 3", "Model 2", before: "Model 3"))
+    #expect(NaturalOrder.names("Model2_to_Model3", "Model 2", before: "model3"))
+    #expect(!NaturalOrder.names("Model 2 to Model 3", "Model 3", before: "Model 2"))
+    #expect(!NaturalOrder.names("Model 2 to Model 30", "Model 2", before: "Model 3"))
+    #expect(!NaturalOrder.names("Model 2", "Model 2", before: "Model 2"))
+    #expect(!NaturalOrder.names("", "", before: ""))
   }
 
   /// Sorting needs a strict total order: exactly one of before, after, equal; and no circles.
@@ -25,7 +48,7 @@ import Testing
     let parts = ["", "a", "A", "1", "01", "2", "10", " ", ".", "b"]
     var names: Set<String> = []
     for one in parts { for two in parts { for three in ["", "1", "x"] { names.insert(one + two + three) } } }
-    let sorted = NaturalOrder.sorted(Array(names))
+    let sorted = names.sorted(by: NaturalOrder.precedes)
     for (index, left) in sorted.enumerated() {
       #expect(!NaturalOrder.precedes(left, left))
       for right in sorted[(index + 1)...] {

@@ -88,6 +88,27 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     #expect(error?.place.hop == "V1 → V2")
   }
 
+  /// V3 and V3b differ in a default, which is in no hash: mapping models for either fit both.
+  @Test func ofVersionsWithEqualHashesTheOneThatIsNamedCounts() throws {
+    let twin = MappableVersion(modelName: "Zoo", model: zoo("V3b", .integer32, .double))
+    let all = versions + [twin]
+    let first = try source("/a.xcmappingmodel", ["Dog", "Cat"], from: "V2", to: "V3")
+    let second = try source("/b.xcmappingmodel", ["Dog"], from: "V2", to: "V3b", policy: "P")
+    for files in [[first, second], [second, first]] {
+      let hops = MappingCatalog(files: files).hops(among: all)
+      for (destination, wanted, other) in [(2, "/a.xcmappingmodel", "/b"), (4, "/b.xcmappingmodel", "/a")] {
+        let served = try #require(try hops.hop(pair(1, destination)))
+        #expect(served.hop.mappings.map(\.path.string) == [wanted])
+        #expect(served.warnings.count == 1 && served.warnings.first?.place.file?.string.hasPrefix(other) == true)
+      }
+    }
+    // Two for the very same versions stay a question.
+    let third = try source("/c.xcmappingmodel", ["Cat"], from: "V2", to: "V3")
+    #expect(throws: HopdError.self) {
+      try MappingCatalog(files: [first, second, third]).hops(among: all).hop(pair(1, 2))
+    }
+  }
+
   @Test func aSourceAndItsCompiledFormAreOne() throws {
     let files: [any MappingFile] = [
       try source("/a.xcmappingmodel", ["Dog", "Cat"]), try compiled("/a.cdm", ["Dog", "Cat"], from: 0, to: 1),

@@ -52,6 +52,26 @@ import Testing
     #expect(route.map(\.mapping.destinationVersion) == ["V2", "V3", "V4"])
   }
 
+  /// Back by inference only where that is allowed, through the same versions.
+  @Test func theWayBackIsInferredWhereItIsAllowed() throws {
+    let catalog = catalog(
+      [entity("E", [attribute("name")])], [entity("E", [attribute("title", id: "name")])],
+      [entity("E", [attribute("title", id: "name"), attribute("more")])])
+    let (first, last) = (catalog.versions[0], catalog.versions[2])
+    let error = #expect(throws: HopdError.self) {
+      try MigrationGraph(versions: catalog.versions, infer: true).route(from: last, to: first)
+    }
+    #expect(error?.code == .storeNewer && error?.hint?.contains("--allow-older") == true)
+    let route = try MigrationGraph(versions: catalog.versions, infer: true, allowsOlder: true)
+      .route(from: last, to: first)
+    #expect(route.map(\.destination.model.name) == ["V2", "V1"])
+    // A renaming identifier holds in both directions.
+    #expect(route.last?.mapping.entityMappings.first?.attributes.map(\.source) == ["title"])
+    #expect(throws: HopdError.self) {
+      try MigrationGraph(versions: catalog.versions, infer: false, allowsOlder: true).route(from: last, to: first)
+    }
+  }
+
   @Test func aMissingHopIsNotJumpedOver() {
     // V1 → V3 could be inferred; V1 → V2 and V2 → V3 cannot.
     let versions = versions([.string, .date, .string, .boolean])

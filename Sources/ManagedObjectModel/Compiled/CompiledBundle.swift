@@ -15,7 +15,7 @@ extension ModelReader {
     let (model, warnings) = try read(compiled: bytes, name: path.stem ?? path.string, at: Place(file: path))
     try check(declaredOrder, against: [model.name], at: path)
     return ModelBundle(
-      name: model.name, path: path, versions: [model], isOrderDeclared: !declaredOrder.isEmpty,
+      name: model.name, path: path, versions: [model], order: declaredOrder.isEmpty ? .names : .declared,
       currentVersionName: model.name, warnings: warnings)
   }
 
@@ -23,23 +23,23 @@ extension ModelReader {
   static func readCompiledBundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     let place = Place(file: path)
     let name = path.stem ?? path.string
-    var warnings: [ModelWarning] = []
     let info = try ModelVersionInfo.read(ofBundleAt: path)
-    let paths = try versionPaths(ofBundleAt: path, info: info)
+    let (paths, missing) = try versionPaths(ofBundleAt: path, info: info)
+    var versions = BundleVersions(name: name, path: path, hashes: info?.hashes ?? [:])
     if info == nil {
-      warnings.append(
+      versions.warnings.append(
         ModelWarning(
           "the bundle has no \(ModelVersionInfo.fileName): hashes cannot be compared and the current version is "
             + "unknown",
           at: place))
     }
-    let natural = NaturalOrder.sorted(Array(paths.keys), first: name)
-    try check(declaredOrder, against: natural, at: path)
+    for (version, reason) in missing { versions.failures[version] = reason }
+    let all = Array(Set(paths.keys).union(missing.keys))
+    let (order, names) = VersionOrdering.order(
+      all, ofBundleAt: path, current: info?.currentVersionName, declared: declaredOrder)
 
-    var versions: [ManagedObjectModel] = []
-    var failures: [HopdError] = []
     var total = 0
-    for version in declaredOrder.isEmpty ? natural : declaredOrder {
+    for version in names {
       guard let file = paths[version] else { continue }
       do throws(HopdError) {
         let bytes = try ModelFiles.bytes(of: file, limit: PropertyListLimits.archive.maximumBytes)
@@ -48,55 +48,52 @@ extension ModelReader {
           throw HopdError(.modelTooLarge, "the versions have more than \(maximumBundleBytes) bytes", at: place)
         }
         let (model, remarks) = try read(compiled: bytes, name: version, at: Place(file: file))
-        warnings += remarks
+        versions.warnings += remarks
         if let info, info.hashes[version] == nil {
-          warnings.append(
+          versions.warnings.append(
             ModelWarning(
               "\(ModelVersionInfo.fileName) does not know the version “\(version)”, its hashes cannot be compared",
               at: Place(file: file)))
         }
-        if let info { versions.append(try info.settled(model)) } else { versions.append(model) }
+        versions.models.append(try info?.settled(model) ?? model)
       } catch {
-        failures.append(error)
-        if error.code == .modelTooLarge { break }
+        // The app's own statement against its own model: no version of it can be trusted.
+        if error.code == .modelsDisagree || total > maximumBundleBytes { throw error }
+        try versions.leaveOut(version, error)
       }
     }
-    if failures.count == 1, let failure = failures.first { throw failure }
-    if let first = failures.first {
-      throw HopdError(
-        first.code, "\(failures.count) versions of the model “\(name)” cannot be used", at: place, hint: first.hint,
-        reasons: failures)
+    try check(declaredOrder, against: all, omitted: Array(versions.failures.keys), at: path)
+    return try versions.bundle(order: order, names: names) { kept, warnings in
+      current(of: kept, info: info, omitted: Set(versions.failures.keys), warnings: &warnings)
     }
-    return ModelBundle(
-      name: name, path: path, versions: versions, isOrderDeclared: !declaredOrder.isEmpty,
-      currentVersionName: current(of: versions, info: info, warnings: &warnings), warnings: warnings)
   }
 
-  /// What a `.momd` of the same name beside a source bundle states is compared with the source's versions.
+  /// What a `.momd` of the same name beside a source bundle states is compared with the source's versions; the hashes
+  /// that it states for all of them.
   static func settled(
     _ versions: [ManagedObjectModel], ofBundleAt path: FilePath, warnings: inout [ModelWarning]
-  ) throws(HopdError) -> [ManagedObjectModel] {
-    guard let name = path.stem else { return versions }
+  ) throws(HopdError) -> (versions: [ManagedObjectModel], stated: [String: [String: VersionHash]]) {
+    guard let name = path.stem else { return (versions, [:]) }
     let compiled = path.removingLastComponent().appending(name + ".momd")
-    guard case .folder = try ModelFiles.kind(of: compiled) else { return versions }
+    guard case .folder = try ModelFiles.kind(of: compiled) else { return (versions, [:]) }
     let info: ModelVersionInfo?
     do {
       info = try ModelVersionInfo.read(ofBundleAt: compiled)
     } catch {
       // It is not what was asked for; a later read of the .momd itself says more.
       warnings.append(ModelWarning("cannot be compared with the source beside it: \(error.message)", at: error.place))
-      return versions
+      return (versions, [:])
     }
-    guard let info else { return versions }
+    guard let info else { return (versions, [:]) }
     var result: [ManagedObjectModel] = []
     for version in versions { result.append(try info.settled(version)) }
-    return result
+    return (result, info.hashes)
   }
 
-  /// The `.mom` of each version; a version that is told but not there is an error with the way out.
+  /// The `.mom` of each version, and what is wrong with those that are told but not there.
   private static func versionPaths(
     ofBundleAt path: FilePath, info: ModelVersionInfo?
-  ) throws(HopdError) -> [String: FilePath] {
+  ) throws(HopdError) -> (paths: [String: FilePath], missing: [String: HopdError]) {
     let place = Place(file: path)
     var paths: [String: FilePath] = [:]
     var images: Set<String> = []
@@ -109,37 +106,33 @@ extension ModelReader {
       default: break
       }
     }
-    guard paths.count <= ModelLimits.versions else {
+    let told = images.union(info?.hashes.keys.map { $0 } ?? []).union(paths.keys)
+    guard told.count <= ModelLimits.versions else {
       throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
     }
-    var reasons: [HopdError] = []
-    for version in images.union(info?.hashes.keys.map { $0 } ?? []).subtracting(paths.keys).sorted() {
-      reasons.append(
-        HopdError(
-          .unsupportedModel,
-          images.contains(version)
-            ? "the version “\(version)” is there only as .omo, a private memory image that is not read"
-            : "\(ModelVersionInfo.fileName) names the version “\(version)”, but there is no \(version).mom", at: place))
-    }
-    guard reasons.isEmpty else {
-      throw HopdError(
-        .unsupportedModel, "the compiled model is not complete", at: place,
-        hint: "Copy the whole .momd from the app, with a .mom for each version, or give the model's source form.",
-        reasons: Array(reasons.prefix(ModelLimits.findings)))
-    }
-    guard !paths.isEmpty else {
+    guard !told.isEmpty else {
       throw HopdError(
         .invalidModel, "the bundle has no versions", at: place,
         hint: "A .momd holds one .mom per version; was it copied completely?")
     }
-    return paths
+    var missing: [String: HopdError] = [:]
+    for version in told.subtracting(paths.keys) {
+      missing[version] = HopdError(
+        .unsupportedModel,
+        images.contains(version)
+          ? "the version “\(version)” is there only as .omo, a private memory image that is not read"
+          : "\(ModelVersionInfo.fileName) names the version “\(version)”, but there is no \(version).mom", at: place,
+        hint: "Copy the whole .momd from the app, with a .mom for each version, or give the model's source form.")
+    }
+    return (paths, missing)
   }
 
   private static func current(
-    of versions: [ManagedObjectModel], info: ModelVersionInfo?, warnings: inout [ModelWarning]
+    of versions: [ManagedObjectModel], info: ModelVersionInfo?, omitted: Set<String>, warnings: inout [ModelWarning]
   ) -> String? {
-    let fallback = versions.count == 1 ? versions.first?.name : nil
+    let fallback = versions.count == 1 && omitted.isEmpty ? versions.first?.name : nil
     guard let info else { return fallback }
+    if let name = info.currentVersionName, omitted.contains(name) { return name }
     guard let name = info.currentVersionName, versions.contains(where: { $0.name == name }) else {
       warnings.append(
         ModelWarning(
@@ -172,22 +165,38 @@ extension ModelBundle {
     }
     let names = Set(versions.map(\.name))
     versions += second.versions.filter { !names.contains($0.name) }
+    let current = preferred.currentName ?? second.currentName
+    var order = preferred.order
     if names.count < versions.count, !preferred.isOrderDeclared {
-      let order = NaturalOrder.sorted(versions.map(\.name), first: name)
+      let (found, sorted) = VersionOrdering.order(versions.map(\.name), ofBundleAt: preferred.path, current: current)
       let byName = Dictionary(versions.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-      versions = order.compactMap { byName[$0] }
+      (order, versions) = (found, sorted.compactMap { byName[$0] })
+    }
+    // What one form lacks the other may have.
+    let kept = Set(versions.map(\.name))
+    var omitted: [OmittedVersion] = []
+    for version in preferred.omitted + second.omitted
+    where !kept.contains(version.name) && !omitted.contains(where: { $0.name == version.name }) {
+      let twin = second.omitted.first { $0.name == version.name }
+      omitted.append(
+        OmittedVersion(
+          name: version.name, reason: version.reason, hashes: version.hashes ?? twin?.hashes,
+          isCurrent: version.name == current))
     }
     var warnings = preferred.warnings + second.warnings
-    if let one = preferred.currentVersionName, let two = second.currentVersionName, one != two {
+    if let one = preferred.currentName, let two = second.currentName, one != two {
       warnings.append(
         ModelWarning(
           "its current version is “\(one)”, but “\(two)” in \(second.path.printable); taking “\(one)”",
           at: Place(file: preferred.path)))
     }
     return ModelBundle(
-      name: name, path: preferred.path, versions: versions, isOrderDeclared: preferred.isOrderDeclared,
-      currentVersionName: preferred.currentVersionName ?? second.currentVersionName, warnings: warnings)
+      name: name, path: preferred.path, versions: versions, order: order,
+      currentVersionName: kept.contains(current ?? "") ? current : nil, omitted: omitted, warnings: warnings)
   }
+
+  /// The version that it marks as current, also one that is left out.
+  private var currentName: String? { currentVersionName ?? omitted.first(where: \.isCurrent)?.name }
 
   /// Was it read from a compiled form?
   package var isCompiled: Bool { path.extension == "momd" || path.extension == "mom" }

@@ -16,6 +16,8 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
     case derivation = 5
     /// An attribute of type Undefined or Object ID.
     case untyped = 7
+    /// A relationship whose inverse names another inverse.
+    case bentInverse = 13
   }
 
   /// Which rule.
@@ -34,6 +36,7 @@ package struct HashUncertainty: Sendable, Hashable, CustomStringConvertible {
       case .composite: "is a composite attribute with composites inside"
       case .derivation: "is derived by an expression other than a count, canonical: or now()"
       case .untyped: "is a stored attribute without a plain type"
+      case .bentInverse: "names an inverse that names another inverse"
       }
     return "\(subject) \(rule); how this enters the version hash has not been compared with Apple's software"
   }
@@ -65,9 +68,16 @@ extension ManagedObjectModel {
           found.append(HashUncertainty(corner: corner, entity: entity.name, property: attribute.name))
         }
       }
-      for relationship in entity.relationships where !relationship.isTransient && relationship.isOwnInverse(in: entity)
-      {
-        found.append(HashUncertainty(corner: .ownInverse, entity: entity.name, property: relationship.name))
+      for relationship in entity.relationships where !relationship.isTransient {
+        let corner: HashUncertainty.Corner?
+        if relationship.isOwnInverse(in: entity) {
+          corner = .ownInverse
+        } else {
+          corner = relationship.inverseName != nil && inverse(of: relationship) == nil ? .bentInverse : nil
+        }
+        if let corner {
+          found.append(HashUncertainty(corner: corner, entity: entity.name, property: relationship.name))
+        }
       }
       return found
     }

@@ -121,8 +121,17 @@ package struct ManagedObjectModel: Sendable, Hashable {
     lineage(of: entity).last { $0.hasProperty(named: property) }
   }
 
-  /// The inverse of a relationship, with the entity that declares it; nil for one-way relationships.
+  /// The inverse of a relationship, with the entity that declares it; nil for one-way relationships, and for one whose
+  /// inverse names another inverse: each of its pairs is seen from its own end only.
   package func inverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
+    guard let named = namedInverse(of: relationship), named.relationship.inverseName == relationship.name else {
+      return nil
+    }
+    return named
+  }
+
+  /// The relationship that another names as its inverse, whatever that one names.
+  package func namedInverse(of relationship: Relationship) -> (entity: Entity, relationship: Relationship)? {
     guard let inverseName = relationship.inverseName,
       let destination = entity(named: relationship.destinationEntityName),
       let owner = lineage(of: destination).last(where: { entity in

@@ -19,31 +19,67 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
   package var description: String { place.isEmpty ? message : "\(place): \(message)" }
 }
 
+/// A version that the bundle has and that cannot be read or used; the others go on without it.
+package struct OmittedVersion: Sendable {
+  /// Its name.
+  package let name: String
+  /// Why.
+  package let reason: HopdError
+  /// Its version hashes, where the app's compiled model states them.
+  package let hashes: [String: VersionHash]?
+  /// Is it the current version of its bundle?
+  package let isCurrent: Bool
+
+  /// Makes one.
+  package init(name: String, reason: HopdError, hashes: [String: VersionHash]? = nil, isCurrent: Bool = false) {
+    self.name = name
+    self.reason = reason
+    self.hashes = hashes
+    self.isCurrent = isCurrent
+  }
+}
+
+/// Where the order of a model's versions comes from.
+package enum VersionOrder: String, Sendable, Hashable {
+  /// Somebody declared it.
+  case declared
+  /// From the project file beside the bundle, which tells when each version was added.
+  case project
+  /// From the names: a guess.
+  case names
+}
+
 /// All versions of one model.
 package struct ModelBundle: Sendable {
   /// The bundle's name without extension.
   package let name: String
   /// Where it was read.
   package let path: FilePath
-  /// The versions, oldest first: in declared order, else in the natural order of their names.
+  /// The versions that can be used, oldest first.
   package let versions: [ManagedObjectModel]
-  /// Was the order declared? If not, it is a guess from the names.
-  package let isOrderDeclared: Bool
-  /// The version that the bundle marks as current; nil where it has several and marks none.
+  /// Where their order comes from.
+  package let order: VersionOrder
+  /// Was the order declared?
+  package var isOrderDeclared: Bool { order == .declared }
+  /// The version that the bundle marks as current; nil where it has several and marks none, and where the one that it
+  /// marks is left out.
   package let currentVersionName: String?
+  /// Versions that are left out, in their order.
+  package let omitted: [OmittedVersion]
   /// Remarks of all versions.
   package let warnings: [ModelWarning]
 
   /// Makes a bundle.
   package init(
-    name: String, path: FilePath, versions: [ManagedObjectModel], isOrderDeclared: Bool = false,
-    currentVersionName: String?, warnings: [ModelWarning] = []
+    name: String, path: FilePath, versions: [ManagedObjectModel], order: VersionOrder = .names,
+    currentVersionName: String?, omitted: [OmittedVersion] = [], warnings: [ModelWarning] = []
   ) {
     self.name = name
     self.path = path
     self.versions = versions
-    self.isOrderDeclared = isOrderDeclared
+    self.order = order
     self.currentVersionName = currentVersionName
+    self.omitted = omitted
     self.warnings = warnings
   }
 
@@ -52,4 +88,14 @@ package struct ModelBundle: Sendable {
 
   /// The version marked as current.
   package var currentVersion: ManagedObjectModel? { currentVersionName.flatMap { version(named: $0) } }
+
+  /// One sentence for each version that is left out, with the reason.
+  package var omissions: [ModelWarning] {
+    omitted.map { version in
+      // A fault list is told in full where the version is needed; here its beginning does.
+      let reasons = version.reason.reasons.prefix(3).map { ": " + $0.message }.joined()
+      return ModelWarning(
+        "the version “\(version.name)” is left out: \(version.reason.message)\(reasons)", at: version.reason.place)
+    }
+  }
 }

@@ -1,6 +1,6 @@
-// From a path to the versions of a model: which files make a bundle, in which order its versions stand, and which one
-// is current (docs/formats/model-files.md, "Source bundles" and "Version order"). What stands in a `contents` file is
-// ModelContentsReader's, whether it holds together is ModelValidation's.
+// From a path to the versions of a model: which files make a model, and which form each has. SourceBundle and
+// CompiledBundle read bundles of versions; what stands in a `contents` file is ModelContentsReader's, in an `elements`
+// file ElementsReader's, and whether it holds together is ModelValidation's.
 
 import Diagnostics
 import PropertyLists
@@ -22,8 +22,9 @@ package enum ModelReader {
   /// The versions of the model at `path`: an `.xcdatamodeld` bundle, an `.xcdatamodel` folder, or one of their compiled
   /// forms, a `.momd` bundle or a `.mom` file.
   ///
-  /// `declaredOrder` names all versions, oldest first; empty means the natural order of their names. Throws one error
-  /// that holds the faults of all versions.
+  /// `declaredOrder` names all versions, oldest first; where it is empty the project file beside the bundle gives the
+  /// order, else the names do. A version of a bundle that cannot be read or used is left out; where none is left, one
+  /// error holds the faults of all versions.
   package static func read(at path: FilePath, declaredOrder: [String] = []) throws(HopdError) -> ModelBundle {
     do throws(HopdError) {
       return try readForm(at: path, declaredOrder: declaredOrder)
@@ -48,12 +49,12 @@ package enum ModelReader {
       return try readBundle(at: path, declaredOrder: declaredOrder)
     case (.version, .folder):
       let source = try source(ofVersionAt: path)
-      let model = try ModelValidation.validated(source, at: Place(file: path.appending("contents")))
+      let model = try ModelValidation.validated(source, at: Place(file: file(ofVersionAt: path)))
       try check(declaredOrder, against: [model.name], at: path)
       var warnings = source.warnings
       return ModelBundle(
-        name: model.name, path: path, versions: try settled([model], ofBundleAt: path, warnings: &warnings),
-        isOrderDeclared: !declaredOrder.isEmpty, currentVersionName: model.name, warnings: warnings)
+        name: model.name, path: path, versions: try settled([model], ofBundleAt: path, warnings: &warnings).versions,
+        order: declaredOrder.isEmpty ? .names : .declared, currentVersionName: model.name, warnings: warnings)
     case (.compiledBundle, .folder):
       return try readCompiledBundle(at: path, declaredOrder: declaredOrder)
     case (.compiledVersion, .file):
@@ -102,117 +103,13 @@ package enum ModelReader {
     return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
   }
 
-  // MARK: Bundles
-
-  private static func readBundle(at path: FilePath, declaredOrder: [String]) throws(HopdError) -> ModelBundle {
-    let place = Place(file: path)
-    var paths: [String: FilePath] = [:]
-    for name in try ModelFiles.names(in: path) {
-      let version = path.appending(name)
-      guard Form(of: version) == .version, case .folder = try ModelFiles.kind(of: version) else { continue }
-      paths[version.stem ?? name] = version
-    }
-    guard !paths.isEmpty else {
-      throw HopdError(
-        .invalidModel, "the bundle has no versions", at: place,
-        hint: "An .xcdatamodeld holds one .xcdatamodel folder per version; was it copied completely?")
-    }
-    guard paths.count <= ModelLimits.versions else {
-      throw HopdError(.modelTooLarge, "the bundle has more than \(ModelLimits.versions) versions", at: place)
-    }
-    let name = path.stem ?? path.string
-    let natural = NaturalOrder.sorted(Array(paths.keys), first: name)
-    try check(declaredOrder, against: natural, at: path)
-
-    var versions: [ManagedObjectModel] = []
-    var warnings: [ModelWarning] = []
-    var failures: [HopdError] = []
-    for versionName in declaredOrder.isEmpty ? natural : declaredOrder {
-      guard let version = paths[versionName] else { continue }
-      do {
-        let source = try source(ofVersionAt: version)
-        warnings += source.warnings
-        versions.append(try ModelValidation.validated(source, at: Place(file: version.appending("contents"))))
-      } catch {
-        failures.append(error)
-      }
-    }
-    if failures.count == 1, let failure = failures.first { throw failure }
-    if let first = failures.first {
-      throw HopdError(
-        first.code, "\(failures.count) versions of the model “\(name)” cannot be used", at: place, hint: first.hint,
-        reasons: failures)
-    }
-    versions = try settled(versions, ofBundleAt: path, warnings: &warnings)
-    let current = try currentVersion(ofBundleAt: path, among: versions.map(\.name), warnings: &warnings)
-    return ModelBundle(
-      name: name, path: path, versions: versions, isOrderDeclared: !declaredOrder.isEmpty, currentVersionName: current,
-      warnings: warnings)
-  }
-
-  private static func source(ofVersionAt path: FilePath) throws(HopdError) -> ModelSource {
-    let contents = path.appending("contents")
-    guard try ModelFiles.kind(of: contents) != .missing else {
-      if try ModelFiles.kind(of: path.appending("elements")) != .missing {
-        throw HopdError(
-          .unsupportedModel,
-          "this version was saved by an Xcode before 4 (it has “elements” in place of “contents”), "
-            + "a private format that is not read",
-          at: Place(file: path),
-          hint: "Open and save the model with a current Xcode, or give the compiled .momd or .mom of the app.")
-      }
-      throw HopdError(
-        .invalidModel, "the version has no file “contents”", at: Place(file: path),
-        hint: "Was it copied completely? Copy the model from the app's sources again.")
-    }
-    do {
-      let bytes = try ModelFiles.bytes(of: contents, limit: XMLLimits.standard.maximumBytes)
-      return try ModelContentsReader.read(bytes, name: path.stem ?? path.string, at: Place(file: contents))
-    } catch {
-      // Whatever is wrong with the file, it is the same thing that helps.
-      var failure = error
-      failure.hint = error.hint ?? "Copy the model from the app's sources again, or open and save it with Xcode."
-      throw failure
-    }
-  }
-
-  /// `_XCCurrentVersionName` of `.xccurrentversion` (148 seen); the file may be missing where there is one version.
-  private static func currentVersion(
-    ofBundleAt path: FilePath, among versions: [String], warnings: inout [ModelWarning]
-  ) throws(HopdError) -> String? {
-    let file = path.appending(".xccurrentversion")
-    let place = Place(file: file)
-    guard try ModelFiles.kind(of: file) != .missing else {
-      if versions.count > 1 {
-        warnings.append(
-          ModelWarning("the bundle has several versions and does not say which is current", at: Place(file: path)))
-      }
-      return versions.count == 1 ? versions.first : nil
-    }
-    let fallback = versions.count == 1 ? versions.first : nil
-    let list: PropertyListValue
-    do {
-      list = try PropertyList.decode(try ModelFiles.bytes(of: file, limit: 64 << 10), at: place)
-    } catch {
-      warnings.append(ModelWarning("the current version is unknown: \(error.message)", at: place))
-      return fallback
-    }
-    guard let entry = list.dictionary?["_XCCurrentVersionName"]?.string, !entry.isEmpty else {
-      warnings.append(ModelWarning("the file does not name the current version, ignoring it", at: place))
-      return fallback
-    }
-    // Written with the extension; taken off as text, because the name itself may hold dots: "1.8.xcdatamodel".
-    let name = entry.hasSuffix(".xcdatamodel") ? String(entry.dropLast(".xcdatamodel".count)) : entry
-    guard versions.contains(name) else {
-      warnings.append(ModelWarning("the current version “\(name)” is not in the bundle, ignoring it", at: place))
-      return fallback
-    }
-    return name
-  }
-
-  /// Throws where a declared order of versions is not one of exactly those that are there.
-  static func check(_ declared: [String], against versions: [String], at path: FilePath) throws(HopdError) {
+  /// Throws where a declared order of versions is not one of exactly those that are there; it may leave out `omitted`
+  /// ones.
+  static func check(
+    _ declared: [String], against versions: [String], omitted: [String] = [], at path: FilePath
+  ) throws(HopdError) {
     guard !declared.isEmpty else { return }
+    let optional = Set(omitted)
     var reasons: [HopdError] = []
     var seen: Set<String> = []
     for name in declared {
@@ -223,14 +120,15 @@ package enum ModelReader {
           HopdError(.versionOrder, "the declared order names “\(name)”, but the model has no version of that name"))
       }
     }
-    for name in versions where !seen.contains(name) {
+    for name in versions where !seen.contains(name) && !optional.contains(name) {
       reasons.append(HopdError(.versionOrder, "the model has a version “\(name)”, which the declared order leaves out"))
     }
     guard !reasons.isEmpty else { return }
     throw HopdError(
       .versionOrder, "the declared order of versions does not fit the model", at: Place(file: path),
       hint: "Declare every version once, oldest first: "
-        + versions.map { "\"\($0)\"" }.joined(separator: ", ") + ". Or declare none, to take the order of the names.",
+        + versions.map { "\"\($0)\"" }.joined(separator: ", ")
+        + ". Or declare none: `hopctl model list` shows the order that hopd takes then.",
       reasons: reasons)
   }
 

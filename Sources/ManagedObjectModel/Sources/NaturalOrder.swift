@@ -15,18 +15,75 @@ package enum NaturalOrder {
     return left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 
-  /// The names in order; `first` leads where it occurs: Xcode names the first version as the bundle.
-  package static func sorted(_ names: [String], first: String? = nil) -> [String] {
-    names.sorted { left, right in
-      if (left == first) != (right == first) { return left == first }
-      return precedes(left, right)
+  /// Do the names differ in nothing but their numbers, and in where these stand?
+  static func haveSameWords(_ left: String, _ right: String) -> Bool {
+    func words(_ name: String) -> [String] {
+      tokens(of: name).compactMap { if case .word(let word) = $0 { word } else { nil } }
     }
+    return words(left) == words(right)
+  }
+
+  /// Each name with its words as most of the others spell them: a long word that differs from a more frequent one in
+  /// one letter is that one, mistyped ("SBBDataModeV20" among twenty "SBBDataModelV…").
+  static func spelledAlike(_ names: [String]) -> [String: String] {
+    let parts = names.map { (name: $0, tokens: tokens(of: $0)) }
+    var counts: [String: Int] = [:]
+    for word in parts.flatMap({ $0.tokens.compactMap(\.word) }) where word.utf8.count >= 8 {
+      counts[word, default: 0] += 1
+    }
+    let words = counts.keys.sorted {
+      counts[$0] != counts[$1] ? counts[$0] ?? 0 > counts[$1] ?? 0 : $0.utf8.lexicographicallyPrecedes($1.utf8)
+    }
+    guard words.count > 1, words.count <= 100 else { return [:] }
+    var spelling: [String: String] = [:]
+    for (index, word) in words.enumerated() {
+      spelling[word] = words[..<index].first { counts[$0] != counts[word] && differInOneLetter($0, word) }
+    }
+    guard !spelling.isEmpty else { return [:] }
+    let spelled = parts.map { part in
+      (
+        part.name,
+        part.tokens.map { token in
+          switch token {
+          case .number(let digits): String(decoding: digits, as: UTF8.self)
+          case .word(let word): spelling[word] ?? word
+          }
+        }.joined(separator: " ")
+      )
+    }
+    return Dictionary(spelled, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Is one letter missing, too much or another in one of the two?
+  private static func differInOneLetter(_ left: String, _ right: String) -> Bool {
+    let (short, long) = left.utf8.count < right.utf8.count ? (left, right) : (right, left)
+    let (first, second) = (Array(short.utf8), Array(long.utf8))
+    guard second.count - first.count <= 1 else { return false }
+    let start = zip(first, second).prefix { $0 == $1 }.count
+    let end = zip(first.reversed(), second.reversed()).prefix { $0 == $1 }.count
+    return start + end >= second.count - 1
+  }
+
+  /// Does a name mention two others, the first before the second, as "Model 2 to Model 3" does?
+  package static func names(_ name: String, _ first: String, before second: String) -> Bool {
+    let (words, start, end) = (tokens(of: name), tokens(of: first), tokens(of: second))
+    func position(of part: [Token], from: Int) -> Int? {
+      guard !part.isEmpty, words.count >= part.count else { return nil }
+      return (from...max(from, words.count - part.count)).first { index in
+        index + part.count <= words.count && zip(words[index...], part).allSatisfy { $0 == $1 }
+      }
+    }
+    guard let begin = position(of: start, from: 0) else { return false }
+    return position(of: end, from: begin + start.count) != nil
   }
 
   private enum Token: Comparable {
     /// Digits without leading zeros, so that numbers of any length compare.
     case number([UInt8])
     case word(String)
+
+    /// The word, else nil.
+    var word: String? { if case .word(let word) = self { word } else { nil } }
 
     static func < (left: Token, right: Token) -> Bool {
       switch (left, right) {

@@ -34,7 +34,8 @@ extension MappedHop {
     let read = mentioned
     let relationships = model.storedRelationships(of: entity).filter { relationship in
       // The pairs go on if either end is read.
-      !read.contains(relationship.name) && !(relationship.inverseName.map(read.contains) ?? false)
+      !read.contains(relationship.name)
+        && !(model.inverse(of: relationship).map { read.contains($0.relationship.name) } ?? false)
     }
     return (
       model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name)

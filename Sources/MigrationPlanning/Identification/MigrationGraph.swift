@@ -35,27 +35,32 @@ package struct MigrationGraph: Sendable {
   }
 
   /// The same with no other rule than whether hops may be inferred.
-  package init(versions: [CatalogedVersion], infer: Bool, mappings: any MappingSource = NoMappings()) {
-    self.init(versions: versions, rules: RouteRules(infer: infer), mappings: mappings)
+  package init(
+    versions: [CatalogedVersion], infer: Bool, allowsOlder: Bool = false, mappings: any MappingSource = NoMappings()
+  ) {
+    var rules = RouteRules(infer: infer)
+    rules.allowsOlder = allowsOlder
+    self.init(versions: versions, rules: rules, mappings: mappings)
   }
 
   /// The hops from one version to another, in order; none where both have the same hashes.
   ///
   /// At each version the next one is reached by a mapping model, else by inference; where neither leads on to the
   /// target, versions are skipped, as few as possible, by a mapping model first. Such an inferred hop has a warning.
-  /// `RouteRule` has other orders. Backwards only mapping models lead. Throws `store-newer` for a way back that has
-  /// none, `inference-off`, or `no-route` with every missing edge and every reason.
+  /// `RouteRule` has other orders. Backwards only mapping models lead, unless older versions are allowed. Throws
+  /// `store-newer` for a way back that has none, `inference-off`, or `no-route` with every missing edge and every
+  /// reason.
   package func route(from start: CatalogedVersion, to target: CatalogedVersion) throws(HopdError) -> [Edge] {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position
-    if isBackward, mappings.isEmpty { throw StoreIdentifier.newer(start, target) }
+    if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
-      rules: rules, infer: rules.infer && !isBackward,
+      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder),
       mappings: mappings.isEmpty ? nil : mappings.hops(among: versions))
     if let edges = try search.edges() { return edges }
     let missing = search.missing(isBackward: isBackward)
-    if isBackward {
+    if isBackward, !rules.allowsOlder {
       var error = StoreIdentifier.newer(start, target)
       error.reasons += missing
       throw error
@@ -122,7 +127,9 @@ extension ModelCatalog {
     of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?
   ) throws(HopdError) -> [MigrationGraph.Edge] {
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
-      try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings)
+      var rules = rules
+      rules.allowsOlder = allowsOlder
+      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings)
         .route(from: store.version, to: target)
     }
     guard let key else { return try find() }

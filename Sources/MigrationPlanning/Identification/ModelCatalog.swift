@@ -28,6 +28,11 @@ package struct ModelCatalog: Sendable {
   package var mappings: any MappingSource = NoMappings() {
     didSet { memo = Memo() }
   }
+  /// May stores of a later version than the wanted one go back by inference? Nobody else but an operator can know that
+  /// this is meant (docs/decisions/0003).
+  package var allowsOlder = false {
+    didSet { memo = Memo() }
+  }
   /// What was worked out of these models and mappings before: matches and routes, which are the same for every store of
   /// one version.
   package private(set) var memo = Memo()
@@ -38,7 +43,7 @@ package struct ModelCatalog: Sendable {
     self.warnings =
       warnings
       + bundles.flatMap { bundle in
-        bundle.warnings.map {
+        (bundle.omissions + bundle.warnings).map {
           HopdError(.modelRemark, $0.message, at: $0.place.filled(from: Place(file: bundle.path)))
         }
       }
@@ -122,6 +127,23 @@ package struct ModelCatalog: Sendable {
       if let index { result[index] = try result[index].merged(with: bundle) } else { result.append(bundle) }
     }
     return result
+  }
+
+  /// The refusal of a version that is left out of its model; nil where no model has such a one of that name.
+  package func refusal(of name: String) -> HopdError? {
+    for bundle in bundles {
+      guard let version = bundle.omitted.first(where: { $0.name == name }) else { continue }
+      return VersionLine(of: bundle, in: self).unusable(version, "it is the one that is named")
+    }
+    return nil
+  }
+
+  /// The refusal of the version that stores are to reach; nil where it can be used. Of several models with a version of
+  /// their own to reach, each store meets its own.
+  package func refusal(ofTarget name: String?) -> HopdError? {
+    if let name { return versions.contains { $0.model.name == name } ? nil : refusal(of: name) }
+    guard bundles.count == 1, let current = bundles.first?.omitted.first(where: \.isCurrent) else { return nil }
+    return refusal(of: current.name)
   }
 
   private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]

@@ -68,7 +68,9 @@ package enum StoreIdentifier {
       }
     }
     guard let found = match else {
-      var explanation = VersionComparison.explain(metadata.versionHashes, catalog: catalog)
+      var explanation =
+        VersionComparison.unusable(metadata.versionHashes, catalog: catalog)
+        ?? VersionComparison.explain(metadata.versionHashes, catalog: catalog)
       if let unused { explanation.reasons.append(unused) }
       return StoreAssessment(
         location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
@@ -81,10 +83,14 @@ package enum StoreIdentifier {
     var explanation: HopdError?
     if state == .newer {
       do throws(HopdError) {
-        // A mapping model that leads back is one more edge; nothing else is.
-        _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
-          .route(from: version, to: wanted)
-        state = .behind
+        // A mapping model that leads back is one more edge; inference leads back where the operator allows it.
+        if catalog.allowsOlder {
+          state = .behind
+        } else {
+          _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
+            .route(from: version, to: wanted)
+          state = .behind
+        }
       } catch {
         explanation = error.located(place)
       }
@@ -115,7 +121,7 @@ package enum StoreIdentifier {
       "the store has version \(version.model.name), which comes after \(target.model.name); stores are not migrated "
         + "backwards",
       hint: "is the model up to date? Otherwise give a later version as the one to reach, or mapping models that lead "
-        + "back")
+        + "back; hopctl also goes back by inference with --allow-older")
   }
 
   private static func state(of error: HopdError) -> StoreState? {

@@ -46,7 +46,28 @@ package enum VersionComparison {
       }
   }
 
+  /// The refusal of a store of a version that is left out, where a compiled model states the hashes of that version.
+  static func unusable(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError? {
+    guard !store.isEmpty else { return nil }
+    for bundle in catalog.bundles {
+      guard let version = bundle.omitted.first(where: { $0.hashes == store }) else { continue }
+      return VersionLine(of: bundle, in: catalog).unusable(version, "the store has it")
+    }
+    return nil
+  }
+
   static func explain(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
+    var error = explainKnown(store, catalog: catalog)
+    // The store may have a version that is left out: nobody can tell.
+    error.reasons += catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
+      HopdError(
+        .versionUnusable, "the store may have the version “\($0.name)”, which is left out: \($0.reason.message)",
+        at: $0.reason.place, hint: $0.reason.hint, reasons: $0.reason.reasons)
+    }
+    return error
+  }
+
+  private static func explainKnown(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
     guard !store.isEmpty else {
       return HopdError(
         .unknownVersion, "the metadata of the store hold no version hashes, so its version cannot be told",

@@ -26,18 +26,21 @@ package struct VersionLine: Sendable {
   let isOrderDeclared: Bool
   /// Versions that are missing from the line, with the reason.
   let gaps: [Gap]
+  /// Versions of the model that are left out because they cannot be read or used.
+  let omitted: [OmittedVersion]
   /// The target, where making the line decided it already.
   let decidedTarget: CatalogedVersion?
 
   init(
     modelName: String, paths: [FilePath], versions: [CatalogedVersion], isOrderDeclared: Bool = true, gaps: [Gap] = [],
-    decidedTarget: CatalogedVersion? = nil
+    omitted: [OmittedVersion] = [], decidedTarget: CatalogedVersion? = nil
   ) {
     self.modelName = modelName
     self.paths = paths
     self.versions = versions
     self.isOrderDeclared = isOrderDeclared
     self.gaps = gaps
+    self.omitted = omitted
     self.decidedTarget = decidedTarget
   }
 
@@ -45,7 +48,7 @@ package struct VersionLine: Sendable {
   init(of bundle: ModelBundle, in catalog: ModelCatalog) {
     self.init(
       modelName: bundle.name, paths: [bundle.path], versions: catalog.versions.filter { $0.path == bundle.path },
-      isOrderDeclared: bundle.isOrderDeclared)
+      isOrderDeclared: bundle.isOrderDeclared, omitted: bundle.omitted)
   }
 
   /// The same versions, each with the entities of a named configuration only.
@@ -67,7 +70,8 @@ package struct VersionLine: Sendable {
       }
     }
     return VersionLine(
-      modelName: modelName, paths: paths, versions: kept, isOrderDeclared: isOrderDeclared, gaps: gaps)
+      modelName: modelName, paths: paths, versions: kept, isOrderDeclared: isOrderDeclared, gaps: gaps,
+      omitted: omitted)
   }
 
   /// The version that a store of `version` is to reach.
@@ -83,13 +87,15 @@ package struct VersionLine: Sendable {
     case .named(let name):
       if let found = versions.first(where: { $0.model.name == name }) { return found }
       if let gap = gaps.first(where: { $0.version == name }) { throw gap.reason }
+      if let version = omitted.first(where: { $0.name == name }) { throw unusable(version, "it is the one to reach") }
       throw HopdError(
         .noSuchVersion, "the model \(modelName) has no version \"\(name)\"", at: place,
         hint: "its versions are: \(names)")
     case .current:
       if let found = versions.first(where: \.isCurrent) { return found }
       if let gap = gaps.first(where: \.isCurrent) { throw gap.reason }
-      if isOrderDeclared || all.count == 1, let last = all.last {
+      if let version = omitted.first(where: \.isCurrent) { throw unusable(version, "it is the current one") }
+      if isOrderDeclared || (all.count == 1 && omitted.isEmpty), let last = all.last {
         if let found = versions.last, found.position == last.0 { return found }
         if let gap = gaps.last { throw gap.reason }
       }
@@ -97,6 +103,17 @@ package struct VersionLine: Sendable {
         .noCurrentVersion, "the model \(modelName) does not say which of its versions is current", at: place,
         hint: "name the version to reach (--to VERSION, or `target` in the configuration): \(names)")
     }
+  }
+
+  /// The refusal for a version that is left out and needed.
+  package func unusable(_ version: OmittedVersion, _ why: String) -> HopdError {
+    HopdError(
+      .versionUnusable,
+      "the version “\(version.name)” of the model \(modelName) cannot be used, and \(why)",
+      at: Place(file: paths.first),
+      hint: version.reason.hint
+        ?? "give the compiled model of the app (.momd) beside its source, or repair the version",
+      reasons: [version.reason])
   }
 
   /// Throws where a version between the two is not of this line: no version is skipped.

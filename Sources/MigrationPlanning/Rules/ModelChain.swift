@@ -56,7 +56,7 @@ enum ModelChain {
     }
     let last = parts.last
     return ModelBundle(
-      name: last?.name ?? "", path: last?.path ?? "", versions: versions, isOrderDeclared: true,
+      name: last?.name ?? "", path: last?.path ?? "", versions: versions, order: .declared,
       currentVersionName: versions.last?.name,
       warnings: parts.flatMap { part in
         part.warnings.map { ModelWarning($0.message, at: $0.place.filled(from: Place(file: part.path))) }

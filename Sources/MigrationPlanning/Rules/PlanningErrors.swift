@@ -14,6 +14,8 @@ extension HopdError.Code {
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
   /// The wanted version is not in the model.
   package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
+  /// The store has, or is to reach, a version that cannot be read or used.
+  package static let versionUnusable = HopdError.Code("version-unusable", exit: .dataError)
   /// The model has several versions and marks none as current.
   package static let noCurrentVersion = HopdError.Code("no-current-version", exit: .configuration)
   /// No chain of hops leads to the wanted version.

@@ -21,6 +21,8 @@ package struct RouteRules: Sendable, Hashable {
   package var renames: RenameRules
   /// Which of several ways is taken.
   package var route: RouteRule
+  /// May inference lead back to an older version?
+  package var allowsOlder = false
   /// Titles of inferred hops that the rows of the store at hand forbid.
   package var forbidden: Set<String> = []
   /// Do inferred hops run as the mapping models that they stand for? They do where rows break the destination's rules

@@ -55,6 +55,7 @@ struct CreateCommand: HopctlCommand {
   private func version(in catalog: ModelCatalog) throws(HopdError) -> CatalogedVersion {
     let found = catalog.versions.filter { $0.model.name == modelVersion }
     if found.count == 1, let only = found.first { return only }
+    if found.isEmpty, let refusal = catalog.refusal(of: modelVersion) { throw refusal }
     throw HopdError(
       .usage,
       found.isEmpty

@@ -14,16 +14,15 @@ struct IdentifyCommand: HopctlCommand {
 
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
-  @Option(help: "The version to reach; else the model's current one.")
-  var to: String?
+  @OptionGroup var wanted: WantedVersion
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location, withMappings: true)
+    let loaded = try models.load(for: location, withMappings: true, allowsOlder: wanted.allowOlder)
     output.warn(loaded.warnings)
-    let target = (to ?? loaded.watch?.target).map { TargetVersion.named($0) } ?? .current
-    let found = try StoreIdentifier.identify(location, catalog: loaded.catalog, target: target)
+    let found = try StoreIdentifier.identify(
+      location, catalog: loaded.catalog, target: wanted.target(loaded.watch))
     try output.line("\(store.text): \(IdentifyCommand.sentence(found))")
     let isSwiftData =
       found.metadata != nil

@@ -41,7 +41,8 @@ struct MigrateCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location, withMappings: true)
+    let loaded = try models.load(
+      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)
     let request = try request(location, loaded)
     let bar = ProgressBar(output, notes: options.verbose.level)

@@ -39,7 +39,8 @@ struct PlanCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location, withMappings: true)
+    let loaded = try models.load(
+      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     // What the catalog says of this model is among the plan's own warnings.
     let remarks = loaded.warnings.filter { $0.code != .modelRemark }
     output.warn(remarks)

@@ -28,7 +28,8 @@ struct RehearseCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location, withMappings: true)
+    let loaded = try models.load(
+      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     output.warn(loaded.warnings)
     // Nothing is replaced, so no record of a replacement is kept anywhere.
     var request = try options.request(location, loaded, stateDirectory: "")

@@ -25,9 +25,17 @@ struct ModelCommand: ParsableCommand {
     return try ModelReader.read(at: first)
   }
 
+  /// Throws where the version of that name is one that is left out.
+  static func refuse(omitted name: String, of bundle: ModelBundle) throws(HopdError) {
+    guard let version = bundle.omitted.first(where: { $0.name == name }) else { return }
+    throw version.reason
+  }
+
   /// Remarks of a reader as warnings.
   static func warnings(_ bundle: ModelBundle) -> [HopdError] {
-    bundle.warnings.map { HopdError(.modelWarning, $0.message, at: $0.place.filled(from: Place(file: bundle.path))) }
+    (bundle.omissions + bundle.warnings).map {
+      HopdError(.modelWarning, $0.message, at: $0.place.filled(from: Place(file: bundle.path)))
+    }
   }
 }
 

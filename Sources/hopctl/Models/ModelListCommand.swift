@@ -30,9 +30,13 @@ struct ModelListCommand: HopctlCommand {
     }
     for model in models {
       output.warn(ModelCommand.warnings(model))
-      try output.line("\(model.name)  \(model.path.printable)")
+      let order = model.versions.count > 1 ? ModelListCommand.words(for: model.order) : ""
+      try output.line("\(model.name)  \(model.path.printable)\(order)")
       for version in model.versions {
         try output.line("  \(version.name)\(version.name == model.currentVersionName ? "  (current)" : "")")
+      }
+      for version in model.omitted {
+        try output.line("  \(version.name)  (left out\(version.isCurrent ? "; current" : ""))")
       }
     }
     try output.object(
@@ -40,8 +44,18 @@ struct ModelListCommand: HopctlCommand {
         models: models.map { model in
           ModelListShape.Model(
             name: model.name, path: model.path.string, currentVersion: OrNull(wrappedValue: model.currentVersionName),
-            versions: model.versions.map(\.name))
+            order: model.order.rawValue, versions: model.versions.map(\.name),
+            omitted: model.omitted.map { ModelListShape.Omitted(name: $0.name, error: ErrorShape($0.reason)) })
         }))
+  }
+
+  /// Where the order of versions comes from, after the name of their model.
+  private static func words(for order: VersionOrder) -> String {
+    switch order {
+    case .declared: "  (in the declared order)"
+    case .project: "  (in the order of the project file)"
+    case .names: ""
+    }
   }
 }
 

@@ -22,6 +22,7 @@ struct ModelSchemaCommand: HopctlCommand {
 
   func execute() throws {
     let bundle = try ModelCommand.bundle(at: path)
+    try ModelCommand.refuse(omitted: modelVersion, of: bundle)
     guard let model = bundle.version(named: modelVersion) else {
       throw HopdError(
         .usage, "the model \(bundle.name) has no version \"\(modelVersion)\"", at: Place(file: bundle.path),

@@ -27,6 +27,15 @@ struct ModelOptions: ParsableArguments {
   var mappings: [String] = []
 
   @Option(
+    name: .customLong("order"), parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "All versions of the model, oldest first.",
+      discussion:
+        "Else the project file beside the model gives the order, else the names do; `hopctl model list` shows it.",
+      valueName: "version"))
+  var order: [String] = []
+
+  @Option(
     help: "Take models and rules from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
   var config: String?
 
@@ -36,6 +45,9 @@ struct ModelOptions: ParsableArguments {
   func validate() throws {
     if config != nil, !models.isEmpty { throw ValidationError("Give either --models or --config, not both.") }
     if config != nil, !mappings.isEmpty { throw ValidationError("Give either --mappings or --config, not both.") }
+    if config != nil, !order.isEmpty {
+      throw ValidationError("Give either --order or --config, whose watch has the key `versions`, not both.")
+    }
     if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
   }
 
@@ -53,16 +65,18 @@ struct ModelOptions: ParsableArguments {
   }
 
   /// Reads everything; mapping models only for commands that plan.
-  func load(for store: StoreLocation?, withMappings: Bool = false) throws -> Loaded {
+  func load(for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false) throws -> Loaded {
     guard let config else {
       let paths = models.map { FilePath($0) }
-      var catalog = try ModelCatalog.load(paths)
+      var catalog = try ModelCatalog.load(paths, declaredOrder: order)
+      catalog.allowsOlder = allowsOlder
       if withMappings { try catalog.loadMappings(mappings.map { FilePath($0) }, beside: paths) }
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
     let loaded = try ConfigurationLoader.load(file: try LinuxFileSystem().canonical(FilePath(config)))
     let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
     var catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
+    catalog.allowsOlder = allowsOlder
     if withMappings { try catalog.loadMappings(chosen.mappings, beside: chosen.models) }
     return Loaded(
       catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
@@ -91,10 +105,26 @@ struct ModelOptions: ParsableArguments {
   }
 }
 
-/// `--to`, `--route`, `--rename`, `--join-table`, `--reference`, `--history`.
-struct TargetOptions: ParsableArguments {
+/// `--to`, `--allow-older`.
+struct WantedVersion: ParsableArguments {
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
+
+  @Flag(
+    name: .customLong("allow-older"),
+    help: ArgumentHelp(
+      "Go back to an older version by inference.",
+      discussion: "What only the later version has is dropped; the plan says how much that is."))
+  var allowOlder = false
+
+  func target(_ watch: Configuration.Watch?) -> TargetVersion {
+    (to ?? watch?.target).map { .named($0) } ?? .current
+  }
+}
+
+/// `--to`, `--allow-older`, `--route`, `--rename`, `--no-rename`, `--join-table`, `--reference`, `--history`.
+struct TargetOptions: ParsableArguments {
+  @OptionGroup var version: WantedVersion
 
   @Option(
     name: .customLong("join-table"),
@@ -154,9 +184,7 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
-  func target(_ watch: Configuration.Watch?) -> TargetVersion {
-    (to ?? watch?.target).map { .named($0) } ?? .current
-  }
+  func target(_ watch: Configuration.Watch?) -> TargetVersion { version.target(watch) }
 
   func naming(_ models: ModelOptions.Loaded) throws -> JoinTableNaming {
     var naming = JoinTableNaming(Set(joinTables + (models.watch?.migration.joinTables ?? [])))

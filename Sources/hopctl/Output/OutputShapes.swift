@@ -73,32 +73,6 @@ struct ErrorShape: Encodable {
   }
 }
 
-/// `model list`.
-struct ModelListShape: Encodable {
-  let models: [Model]
-
-  struct Model: Encodable {
-    let name: String
-    let path: String
-    @OrNull var currentVersion: String?
-    let versions: [String]
-  }
-}
-
-/// `model hash`.
-struct ModelHashShape: Encodable {
-  let versions: [Version]
-
-  struct Version: Encodable {
-    let name: String
-    let current: Bool
-    let identifiers: [String]
-    let entityVersionHashes: [String: String]
-    let versionHashesDigest: String
-    let versionChecksum: String
-  }
-}
-
 /// `model schema`.
 struct ModelSchemaShape: Encodable {
   let statements: [String]

@@ -1,0 +1,22 @@
+// Models in the form of an Xcode before 4.1 between libFuzzer and the bounds: an archive in, a checked model out, or an
+// error with its words.
+
+import Diagnostics
+import FuzzBounds
+import ManagedObjectModel
+
+/// One input: never a trap, whatever the bytes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzOneInput(_ data: UnsafePointer<UInt8>?, _ size: Int) -> CInt {
+  fuzz_bounds_begin()
+  defer { fuzz_bounds_end() }
+  let bytes = Array(UnsafeBufferPointer(start: data, count: size))
+  do {
+    let (model, warnings) = try ModelReader.read(elements: bytes, name: "Fuzz")
+    _ = model.versionHashes
+    _ = warnings.map { String(describing: $0) }
+  } catch {
+    _ = error.description
+  }
+  return 0
+}
