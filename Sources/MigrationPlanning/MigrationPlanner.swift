@@ -114,7 +114,7 @@ package enum MigrationPlanner {
           "no model given has the version of the store; it is read from the model that the store itself holds",
           hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
     }
-    warnings += JoinTableDecision.contradictions(in: sourceSchema)
+    warnings += sourceSchema.joinTableRemarks
     inspection.inspect(store.metadata)
     try inspection.inspectSchema()
     // A store that is at the target already may have whatever it likes beside its tables: nothing is written.

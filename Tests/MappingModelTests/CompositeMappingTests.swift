@@ -164,6 +164,18 @@ import Testing
     #expect(whole.map(\.name) == ["painter.name", "painter.died"])
     #expect(whole[0].value == .expression(.keyPath(.variable("source"), [.key("painter.name")])))
     #expect(whole[1].value == nil)
+    let file = ExplicitMapping(
+      name: "V1 to V2", path: "/V1 to V2.cdm", sourceVersion: "V1", destinationVersion: "V2",
+      entityMappings: [
+        ExplicitEntityMapping(
+          name: "P", type: .transform, source: "Painting", destination: "Painting",
+          attributes: [
+            ExplicitPropertyMapping(
+              name: "painter", value: .expression(.keyPath(.variable("source"), [.key("painter")])))
+          ])
+      ])
+    let text = try file.text(source: model("V1", paintings), destination: model("V2", after))
+    #expect(!text.contains("skip"), "\(text)")
     #expect(try checked(.constant(.null)).allSatisfy { $0.value == .expression(.constant(.null)) })
     #expect(try checked(nil).allSatisfy { $0.value == nil })
     let error = #expect(throws: HopdError.self) { try checked(.constant(.string("x"))) }

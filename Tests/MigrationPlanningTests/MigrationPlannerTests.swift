@@ -169,7 +169,7 @@ import Testing
         #expect(named == plan.hops.last?.destinationSchema.selfJoinTables.first?.computed)
       } else {
         #expect(told.map(\.place.property) == [side])
-        #expect(told.first?.hint?.contains("--join-table N.\(computed.computed)") == true)
+        #expect(told.first?.message.contains("after \(computed.computed);") == true)
         #expect(named == (side == "to" ? "onto" : "since"))
       }
       #expect(plan.expectation.rowsByJoinTable.count == 1)

@@ -32,7 +32,8 @@ struct TextMappingWriter {
     _ mapping: ExplicitMapping, source: ManagedObjectModel, destination: ManagedObjectModel, modelName: String? = nil,
     remarks: TextMappingRemarks = TextMappingRemarks()
   ) {
-    self.mapping = mapping
+    // What a mapping model says of a composite as a whole is written element by element.
+    self.mapping = mapping.openingComposites(source: source, destination: destination)
     self.source = source
     self.destination = destination
     self.modelName = modelName

@@ -63,19 +63,6 @@ struct JoinTableDecision {
           + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]"))
   }
 
-  /// What the store as it is names otherwise than Core Data's rule, each a warning.
-  static func contradictions(in source: StoreSchema) -> [HopdError] {
-    source.contradictedJoinTables.map { pair in
-      HopdError(
-        .joinTableNameUnexpected,
-        "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it after "
-          + "\(pair.computed); the store is followed", at: Place(entity: pair.entity, property: pair.alternative),
-        hint:
-          "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
-          + "--join-table \(pair.entity).\(pair.computed) gives the new store that name")
-    }
-  }
-
   /// The end that continues the one that names the table in the store, if Core Data's rule names it after the other.
   private static func contradicted(_ pair: SelfJoinTable, migrationPath: MigrationPath) -> String? {
     guard let stored = storedEnd(pair, migrationPath: migrationPath),
@@ -137,6 +124,21 @@ extension KeyOrder.Doubt {
         + "not known"
     case .lettersOutsideASCII(let name): "the name \(name) has letters outside ASCII"
     case .tooManyKeys(let count): "the entity has \(count) keys, more than any entity that was seen"
+    }
+  }
+}
+
+extension StoreSchema {
+  /// What a store, whose naming this layout follows, names otherwise than Core Data's rule; each is a warning.
+  package var joinTableRemarks: [HopdError] {
+    contradictedJoinTables.map { pair in
+      HopdError(
+        .joinTableNameUnexpected,
+        "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it after "
+          + "\(pair.computed); the store is followed", at: Place(entity: pair.entity, property: pair.alternative),
+        hint:
+          "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
+          + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")
     }
   }
 }

@@ -30,7 +30,7 @@ struct VerifyCommand: HopctlCommand {
     let location = try store.location()
     let loaded = try models.load(for: location)
     output.warn(loaded.warnings)
-    let (version, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
+    let (version, remarks, checks) = try StoreReader.withUnchangedStore(at: location) { reader in
       let found = try StoreIdentifier.identify(
         reader: reader, location: location, catalog: loaded.catalog, target: .own, countsRows: false)
       guard let version = found.version, let metadata = found.metadata else {
@@ -42,11 +42,12 @@ struct VerifyCommand: HopctlCommand {
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
       schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
       return (
-        version,
+        version, schema.joinTableRemarks,
         try StoreVerifier(depth: depth).checks(
           of: reader, schema: schema, isExact: exact, external: ExternalDataDirectory(of: location))
       )
     }
+    output.warn(remarks.map { $0.located(Place(store: location.database)) })
     let failed = checks.filter { !$0.passed }
     try output.line(
       "\(store.text): \(version.model.name), "

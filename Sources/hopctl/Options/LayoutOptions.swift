@@ -22,7 +22,7 @@ struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The end that names a many-to-many table of an entity with itself; may be repeated.",
+      "The end that names a many-to-many table of an entity with itself, where hopd cannot tell; may be repeated.",
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
