@@ -1,6 +1,6 @@
 // Key paths into composite attributes. A model holds an element as an attribute whose name is its key path
-// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before anything else looks at the
-// expression: `$source.author.year` is a path of the single step "author.year".
+// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before anything else looks at
+// the expression: `$source.author.year` is a path of the single step "author.year".
 
 import ManagedObjectModel
 
