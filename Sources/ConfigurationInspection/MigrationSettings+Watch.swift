@@ -12,6 +12,7 @@ extension MigrationSettings {
     let migration = watch.migration
     self.init(
       infer: watch.infer, renames: watch.renames, route: watch.route, history: migration.history,
+      cloudKit: migration.cloudKit,
       unmappedEntities: migration.unmappedEntities,
       verification: migration.verify, journalMode: migration.journalMode, replacement: migration.replace,
       backup: BackupRule(watch.backup),

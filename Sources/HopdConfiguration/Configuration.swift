@@ -112,6 +112,8 @@ package struct Configuration: Sendable, Hashable {
     package var unmappedEntities: UnmappedEntitiesRule = .fail
     /// `history`.
     package var history: HistoryRule
+    /// `cloudkit`.
+    package var cloudKit: CloudKitRule = .refuse
     /// `verify`.
     package var verify: VerificationDepth
     /// `replace`: how the new store takes the old one's place; nil for a rename, or in place where that is not safe.

@@ -54,6 +54,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.migration.invalid_rows", "\"fail\""),
     ConfigurationKey("watch.migration.unmapped_entities", "\"fail\""),
     ConfigurationKey("watch.migration.history", "\"migrate\""),
+    ConfigurationKey("watch.migration.cloudkit", "\"refuse\""),
     ConfigurationKey("watch.migration.verify", "\"quick\""),
     ConfigurationKey("watch.migration.replace", "\"auto\""),
     ConfigurationKey("watch.migration.journal_mode", "\"keep\""),

@@ -85,6 +85,7 @@ struct ConfigurationReader {
       invalidRowsByEntity: invalidRows.byEntity,
       unmappedEntities: choice(scope, "unmapped_entities", .fail),
       history: choice(scope, "history", .migrate),
+      cloudKit: choice(scope, "cloudkit", .refuse),
       verify: choice(scope, "verify", .quick),
       replace: replacement(scope),
       journalMode: choice(scope, "journal_mode", .keep),

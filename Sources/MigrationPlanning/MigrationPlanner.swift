@@ -88,7 +88,9 @@ package enum MigrationPlanner {
     let place = Place(store: store.location.database)
     let target = try store.line.target(targetVersion, for: store.version)
     try store.line.checkWay(from: store.version, to: target)
-    if !store.version.isSameVersion(as: target) { try HistoryInspection.refuseMirroring(reader) }
+    if !store.version.isSameVersion(as: target), rules.cloudKit == .refuse {
+      try MirroringInspection.refuse(reader)
+    }
     let routeKey = RouteKey(of: store, to: target, rules: routing)
     let edges = try catalog.route(of: store, to: target, rules: routing, key: routeKey)
     let framework = store.metadata.frameworkVersion
@@ -116,7 +118,7 @@ package enum MigrationPlanner {
     }
     warnings += sourceSchema.joinTableRemarks
     inspection.inspect(store.metadata)
-    try inspection.inspectSchema()
+    try inspection.inspectSchema(takesMirroring: rules.cloudKit == .migrate)
     // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
       findings.add(error)

@@ -80,6 +80,9 @@ struct HistoryCheck {
       if table == .change { rows = count }
     }
     if let mark = carry.mark { try check(mark, source, plan, problems: &problems) }
+    for table in layout?.mirroring ?? [] where table.kind == .table {
+      try compare(mirroring: table.name, source, entities: entities, problems: &problems)
+    }
     return rows
   }
 
@@ -131,6 +134,37 @@ struct HistoryCheck {
       }
     if more != wanted { problems.append("\(table.rawValue) has rows behind those of before that do not belong there") }
     return count
+  }
+
+  /// Every row of a mirroring table is there as it was, but for those of entities that are removed, and speaks of the
+  /// same entity.
+  private func compare(
+    mirroring table: String, _ source: StoreReader, entities: [Int64: HistoryEntity], problems: inout [String]
+  ) throws {
+    let columns = try source.columns(of: table).map(\.name)
+    let list = columns.map(SQLiteIdentifier.quoted).joined(separator: ", ")
+    let old = try source.connection.prepare("SELECT \(list) FROM \(source.qualified(table)) ORDER BY Z_PK")
+    let new = try reader.connection.prepare("SELECT \(list) FROM \(reader.qualified(table)) ORDER BY Z_PK")
+    let entity = columns.firstIndex(of: MirroringLayout.entityColumn)
+    while try old.step() {
+      if let entity, entities[old.integer(at: Int32(entity))] == nil { continue }
+      guard try new.step() else {
+        problems.append("\(table) has fewer rows than before")
+        return
+      }
+      for index in columns.indices {
+        let place = Int32(index)
+        let isRight =
+          index == entity
+          ? new.value(at: place) == entities[old.integer(at: place)].map { SQLiteValue.integer($0.number) }
+          : new.value(at: place) == old.value(at: place)
+        guard isRight else {
+          problems.append("\(table), row \(old.integer(at: 0)): \(columns[index]) is different")
+          return
+        }
+      }
+    }
+    if try new.step() { problems.append("\(table) has more rows than before") }
   }
 
   /// The transaction that was added is the next one, has no changes, and names the digest of the source.

@@ -19,7 +19,9 @@ import Testing
       "Values", "Locations", "Metadata", "Reading", "KeyOrder", "Schema", "History", "Census", "Models", "Writing",
     ],
     "Expressions": ["Syntax", "Patterns", "Types", "Evaluation", "SQL"],
-    "MigrationPlanning": ["Rules", "Identification", "Planning", "Rows", "Inspection", ""],
+    "MigrationPlanning": [
+      "Rules", "Identification", "Planning", "Rows", "Inspection/History", "Inspection", "",
+    ],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],

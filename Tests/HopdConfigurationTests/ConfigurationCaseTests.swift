@@ -88,7 +88,7 @@ enum Dump {
           + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
         "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, hops \(watch.migration.fuseHops ? "fused" : "apart")",
-        "  history \(watch.migration.history), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
+        "  history \(watch.migration.history), cloudkit \(watch.migration.cloudKit), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
           + (watch.migration.replace.map { ", replace \($0.rawValue)" } ?? ""),
         "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"

@@ -49,6 +49,7 @@ struct HistoryProgram {
           HopProgram.StatementStep(subject: statement.name, sql: statement.createStatement(in: destination))))
     }
     for table in HistoryLayout.Table.allCases { if let step = copy(table) { steps.append(step) } }
+    for table in layout.mirroring where table.kind == .table { steps.append(copy(mirroring: table)) }
     for statement in layout.statements where statement.kind != .table {
       steps.append(
         .index(HopProgram.StatementStep(subject: statement.name, sql: statement.createStatement(in: destination))))
@@ -82,6 +83,36 @@ struct HistoryProgram {
             "INSERT INTO \(qualified(table, in: destination)) "
               + "(\(values.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", "))) "
               + "SELECT \(values.map(\.value).joined(separator: ", ")) FROM \(source) "
+              + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)", isRanged: true)
+        ]))
+  }
+
+  /// The rows of a mirroring table. Its unique indexes come when all rows are there, so numbers may change places.
+  private func copy(mirroring table: HistoryStatement) -> HopProgram.Step {
+    let name = SQLiteIdentifier.quoted(table.name)
+    let (source, target) = (
+      "\(SQLiteIdentifier.quoted(original)).\(name)", "\(SQLiteIdentifier.quoted(destination)).\(name)"
+    )
+    let entity = MirroringLayout.entityColumn
+    let numbers = carry.mirroring?.numbers ?? [:]
+    let values = table.columnNames.map { column -> String in
+      guard column == entity, !numbers.isEmpty else { return SQLiteIdentifier.quoted(column) }
+      let cases = numbers.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }
+      return "CASE \(SQLiteIdentifier.quoted(entity)) \(cases.joined(separator: " ")) "
+        + "ELSE \(SQLiteIdentifier.quoted(entity)) END"
+    }
+    var condition = ""
+    if let removed = carry.mirroring?.removed, !removed.isEmpty, table.columnNames.contains(entity) {
+      let list = removed.map(String.init).joined(separator: ", ")
+      condition = " AND (\(SQLiteIdentifier.quoted(entity)) IN (\(list))) IS NOT TRUE"
+    }
+    return .chunks(
+      HopProgram.ChunkStep(
+        subject: table.name, nextKey: nextKey(source),
+        actions: [
+          HopProgram.Action(
+            "INSERT INTO \(target) (\(table.columnNames.map(SQLiteIdentifier.quoted).joined(separator: ", "))) "
+              + "SELECT \(values.joined(separator: ", ")) FROM \(source) "
               + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)", isRanged: true)
         ]))
   }

@@ -66,7 +66,7 @@ package struct MigrationRequest: Sendable {
   package var rules: PlanningRules {
     PlanningRules(
       infer: settings.infer, renames: settings.renames, route: settings.route, naming: naming,
-      history: settings.history, memoryLimit: settings.engine.memoryLimit,
+      history: settings.history, cloudKit: settings.cloudKit, memoryLimit: settings.engine.memoryLimit,
       invalidRows: settings.engine.invalidRows, unmappedEntities: settings.unmappedEntities)
   }
 }

@@ -17,6 +17,8 @@ package struct MigrationSettings: Sendable, Hashable {
   package var route: RouteRule
   /// What becomes of a store with persistent history.
   package var history: HistoryRule
+  /// What becomes of a store that is mirrored with CloudKit.
+  package var cloudKit: CloudKitRule
   /// What becomes of the rows of entities that exist in both versions and have no entity mapping.
   package var unmappedEntities: UnmappedEntitiesRule
   /// How thoroughly the result is verified.
@@ -33,7 +35,7 @@ package struct MigrationSettings: Sendable, Hashable {
   /// Makes settings with the defaults of the configuration.
   package init(
     infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
-    history: HistoryRule = .migrate, unmappedEntities: UnmappedEntitiesRule = .fail,
+    history: HistoryRule = .migrate, cloudKit: CloudKitRule = .refuse, unmappedEntities: UnmappedEntitiesRule = .fail,
     verification: VerificationDepth = .quick, journalMode: JournalModeRule = .keep,
     replacement: ReplacementMode? = nil, backup: BackupRule = BackupRule(), engine: EngineOptions = EngineOptions()
   ) {
@@ -41,6 +43,7 @@ package struct MigrationSettings: Sendable, Hashable {
     self.renames = renames
     self.route = route
     self.history = history
+    self.cloudKit = cloudKit
     self.unmappedEntities = unmappedEntities
     self.verification = verification
     self.journalMode = journalMode

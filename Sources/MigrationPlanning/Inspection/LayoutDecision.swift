@@ -51,7 +51,7 @@ struct LayoutDecision {
     observed.carriedDerivations = derivations.carried
     observed.carriedTriggers = derivations.triggers
     var final = layout()
-    let history = try HistoryInspection(reader: reader, path: migrationPath, final: final, rule: rules.history)
+    let history = try HistoryInspection(reader: reader, path: migrationPath, final: final, rules: rules)
     for error in history.findings.errors { findings.add(error) }
     // Only the last store is kept: the ones between need no history.
     final.history = history.layout
@@ -61,7 +61,7 @@ struct LayoutDecision {
     schemas.append(final)
     self.last = MigrationPathCache.LastLayout(
       naming: decision.naming, observed: observed, historyTables: history.layout?.tables ?? [:],
-      historyIndexes: history.layout?.indexes ?? [])
+      historyIndexes: (history.layout?.indexes ?? []) + (history.layout?.mirroring ?? []))
     let autoVacuum = try reader.connection.integer("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).auto_vacuum")
     warnings += store.metadata.contradictions(autoVacuum: autoVacuum ?? 0)
     if framework > FrameworkVersion.newestKnown {

@@ -52,7 +52,8 @@ struct StoreInspection {
 
   // MARK: Tables and columns
 
-  mutating func inspectSchema() throws(SQLiteError) {
+  /// With `takesMirroring` CloudKit's tables are looked at elsewhere (`MirroringInspection`).
+  mutating func inspectSchema(takesMirroring: Bool = false) throws(SQLiteError) {
     let tables = objects.filter { $0.type == "table" }
     let present = Set(tables.map(\.name))
     let predicted = Set(schema.tables.map(\.name)).union(schema.joinTables.map(\.name))
@@ -61,7 +62,9 @@ struct StoreInspection {
         continue
       } else if let sql = table.sql, sql.uppercased().hasPrefix("CREATE VIRTUAL") {
         try inspectVirtualTable(table)
-      } else if HistoryLayout.isHistory(table: table.name) {
+      } else if HistoryLayout.isHistory(table: table.name)
+        || takesMirroring && MirroringLayout.isMirroring(table.name)
+      {
         continue
       } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
         refuse(

@@ -40,6 +40,8 @@ package struct HistoryCarry: Sendable, Hashable {
   package var columns: [Int64: ColumnsChange] = [:]
   /// Tombstones that change, by the store's entity number: the place before for every place after, nil for none.
   package var tombstones: [Int64: [Int?]] = [:]
+  /// Rows of CloudKit's mirroring; nil for a store that is not mirrored.
+  package var mirroring: MirroringCarry?
   /// Columns of each table in the store.
   package var sourceColumns: [HistoryLayout.Table: [String]] = [:]
   /// The transaction that marks the migration; nil where history has not begun.
@@ -50,6 +52,14 @@ package struct HistoryCarry: Sendable, Hashable {
 
   /// Does a change of an object stay as it is, but for the transactions that stay behind?
   package var keepsChanges: Bool { numbers.isEmpty && columns.isEmpty && tombstones.isEmpty }
+}
+
+/// What becomes of the rows of CloudKit's mirroring: all stay as they are, but for numbers of entities.
+package struct MirroringCarry: Sendable, Hashable {
+  /// Entity numbers that change, the store's to the last version's.
+  package let numbers: [Int64: Int64]
+  /// Numbers of entities that are removed: their records are forgotten.
+  package let removed: [Int64]
 }
 
 /// The transaction without changes that Core Data's own migration leaves (docs/formats/history-and-cloudkit.md,

@@ -52,6 +52,7 @@ enum PlanFingerprint {
       lines.append("history goes along from \(carry.cutoff.map(String.init) ?? "its beginning")")
       lines += carry.columns.keys.sorted().map { "columns \($0)" }
       lines += carry.tombstones.keys.sorted().map { "tombstones \($0)" }
+      lines += carry.mirroring.map { ["mirroring without \($0.removed)"] } ?? []
       lines += carry.mark?.texts.map { "text \($0.key) \($0.text)" } ?? []
     }
     return lines.isEmpty ? migrationPath : name(of: [migrationPath] + lines)

@@ -11,6 +11,14 @@ package enum HistoryRule: String, Sendable, Hashable, CaseIterable {
   case refuse
 }
 
+/// What becomes of a store that is mirrored with CloudKit.
+package enum CloudKitRule: String, Sendable, Hashable, CaseIterable {
+  /// It is not migrated.
+  case refuse
+  /// It is migrated, with its mirroring, where nothing is renamed and all that it holds is known.
+  case migrate
+}
+
 /// Rows of a history table that the migration leaves behind.
 package struct ClearedTable: Sendable, Hashable {
   /// Index of the hop that leaves them: the last one, as the stores between have no history.

@@ -40,8 +40,6 @@ extension HopdError.Code {
   package static let columnNotCarried = HopdError.Code("column-not-carried", exit: .success)
   /// The store keeps persistent history, and such stores are to be refused.
   package static let historyNotSupported = HopdError.Code("history-not-supported", exit: .dataError)
-  /// The store is mirrored with CloudKit.
-  package static let cloudKitNotSupported = HopdError.Code("cloudkit-not-supported", exit: .dataError)
   /// A lightweight migration of Core Data's own was begun and is not finished.
   package static let deferredMigration = HopdError.Code("deferred-migration", exit: .dataError)
   /// The metadata say something that hopd does not know how to follow.

@@ -16,6 +16,8 @@ package struct PlanningRules: Sendable, Hashable {
   package var naming: JoinTableNaming
   /// What becomes of the rows of persistent history.
   package var history: HistoryRule
+  /// What becomes of a store that is mirrored with CloudKit.
+  package var cloudKit: CloudKitRule
   /// Bytes that the chunks of a job may use; it bounds the files that may become values of columns.
   package var memoryLimit: Int64
   /// What becomes of rows that break the rules of the version they come to.
@@ -26,7 +28,7 @@ package struct PlanningRules: Sendable, Hashable {
   /// Makes rules; the defaults are those of the configuration.
   package init(
     infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
-    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .migrate,
+    naming: JoinTableNaming = JoinTableNaming(), history: HistoryRule = .migrate, cloudKit: CloudKitRule = .refuse,
     memoryLimit: Int64 = 64 << 20, invalidRows: InvalidRowsRules = InvalidRowsRules(),
     unmappedEntities: UnmappedEntitiesRule = .fail
   ) {
@@ -35,6 +37,7 @@ package struct PlanningRules: Sendable, Hashable {
     self.route = route
     self.naming = naming
     self.history = history
+    self.cloudKit = cloudKit
     self.memoryLimit = memoryLimit
     self.invalidRows = invalidRows
     self.unmappedEntities = unmappedEntities

@@ -15,11 +15,11 @@ enum StoreFolder {
   /// Entries that are looked at.
   private static let most = 20_000
 
-  /// The stores below a folder, sorted by path; hidden ones, which are backups and staged stores, left out.
+  /// The stores below a folder, in the natural order of their paths; hidden ones, which are backups and staged stores, left out.
   static func stores(in folder: FilePath) -> [FilePath] {
     var (found, entries): ([FilePath], Int) = ([], 0)
     visit(folder, depth: 0, &found, &entries)
-    return found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+    return found.sorted { NaturalOrder.precedes($0.string, $1.string) }
   }
 
   private static func visit(_ folder: FilePath, depth: Int, _ found: inout [FilePath], _ entries: inout Int) {

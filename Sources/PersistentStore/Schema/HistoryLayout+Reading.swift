@@ -106,7 +106,13 @@ extension HistoryLayout {
 extension HistoryStatement {
   /// A table's text, where it is nothing but a list of plain columns with all that history needs.
   init?(table: HistoryLayout.Table, text: String) {
-    guard let (rest, body) = HistoryStatement.parts(text, kind: .table, name: table.rawValue) else { return nil }
+    self.init(plainTable: table.rawValue, text: text)
+    guard table.essentialColumns.isSubset(of: columnNames) else { return nil }
+  }
+
+  /// A table's text, where it is nothing but a list of plain columns behind a Z_PK.
+  init?(plainTable name: String, text: String) {
+    guard let (rest, body) = HistoryStatement.parts(text, kind: .table, name: name) else { return nil }
     var names: Set<String> = []
     for (index, column) in body.split(separator: ",", omittingEmptySubsequences: false).enumerated() {
       let words = column.split(separator: " ").map(String.init)
@@ -117,8 +123,7 @@ extension HistoryStatement {
       let isKey = Array(words.dropFirst()) == ["INTEGER", "PRIMARY", "KEY"]
       guard index == 0 ? name == "Z_PK" && isKey : words.count == 2 else { return nil }
     }
-    guard table.essentialColumns.isSubset(of: names) else { return nil }
-    self.init(kind: .table, name: table.rawValue, table: table.rawValue, rest: rest)
+    self.init(kind: .table, name: name, table: name, rest: rest)
   }
 
   /// An index's text, where it is a list of plain columns, each perhaps with a collation and a direction.

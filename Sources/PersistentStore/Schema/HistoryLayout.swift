@@ -46,6 +46,9 @@ package struct HistoryLayout: Sendable, Hashable {
   /// Their rows of Z_PRIMARYKEY, with the highest key ever given out.
   package var numbers: [PrimaryKeyEntry]
 
+  /// Tables and indexes of CloudKit's mirroring, which go along as they are; their numbers are among `numbers`.
+  package var mirroring: [HistoryStatement] = []
+
   /// Makes a layout of its parts.
   package init(tables: [Table: HistoryStatement], indexes: [HistoryStatement], numbers: [PrimaryKeyEntry]) {
     self.tables = tables
@@ -149,7 +152,8 @@ package struct HistoryLayout: Sendable, Hashable {
 
   /// The statements in Core Data's order: tables, then indexes.
   package var statements: [HistoryStatement] {
-    Table.allCases.compactMap { tables[$0] } + indexes
+    Table.allCases.compactMap { tables[$0] } + mirroring.filter { $0.kind == .table } + indexes
+      + mirroring.filter { $0.kind != .table }
   }
 }
 
@@ -181,8 +185,14 @@ package struct HistoryStatement: Sendable, Hashable {
 
   /// Names of a table's columns.
   package var columnNames: [String] {
+    columnDefinitions.compactMap { $0.split(separator: " ").first.map(String.init) }
+  }
+
+  /// A table's columns, each with its type.
+  package var columnDefinitions: [String] {
     guard kind == .table, let body = rest.split(separator: "(", maxSplits: 1).last else { return [] }
-    return body.split { $0 == "," || $0 == ")" }.compactMap { $0.split(separator: " ").first.map(String.init) }
+    return body.split { $0 == "," || $0 == ")" }.map { $0.split(separator: " ").joined(separator: " ") }
+      .filter { !$0.isEmpty }
   }
 
   /// The table with more columns at its end, in the text's own style.

@@ -41,6 +41,7 @@ struct VerifyCommand: HopctlCommand {
         model: version.model, frameworkVersion: framework,
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
       schema.history = try HistoryLayout.read(from: reader).layout?.asMade(byFramework: framework)
+      schema.history?.mirroring = try MirroringLayout.read(from: reader).layout?.statements ?? []
       return (
         version, schema.joinTableRemarks,
         try StoreVerifier(depth: depth).checks(

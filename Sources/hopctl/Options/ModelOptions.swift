@@ -122,7 +122,7 @@ struct WantedVersion: ParsableArguments {
   }
 }
 
-/// `--to`, `--allow-older`, `--route`, `--rename`, `--no-rename`, `--join-table`, `--reference`, `--history`.
+/// `--to`, `--allow-older`, `--route`, `--rename`, `--no-rename`, `--join-table`, `--reference`, `--history`, `--cloudkit`.
 struct TargetOptions: ParsableArguments {
   @OptionGroup var version: WantedVersion
 
@@ -175,6 +175,11 @@ struct TargetOptions: ParsableArguments {
     return rules
   }
 
+  @Option(
+    name: .customLong("cloudkit"),
+    help: "What becomes of a store mirrored with CloudKit: refuse (the default), or migrate it with its mirroring.")
+  var cloudKit: CloudKitRule?
+
   func validate() throws {
     for text in renames where RenameRules.parse(text) == nil {
       throw ValidationError("--rename takes ENTITY.OLD=NEW or OLD=NEW, not \"\(text)\".")
@@ -201,3 +206,4 @@ struct TargetOptions: ParsableArguments {
 
 extension HistoryRule: ExpressibleByArgument {}
 extension RouteRule: ExpressibleByArgument {}
+extension CloudKitRule: ExpressibleByArgument {}

@@ -51,6 +51,7 @@ struct RequestOptions: ParsableArguments {
     settings.renames = target.renameRules(over: settings.renames)
     if let route = target.route { settings.route = route }
     if let history = target.history { settings.history = history }
+    if let cloudKit = target.cloudKit { settings.cloudKit = cloudKit }
     if let rule = mapping.unmappedEntities { settings.unmappedEntities = rule }
     if noFuse { settings.engine.fusesHops = false }
     mapping.override(&settings.engine.invalidRows)

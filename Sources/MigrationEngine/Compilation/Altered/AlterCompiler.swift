@@ -75,14 +75,16 @@ package struct AlterCompiler {
     let wanted = Dictionary(final.indexes.map { ($0.name, $0.createStatement) }, uniquingKeysWith: { a, _ in a })
     // Indexes of history that goes along stay in the form that is known; else they go with their tables.
     let history = Dictionary(
-      (last.history == nil ? [] : final.history?.indexes ?? []).map { ($0.name, $0.createStatement) },
+      (last.history == nil ? [] : final.history?.statements ?? []).map { ($0.name, $0.createStatement) },
       uniquingKeysWith: { a, _ in a })
     return AlterProgram(
       added: added,
       // Automatic ones have no text.
       droppedIndexes: plan.found.objects.filter { object in
         guard object.type == "index", object.sql != nil else { return false }
-        guard HistoryLayout.isHistory(table: object.table) else { return wanted[object.name] != object.sql }
+        guard HistoryLayout.isHistory(table: object.table) || history[object.table] != nil else {
+          return wanted[object.name] != object.sql
+        }
         return last.history != nil && history[object.name] != object.sql
       }.map(\.name),
       createdIndexes: final.indexes.filter { kept[$0.name] != $0.createStatement }, joinTables: final.joinTables,
@@ -131,6 +133,8 @@ package struct AlterCompiler {
         guard text == join.createStatement else { throw Reason(Self.strange(join.name)) }
       } else if HistoryLayout.isHistory(table: object.name) {
         if !keepsHistory { bookkeeping.append(object.name) }
+      } else if keepsHistory, MirroringLayout.isMirroring(object.name) {
+        continue
       } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name) {
         bookkeeping.append(object.name)
       } else {

@@ -1,6 +1,6 @@
 // Persistent history and CloudKit mirroring: tables that belong to no entity. History is migrated, carried without its
-// rows, or refused, as the operator says; a mirrored store is refused before anything else is looked at, and everything
-// else that uses reserved numbers is refused by name.
+// rows, or refused, as the operator says; a mirrored store goes along only where that is asked for
+// (`MirroringInspection`), and everything else that uses reserved numbers is refused by name.
 
 import Diagnostics
 import ManagedObjectModel
@@ -18,9 +18,14 @@ struct HistoryInspection {
   private(set) var warnings: [HopdError] = []
 
   /// Looks at the store that `path`, whose last layout is `final`, takes to its end.
-  init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rule: HistoryRule) throws {
+  init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rules: PlanningRules) throws {
+    let rule = rules.history
     let found = try HistoryLayout.read(from: reader)
-    for entry in try reader.primaryKeys() where entry.isReserved {
+    let mirroring =
+      rules.cloudKit == .migrate ? try MirroringInspection(reader: reader, path: path, final: final, rule: rule) : nil
+    for error in mirroring?.findings.errors ?? [] { findings.add(error) }
+    let mirrored = mirroring?.layout?.numbers ?? []
+    for entry in try reader.primaryKeys() where entry.isReserved && !mirrored.contains(entry) {
       guard found.layout?.numbers.contains(where: { $0.number == entry.number }) != true else { continue }
       findings.add(
         HopdError(
@@ -54,6 +59,11 @@ struct HistoryInspection {
       cleared = rows(continuation.cut, of: names.filter { continuation.cut[$0] ?? 0 > 0 })
       carry = continuation.carry
       self.layout?.numbers = continuation.numbers
+      if let mirrored = mirroring?.layout {
+        carry?.mirroring = mirroring?.carry
+        self.layout?.mirroring = mirrored.statements
+        self.layout?.numbers += mirrored.numbers
+      }
       return
     }
     cleared = rows(found.rows, of: names)
@@ -90,32 +100,5 @@ struct HistoryInspection {
       at: Place(hop: "\(path.models[mapped].name) → \(path.models[mapped + 1].name)"),
       hint: "let the rows of its history go: `history = \"clear\"`, --history clear; readers of the history then start "
         + "over")
-  }
-
-  /// Throws `cloudkit-not-supported` where anything in the store belongs to CloudKit mirroring.
-  ///
-  /// Its tables refer to rows and entities by number and to the cloud by record: a store with renumbered entities would
-  /// mix up records on every device of its user.
-  static func refuseMirroring(_ reader: StoreReader) throws {
-    let objects = try reader.schemaObjects().filter { isMirroring($0.name) || isMirroring($0.table) }
-    let numbers = try reader.primaryKeys().filter { $0.number >= firstMirroringNumber || $0.name.hasPrefix("NSCK") }
-    guard !objects.isEmpty || !numbers.isEmpty else { return }
-    let names = Set(objects.map(\.table)).sorted() + numbers.map { "number \($0.number) \($0.name)" }
-    let more = names.count > 3 ? " and \(names.count - 3) more" : ""
-    throw HopdError(
-      .cloudKitNotSupported,
-      "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and hopd does not "
-        + "migrate such stores",
-      hint: "migrate it with its app, on a device that is signed in; `exclude` of the watch keeps hopd away from it")
-  }
-
-  /// CloudKit mirroring numbers its entities from here on (docs/formats/store-layout.md, "Reserved entity numbers").
-  private static let firstMirroringNumber: Int64 = 17000
-
-  /// ANSCK… are its tables, and their indexes and triggers are named after them or stand on them
-  /// (docs/formats/history-and-cloudkit.md, "CloudKit tables").
-  private static func isMirroring(_ name: String) -> Bool {
-    let name = name.uppercased()
-    return name.hasPrefix("ANSCK") || name.hasPrefix("Z_NSCK") || name.hasPrefix("NSCK")
   }
 }

@@ -45,6 +45,8 @@ struct HistoryContinuation {
     if findings.errors.isEmpty { try placeMark() }
   }
 
+  /// Entity numbers with lengths of ZCOLUMNS that are told apart.
+  private static let most = 20_000
   private static let hint =
     "let the rows of its history go: `history = \"clear\"`, --history clear; or migrate the store with its app"
 
@@ -58,7 +60,7 @@ struct HistoryContinuation {
       SELECT ZENTITY, length(\(columns)), count(*), max(ZTRANSACTIONID), sum(typeof(ZENTITY) <> 'integer' OR \
       typeof(ZENTITYPK) <> 'integer' OR typeof(ZTRANSACTIONID) <> 'integer' \
       OR typeof(\(columns)) NOT IN ('blob', 'null')) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) \
-      WHERE (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE GROUP BY 1, 2 LIMIT 20000
+      WHERE (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE GROUP BY 1, 2 LIMIT \(Self.most)
       """
     ) { row in
       (
@@ -67,6 +69,12 @@ struct HistoryContinuation {
       )
     }
     let strange = rows.reduce(Int64(0)) { $0 &+ $1.strange }
+    if rows.count == Self.most {
+      findings.add(
+        HopdError(
+          .historyNotUnderstood, "ACHANGE has changes of more than \(Self.most) kinds, which no app makes",
+          hint: Self.hint))
+    }
     if strange > 0 {
       findings.add(
         HopdError(
