@@ -172,7 +172,8 @@ let package = Package(
     .target(
       name: "HopdConfiguration",
       dependencies: [
-        "Diagnostics", "MappingModel", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments", systemPackage,
+        "Diagnostics", "MappingModel", "MigrationPlanning", "StoreReplacement", "StoreVerification", "TOMLDocuments",
+        systemPackage,
       ],
       swiftSettings: strict),
 
