@@ -21,8 +21,8 @@ struct JoinTableDecision {
       warnings.append(
         HopdError(
           .joinTableNameUnexpected,
-          "the table of this many-to-many is named after \(pair.alternative), as it was said; Core Data's rule names it "
-            + "after \(pair.computed)",
+          "the table of this many-to-many is named after \(pair.alternative), as it was said; Core Data's rule names "
+            + "it after \(pair.computed)",
           at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
           hint: "take --join-table and --reference away, unless a store that the app made has that name"))
     }
