@@ -143,14 +143,11 @@ struct PlainWordsTests {
       let far = try room.run(command, store, "--models", room.model, "--invalid-rows", "Tag=skip")
       #expect(far.status == 64 && far.errors.contains("Animal, Bird, Keeper"), "\(far.errors)")
     }
-    // A rule that is never asked is told: all hops here are inferred.
+    // A rule that no row needs is no reason to say anything, and changes nothing.
     let plan = try room.run("plan", store, "--models", room.model, "--invalid-rows", "Animal=skip")
-    #expect(plan.status == 0)
-    #expect((plan.output + plan.errors).contains("has no effect here"), "\(plan.output)")
+    #expect(plan.status == 0 && plan.output.contains("inferred"), "\(plan.output)\(plan.errors)")
     let migrated = try room.run("migrate", store, "--models", room.model, "--invalid-rows", "quarantine")
-    #expect(migrated.status == 0 && migrated.errors.contains("has no effect here"), "\(migrated.errors)")
-    let quiet = try room.run("plan", try room.store("b.sqlite"), "--models", room.model)
-    #expect(!(quiet.output + quiet.errors).contains("has no effect"))
+    #expect(migrated.status == 0, "\(migrated.errors)")
   }
 
   @Test("Without a home a folder for the record is found, or named")
