@@ -82,6 +82,37 @@ import Testing
       [entity("Base"), entity("Alpha", "Base", [tags]), entity("Child", "Base", [tags]), entity("Tag")])
   }
 
+  /// The old inverse goes on alone, the relationship gets a new one: both keep the pairs.
+  @Test func aNewInverseTakesThePairsWhileTheOldOneKeepsThem() throws {
+    let works = { (inverse: String?) in
+      Relationship(name: "works", destinationEntityName: "Work", inverseName: inverse, isToMany: true)
+    }
+    let maker = { (inverse: String?) in
+      Relationship(name: "maker", destinationEntityName: "Maker", inverseName: inverse)
+    }
+    let makers = Relationship(name: "makers", destinationEntityName: "Maker", inverseName: "works", isToMany: true)
+    // Whichever end names the join table.
+    for (first, second) in [("Maker", "Work"), ("Zaker", "Work")] {
+      func renamed(_ relationship: Relationship) -> Relationship {
+        var relationship = relationship
+        if relationship.destinationEntityName == "Maker" { relationship.destinationEntityName = first }
+        return relationship
+      }
+      try hop(
+        [entity(first, nil, [works("maker")]), entity(second, nil, [renamed(maker("works"))])],
+        [
+          entity(first, nil, [works("makers")]),
+          entity(second, nil, [renamed(maker(nil)), renamed(makers)]),
+        ]
+      ) { (connection: Connection) throws -> Void in
+        let kept = try connection.integer("SELECT count(ZMAKER) FROM ZWORK") ?? 0
+        let join = first == "Maker" ? "Z_1WORKS" : "Z_1MAKERS"
+        #expect(kept > 0)
+        #expect(try connection.integer("SELECT count(*) FROM \(join)") == kept)
+      }
+    }
+  }
+
   /// Two relationships that become one have no room in one column: refused before anything is written.
   @Test func twoToManysWithoutInverseDoNotBecomeOne() throws {
     #expect(throws: (any Error).self) {

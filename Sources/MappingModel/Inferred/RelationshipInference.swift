@@ -101,9 +101,10 @@ struct RelationshipInference {
     guard let before = source.entity(named: key.entity)?.relationships.first(where: { $0.name == key.name }),
       let target = source.entity(named: before.destinationEntityName)
     else { return nil }
-    // The pairs stay with the other end where that is continued too (a property that moved up the hierarchy).
+    // A property that moved up the hierarchy continues the other end already, with these very pairs.
+    let own = Key(entity: destination.declarer(of: relationship.name, in: entity), name: relationship.name)
     if let reverse = source.inverse(of: before),
-      taken.contains(Key(entity: reverse.entity.name, name: reverse.relationship.name))
+      continued[own]?.contains(Key(entity: reverse.entity.name, name: reverse.relationship.name)) == true
     {
       return nil
     }
@@ -141,19 +142,13 @@ struct RelationshipInference {
       let title = "\(inverse.entity.name).\(inverse.relationship.name)"
       if !continuedByInverse.isEmpty, keyBefore.map({ !continuedByInverse.contains($0) }) ?? true {
         let names = continuedByInverse.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
-        for other in [Key(entity: declaring, name: before.name)] + continuedByInverse.sorted(by: Key.precedes) {
+        for other in continuedByInverse.sorted(by: Key.precedes) {
           demand(
-            .noPairs(other.pairs),
+            .samePairs(pairs, inverseOf: other.pairs),
             "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
-              + "the inverse of that: the two ends would need different pairs",
+              + "the inverse of that: the two ends have different pairs",
             hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
         }
-      } else if continuedByInverse.isEmpty, let keyBefore, taken.contains(keyBefore) {
-        demand(
-          .noPairs(pairs),
-          "it continues \(origin.name).\(before.name), whose other end \(keyBefore.entity).\(keyBefore.name) goes "
-            + "on as a relationship with another inverse: the same pairs are wanted twice",
-          hint: "keep the two ends each other's inverse, or rename one so that it starts empty")
       }
     }
     guard continuedByInverse.isEmpty else { return }

@@ -14,6 +14,8 @@ package struct RowCondition: Sendable, Hashable {
     case oneTargetPerOwner(RelationshipMapping.SourcePairs)
     /// No target is an object of that entity itself.
     case noTarget(RelationshipMapping.SourcePairs, of: String)
+    /// Two relationships hold the same pairs, seen from both ends.
+    case samePairs(RelationshipMapping.SourcePairs, inverseOf: RelationshipMapping.SourcePairs)
     /// The relationship has no pair.
     case noPairs(RelationshipMapping.SourcePairs)
     /// Every object of the entity has the same value by both readings.

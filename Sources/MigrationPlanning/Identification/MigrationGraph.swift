@@ -25,12 +25,16 @@ package struct MigrationGraph: Sendable {
   private let versions: [CatalogedVersion]
   private let rules: RouteRules
   private let mappings: any MappingSource
+  private let memo: Memo?
 
   /// A graph of the versions of one model, in their order, joined by the mapping models that fit, and by inference
   /// where that is allowed.
-  package init(versions: [CatalogedVersion], rules: RouteRules, mappings: any MappingSource = NoMappings()) {
+  package init(
+    versions: [CatalogedVersion], rules: RouteRules, mappings: any MappingSource = NoMappings(), memo: Memo? = nil
+  ) {
     self.versions = versions.sorted { $0.position < $1.position }
     self.rules = rules
+    self.memo = memo
     self.mappings = mappings
   }
 
@@ -57,7 +61,7 @@ package struct MigrationGraph: Sendable {
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
       rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder),
-      mappings: mappings.isEmpty ? nil : mappings.hops(among: versions))
+      mappings: mappings.isEmpty ? nil : mappings.hops(among: versions), memo: memo)
     if let edges = try search.edges() { return edges }
     let missing = search.missing(isBackward: isBackward)
     if isBackward, !rules.allowsOlder {
@@ -129,7 +133,7 @@ extension ModelCatalog {
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
       var rules = rules
       rules.allowsOlder = allowsOlder
-      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings)
+      return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, memo: memo)
         .route(from: store.version, to: target)
     }
     guard let key else { return try find() }

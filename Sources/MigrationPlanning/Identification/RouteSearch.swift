@@ -16,6 +16,8 @@ struct RouteSearch {
   let rules: RouteRules
   /// May hops be inferred, and does the way go forward?
   let infer: Bool
+  /// Remembers what inference said.
+  private let memo: Memo?
   /// What mapping models serve; nil without any.
   let mappings: (any HopMappings)?
   /// Stops from which the target is not reached.
@@ -30,8 +32,11 @@ struct RouteSearch {
     let to: Int
   }
 
-  init(stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?) {
+  init(
+    stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?, memo: Memo? = nil
+  ) {
     self.stops = stops
+    self.memo = memo
     self.rules = rules
     self.infer = infer
     self.mappings = mappings
@@ -116,7 +121,7 @@ struct RouteSearch {
     let (source, destination) = (stops[from], stops[to])
     guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)) else { return nil }
     do {
-      let mapping = try MappingInference.infer(from: source.model, to: destination.model, renames: rules.renames)
+      let mapping = try inference(source, destination)
       if to == from + 1 { spans.append((from, to)) }
       if rules.settlesInvalidRows {
         let hop = MappedHop(mappings: [
@@ -131,6 +136,26 @@ struct RouteSearch {
       refusals[Pair(from: from, to: to)] = error
       return nil
     }
+  }
+
+  /// What inference says of a pair; searches round forbidden hops ask about the same pairs again.
+  private func inference(
+    _ source: CatalogedVersion, _ destination: CatalogedVersion
+  ) throws(HopdError) -> InferredMapping {
+    func infer() -> Result<InferredMapping, HopdError> {
+      Result { () throws(HopdError) -> InferredMapping in
+        try MappingInference.infer(from: source.model, to: destination.model, renames: rules.renames)
+      }
+    }
+    guard let memo, !source.isFromStoreItself, !destination.isFromStoreItself else { return try infer().get() }
+    let key = InferenceKey(source: source.identity, destination: destination.identity, renames: rules.renames)
+    return try memo.fact(key, infer).get()
+  }
+
+  private struct InferenceKey: Hashable, Sendable {
+    let source: CatalogedVersion.Identity
+    let destination: CatalogedVersion.Identity
+    let renames: RenameRules
   }
 
   /// The consecutive pairs that nothing spans, each with all reasons.

@@ -62,6 +62,7 @@ extension RowInspection {
       return try broken(
         of: owner,
         keys: "SELECT DISTINCT \(column(pairs.owner)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs))")
+    case .samePairs(let first, let second): return try unequal(first, second, at: version)
     case .sameValues(let entity, let first, let second):
       return try differing(entity, first, second, at: version)
     case .noObjects(let entity):
@@ -110,6 +111,24 @@ extension RowInspection {
     try broken(
       of: entity,
       keys: "SELECT \(column(end)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs)) GROUP BY 1 HAVING count(*) > 1")
+  }
+
+  /// Owners of `first` whose targets do not have them as targets in `second`, or the other way round.
+  private func unequal(
+    _ first: RelationshipMapping.SourcePairs, _ second: RelationshipMapping.SourcePairs, at version: Int
+  ) throws(SQLiteError) -> Broken {
+    let (left, right) = (pairs(first, at: version), pairs(second, at: version))
+    func query(_ pairs: StoredPairs, _ owner: String, _ target: String) -> String {
+      "SELECT \(column(owner)) AS k, \(column(target)) AS t FROM \(table(pairs)) WHERE \(isPair(pairs))"
+    }
+    let there = left.map { query($0.pairs, $0.pairs.owner, $0.pairs.target) }
+    let back = right.map { query($0.pairs, $0.pairs.target, $0.pairs.owner) }
+    guard there != back, let entity = left?.owner ?? right?.target else { return Broken() }
+    let (one, other) = (there ?? "SELECT NULL AS k, NULL AS t WHERE 0", back ?? "SELECT NULL AS k, NULL AS t WHERE 0")
+    return try broken(
+      of: entity,
+      keys: "SELECT DISTINCT k FROM (SELECT * FROM (\(one) EXCEPT \(other)) UNION ALL"
+        + " SELECT * FROM (\(other) EXCEPT \(one)))")
   }
 
   // MARK: Values
