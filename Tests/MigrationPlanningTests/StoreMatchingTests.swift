@@ -396,4 +396,19 @@ import Testing
       of: [single("/a/default.store", "1.0", "a"), single("/b/default.store", "1.0", "b")], declaredOrder: [])
     #expect(same.versions.map(\.name) == ["1.0 (default)", "1.0 (default) #2"])
   }
+
+  /// The first version and the third have equal hashes: a way to the second leads forward from the first.
+  @Test func ofVersionsWithEqualHashesTheOneBeforeTheTargetIsTaken() throws {
+    let same = [entity("A", [attribute("x")])]
+    let catalog = catalog(same, [entity("A", [attribute("x"), attribute("y")])], same, [entity("A")])
+    let store = try SmallStore(try catalog.model("V1"), "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)")
+    for (target, start, hops) in [("V2", "V1", 1), ("V3", "V3", 0), ("V4", "V3", 1), ("V1", "V1", 0)] {
+      let found = try StoreReader.withUnchangedStore(at: store.location) { reader in
+        try StoreIdentifier.identify(
+          reader: reader, location: store.location, catalog: catalog, target: .named(target))
+      }
+      #expect(found.version?.model.name == start, "to \(target)")
+      #expect(found.state == (hops == 0 ? .current : .behind), "to \(target)")
+    }
+  }
 }

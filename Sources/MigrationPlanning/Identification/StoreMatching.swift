@@ -52,10 +52,12 @@ struct StoreMatching {
     let matches = line.versions.filter { $0.versionHashes == hashes }
     guard let first = matches.first else { return nil }
     let wanted = try line.target(target, for: first)
-    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right.
+    // Versions that differ in nothing but defaults and names have the same hashes; any of them is right, and one from
+    // which the way leads forward goes before others.
     let version =
-      matches.first { $0.position == wanted.position } ?? matches.first { $0.isCurrent }
-      ?? matches.max { $0.position < $1.position } ?? first
+      matches.first { $0.position == wanted.position }
+      ?? matches.filter { $0.position < wanted.position }.max { $0.position < $1.position }
+      ?? matches.first { $0.isCurrent } ?? matches.max { $0.position < $1.position } ?? first
     return StoreMatch(version: version, target: wanted, line: line)
   }
 
