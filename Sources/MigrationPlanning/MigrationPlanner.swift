@@ -59,20 +59,37 @@ package enum MigrationPlanner {
       do {
         return try plan(store, catalog, target, rules, routing, reader)
       } catch let error as HopdError {
-        let reasons = error.reasons.isEmpty ? [error] : error.reasons
-        // Only where nothing else is wrong: a hop that runs as a mapping model is asked no other question.
-        if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
-          first = first ?? error
-          routing.settlesInvalidRows = true
-          continue
-        }
-        let forbidden = Set(reasons.filter(\.isAboutRows).compactMap(\.place.hop))
         // The first refusal is about the way that the versions lead; it says most.
-        guard rules.route == .progressive, !forbidden.isSubset(of: routing.forbidden) else { throw first ?? error }
-        if first == nil { first = error }
-        routing.forbidden.formUnion(forbidden)
+        first = first ?? error
+        let reasons = error.reasons.isEmpty ? [error] : error.reasons
+        guard let next = wayRound(reasons, routing, of: store, rules) else { throw first ?? error }
+        routing = next
       }
     }
+  }
+
+  /// What to try after a refusal: to settle rows as the operator said, or a way round the hops that are impossible; nil
+  /// where nothing is left.
+  private static func wayRound(
+    _ reasons: [HopdError], _ routing: RouteRules, of store: IdentifiedStore, _ rules: PlanningRules
+  ) -> RouteRules? {
+    var next = routing
+    // Only where nothing else is wrong: a hop that runs as a mapping model is asked no other question.
+    if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
+      next.settlesInvalidRows = true
+      return next
+    }
+    guard rules.route == .progressive else { return nil }
+    next.forbidden.formUnion(reasons.filter(\.isAboutRows).compactMap(\.place.hop))
+    if reasons.contains(where: { $0.code == .layoutUnsupported }) {
+      let framework = store.metadata.frameworkVersion
+      next.unusable = Set(
+        store.line.versions.filter { version in
+          StoreSchema(model: version.model, frameworkVersion: framework).unsupported
+            .contains { $0.code == .layoutUnsupported }
+        }.map(\.model.name))
+    }
+    return next == routing ? nil : next
   }
 
   /// Does the operator's rule say what becomes of the rows?
@@ -189,6 +206,15 @@ package enum MigrationPlanner {
       warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
     }
     warnings += inspection.warnings + drops.warnings
+    if rules.route == .progressive, edges.count > 1, !isMixed {
+      var direct = routing
+      direct.route = .direct
+      let way = try? catalog.route(
+        of: store, to: target, rules: direct, key: RouteKey(of: store, to: target, rules: direct))
+      warnings += try DirectWay(
+        drops: drops, direct: way?.first, sourceSchema: sourceSchema, census: census, rows: rows.rows
+      ).warnings
+    }
     warnings += try ClearedReferences(migrationPath: lead, reader: reader, rows: rows.rows).warnings()
     if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
     warnings += external.warnings

@@ -216,4 +216,36 @@ import Testing
     let catalog = catalog([entity("N")], links(), [entity("N", [attribute("a")])])
     #expect(try SmallStore(try catalog.model("V1")).plan(catalog).hops.count == 2)
   }
+
+  /// A version of which no store can be made is gone round where the versions before and after allow it.
+  @Test func aVersionWithoutLayoutIsSkipped() throws {
+    let own = toMany("likes", "A", inverse: "likes")
+    let chain = catalog(
+      [entity("A", [attribute("x")])], [entity("A", [attribute("x")], [own])],
+      [entity("A", [attribute("x"), attribute("y")])])
+    let plan = try SmallStore(try chain.model("V1")).plan(chain)
+    #expect(plan.hops.map(\.title) == ["V1 → V3"])
+    #expect(plan.warnings.contains { $0.code == .versionsSkipped && $0.message.contains("V2") })
+    // As the target it is refused.
+    let refused = catalog([entity("A", [attribute("x")])], [entity("A", [attribute("x")], [own])])
+    let error = #expect(throws: HopdError.self) { try SmallStore(try refused.model("V1")).plan(refused) }
+    #expect(error?.code == .layoutUnsupported)
+  }
+
+  /// One version drops an attribute and an entity, a later one has them again: only one direct hop keeps the values.
+  @Test func valuesThatOnlyTheDirectWayKeepsAreTold() throws {
+    let chain = catalog(
+      [entity("A", [attribute("x"), attribute("gone")]), entity("B", [attribute("b")])],
+      [entity("A", [attribute("y")])],
+      [entity("A", [attribute("x"), attribute("y")]), entity("B", [attribute("b")])])
+    let store = try SmallStore(
+      try chain.model("V1"),
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZX, ZGONE) VALUES (1, 1, 1, 'a', 'c'), (2, 1, 1, 'b', NULL);"
+        + "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZB) VALUES (1, 2, 1, 'd')")
+    let told = try store.plan(chain).warnings.filter { $0.code == .directWayKeeps }
+    #expect(told.map { "\($0.place.entity ?? "").\($0.place.property ?? "")" } == ["A.x", "B."])
+    #expect(told.first?.message.contains("2 values") == true && told.first?.hint?.contains("--route direct") == true)
+    let direct = try store.plan(chain, route: .direct)
+    #expect(direct.hops.count == 1 && !direct.warnings.contains { $0.code == .directWayKeeps })
+  }
 }

@@ -101,12 +101,13 @@ final class SmallStore {
 
   func plan(
     _ catalog: ModelCatalog, _ target: TargetVersion = .current, infer: Bool = true,
-    naming: JoinTableNaming = JoinTableNaming()
+    naming: JoinTableNaming = JoinTableNaming(), route: RouteRule = .progressive
   ) throws -> MigrationPlan {
     let store = try #require(try identify(catalog, target).identified)
     return try StoreReader.withUnchangedStore(at: location) { reader in
       try MigrationPlanner.plan(
-        store: store, catalog: catalog, target: target, rules: PlanningRules(infer: infer, naming: naming),
+        store: store, catalog: catalog, target: target,
+        rules: PlanningRules(infer: infer, route: route, naming: naming),
         reader: reader)
     }
   }

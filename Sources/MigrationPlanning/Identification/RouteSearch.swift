@@ -119,7 +119,9 @@ struct RouteSearch {
 
   private mutating func inferred(_ from: Int, _ to: Int) -> MigrationGraph.Edge? {
     let (source, destination) = (stops[from], stops[to])
-    guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)) else { return nil }
+    guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)),
+      to == stops.count - 1 || !rules.unusable.contains(destination.model.name)
+    else { return nil }
     do {
       let mapping = try inference(source, destination)
       if to == from + 1 { spans.append((from, to)) }

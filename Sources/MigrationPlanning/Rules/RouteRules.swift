@@ -25,6 +25,9 @@ package struct RouteRules: Sendable, Hashable {
   package var allowsOlder = false
   /// Titles of inferred hops that the rows of the store at hand forbid.
   package var forbidden: Set<String> = []
+  /// Names of versions that no store can be made of, because a part of their layout is not known: no hop ends there on
+  /// the way to another version.
+  package var unusable: Set<String> = []
   /// Do inferred hops run as the mapping models that they stand for? They do where rows break the destination's rules
   /// and a rule for invalid rows settles that: objects are only left out or mended where each is made.
   package var settlesInvalidRows = false

@@ -1,0 +1,48 @@
+// A property or entity that one version drops and a later one has again loses its values on the way through the versions
+// and keeps them in one direct hop, as Core Data goes in an app without a migrator. The plan says how many.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// The way through the versions drops values that one direct hop keeps.
+  package static let directWayKeeps = HopdError.Code("direct-way-keeps", exit: .success)
+}
+
+/// What one direct hop would keep of what the way through the versions drops.
+struct DirectWay {
+  /// One warning per property and entity.
+  let warnings: [HopdError]
+
+  /// Compares the drops of a way with those of the direct hop, which is nil where there is none.
+  init(
+    drops: DropCounting, direct: MigrationGraph.Edge?, sourceSchema: StoreSchema, census: StoreCensus,
+    rows: [String: Int64]
+  ) throws(SQLiteError) {
+    guard let direct, direct.mapped == nil else {
+      warnings = []
+      return
+    }
+    let other = try DropCounting(
+      migrationPath: MigrationPath(sourceSchema: sourceSchema, edges: [direct]), census: census, rows: rows)
+    let lost = Set(other.drops.map { [$0.table, $0.column] })
+    let title = "\(direct.source.model.name) → \(direct.destination.model.name)"
+    func warning(_ count: Int64, _ noun: String, _ entity: String, _ property: String?) -> HopdError {
+      HopdError(
+        .directWayKeeps,
+        "\(count) \(noun)\(count == 1 ? " is" : "s are") dropped on the way through the versions; the direct hop "
+          + "\(title) keeps \(count == 1 ? "it" : "them")",
+        at: Place(entity: entity, property: property),
+        hint: "if the app goes directly, add --route direct (for the daemon: route = \"direct\")")
+    }
+    let columns = drops.drops.filter { $0.nonNull > 0 && !lost.contains([$0.table, $0.column]) }
+      .map { warning($0.nonNull, "value", $0.entity, $0.property) }
+    let entities = drops.droppedRows.sorted { $0.key < $1.key }
+      .filter { $0.value > 0 && other.droppedRows[$0.key] == nil }
+      .map { warning($0.value, "object", $0.key, nil) }
+    warnings = columns + entities
+  }
+}
