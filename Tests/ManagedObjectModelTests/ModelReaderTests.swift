@@ -118,8 +118,13 @@ private final class Scratch {
       #expect(try ModelReader.read(at: path, declaredOrder: order).versions.map(\.name) == ["M", "M 3"])
     }
     #expect(throws: HopdError.self) { try ModelReader.read(at: path, declaredOrder: ["M", "M 2"]) }
+    // A file that ends in the middle may be copied just now: the bundle is refused, and nothing is decided.
+    let whole = "<model><entity name='A' parentEntity='Y'/></model>"
+    try scratch.write(String(whole.dropLast(9)), to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
+    let damaged = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
+    #expect(damaged?.place.file?.string.hasSuffix("M 3.xcdatamodel/contents") == true)
     // The current one is left out: nothing takes its place.
-    try scratch.write("<model>", to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
+    try scratch.write(whole, to: "M.xcdatamodeld/M 3.xcdatamodel/contents")
     let current = try ModelReader.read(at: path)
     #expect(current.versions.map(\.name) == ["M"] && current.currentVersionName == nil)
     #expect(current.omitted.map(\.isCurrent) == [false, true])
@@ -127,7 +132,7 @@ private final class Scratch {
     try scratch.write("<model/>", to: "M.xcdatamodeld/M.xcdatamodel/contents")
     let all = #expect(throws: HopdError.self) { try ModelReader.read(at: path) }
     #expect(all?.reasons.count == 3)
-    for word in ["“Z”", "M 3.xcdatamodel/contents:1", "no entities"] {
+    for word in ["“Z”", "“Y”", "no entities"] {
       #expect(all?.description.contains(word) == true)
     }
   }

@@ -18,9 +18,11 @@ struct BundleVersions {
   var failures: [String: HopdError] = [:]
   var warnings: [ModelWarning] = []
 
-  /// Leaves a version out; throws where the cause may pass, as a right that is missing: the version may be a good one.
+  /// Leaves a version out; throws where the cause may pass, as a right that is missing or a file that is copied just
+  /// now: the version may be a good one, and the way through it the one that keeps the data.
   mutating func leaveOut(_ version: String, _ error: HopdError) throws(HopdError) {
-    if [.noPermission, .inputOutput].contains(error.code) { throw error }
+    let passing: [HopdError.Code] = [.noPermission, .inputOutput, .damagedXML, .damagedPropertyList]
+    if passing.contains(error.code) { throw error }
     failures[version] = error
   }
 
