@@ -270,8 +270,6 @@ package enum MigrationPlanner {
     warnings += (schemas.last?.unsupported ?? []).filter {
       $0.code == .indexLeftOut || $0.code == .nameLengthUnproven
     }
-    // A store that is at the target already keeps what it has.
-    if schemas.count > 1, let remark = schemas.last.flatMap({ ModelCache.remark(on: $0) }) { warnings.append(remark) }
     warnings += dangling.map {
       HopdError(
         .danglingReferences,

@@ -111,7 +111,7 @@ import Testing
       let framework = try reader.metadata().frameworkVersion
       let naming = try reader.joinTableNaming(for: model, frameworkVersion: framework)
       let schema = StoreSchema(model: model, frameworkVersion: framework, naming: naming)
-      return try StoreDump(reader: reader, schema: schema).write { sink.bytes += $0 }
+      return try StoreDump(reader: reader, schema: schema).write { sink.bytes += $0 }.objects
     }
     return sink.bytes
   }

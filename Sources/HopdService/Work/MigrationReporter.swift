@@ -114,6 +114,9 @@ package struct MigrationReporter: Sendable {
           fields: reporter.fields([
             .storeUUID: facts?.uuid, .microseconds: time, .rows: rows.map { String($0) },
           ]))
+      case .remark(let remark):
+        reporter.logger.detail(
+          .debug, "\(reporter.name): \(remark)", fields: reporter.fields([.storeUUID: facts?.uuid]))
       case .decision(let sentence):
         reporter.logger.detail(
           .trace, "\(reporter.name): \(sentence)", fields: reporter.fields([.storeUUID: facts?.uuid]))

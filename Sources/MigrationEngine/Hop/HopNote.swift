@@ -9,6 +9,8 @@ import PersistentStore
 package enum HopNote: Sendable, Hashable {
   /// SQL that ran, how long it took, and the rows it wrote where that is known. For level debug.
   case statement(sql: String, seconds: Double, rows: Int64?)
+  /// What the new store lacks and no app misses. For level debug.
+  case remark(String)
   /// What was decided, in a sentence. For level trace.
   case decision(String)
   /// A line that a policy wrote, by class name and entity mapping.

@@ -190,6 +190,10 @@ final class MigrationRun {
     }
     let passes = try Passes(of: plan, options: request.engine)
     if request.takesNotes {
+      // A store that is at the target already keeps what it has.
+      if let remark = plan.hops.last.flatMap({ ModelCache.remark(on: $0.destinationSchema) }) {
+        observer(.note(.remark(remark.headline)))
+      }
       for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
     }
     observer(

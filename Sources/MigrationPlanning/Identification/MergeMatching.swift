@@ -1,6 +1,7 @@
 // Stores of merged models: an app that puts several models together opens its store with all their entities. The search
 // is exact: every way to explain the store's hashes by at most one version of each model, such that each is needed, is
-// found; one way is the answer and two are an error (docs/decisions/0016).
+// found; one way is the answer and two are an error (docs/decisions/0016). Merged models have their configurations merged
+// as well: a store that was opened with one of these has, of each model, that model's part of the configuration.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,6 +9,19 @@ import SystemPackage
 
 struct MergeMatching {
   let matching: StoreMatching
+  /// The configuration with which the store was opened; nil for a store with all entities of its models.
+  private let configuration: String?
+  /// The versions of each model of the catalog, cut down to the configuration.
+  private let lines: [VersionLine]
+
+  init(matching: StoreMatching, configuration: String? = nil) {
+    self.matching = matching
+    self.configuration = configuration
+    lines = matching.catalog.bundles.map { bundle in
+      let line = VersionLine(of: bundle, in: matching.catalog)
+      return configuration.map { line.restricted(toConfiguration: $0) } ?? line
+    }
+  }
 
   /// One version of one model all of whose entities the store has; versions with equal hashes are one candidate.
   struct Candidate {
@@ -22,8 +36,39 @@ struct MergeMatching {
   /// Ways that are told when there are several.
   private static let maximumWays = 5
 
-  func match() throws(HopdError) -> StoreMatch? {
+  /// The store as one of merged models, or of one configuration of these.
+  static func match(_ matching: StoreMatching) throws(HopdError) -> StoreMatch? {
     guard matching.catalog.bundles.count > 1 else { return nil }
+    if let whole = try MergeMatching(matching: matching).match() { return whole }
+    let names = Set(matching.catalog.versions.flatMap(\.model.configurations.keys)).sorted()
+    var found: [(name: String, match: StoreMatch)] = []
+    var failures: [HopdError] = []
+    for name in names {
+      do {
+        let match = try MergeMatching(matching: matching, configuration: name).match()
+        if let match { found.append((name, match)) }
+      } catch {
+        failures.append(error)
+      }
+    }
+    guard let first = found.first else {
+      if let failure = failures.first { throw failure.located(matching.place) }
+      return nil
+    }
+    // Configurations with the same entities all the way are one and the same to a store.
+    let stops = first.match.line.versions.map(\.versionHashes)
+    guard found.allSatisfy({ $0.match.line.versions.map(\.versionHashes) == stops }) else {
+      throw HopdError(
+        .ambiguousModel,
+        "the store may be one of the configurations \(found.map { "\"\($0.name)\"" }.joined(separator: ", ")) of "
+          + "\(first.match.line.modelName): they have the same entities there, and different ones later",
+        at: matching.place,
+        hint: "give copies of the models that have only the configuration with which the app opens this store")
+    }
+    return first.match
+  }
+
+  private func match() throws(HopdError) -> StoreMatch? {
     let ways = try ways()
     guard let way = ways.first else { return nil }
     guard ways.count == 1 else {
@@ -41,8 +86,8 @@ struct MergeMatching {
 
   private func candidates() -> [Candidate] {
     var found: [Candidate] = []
-    for (index, bundle) in matching.catalog.bundles.enumerated() {
-      for version in matching.catalog.versions where version.path == bundle.path {
+    for (index, line) in lines.enumerated() {
+      for version in line.versions {
         let isKnown = found.contains { $0.bundle == index && $0.hashes == version.versionHashes }
         if !isKnown, !version.versionHashes.isEmpty, version.versionHashes.count < matching.hashes.count,
           version.versionHashes.allSatisfy({ matching.hashes[$0.key] == $0.value })
@@ -105,8 +150,9 @@ struct MergeMatching {
     var isNewer = false
     for (candidate, target) in zip(way, targets) {
       let bundle = bundle(candidate)
-      let line = VersionLine(of: bundle, in: matching.catalog)
+      let line = lines[candidate.bundle]
       guard let found = try StoreMatching.match(candidate.hashes, in: line, target: target) else { return nil }
+      try line.checkWay(from: found.version, to: found.target)
       if found.version.isSameVersion(as: found.target) {
         stops.append((bundle, [found.version]))
       } else if found.version.position > found.target.position {
@@ -136,7 +182,7 @@ struct MergeMatching {
         CatalogedVersion(
           modelName: modelName, path: path, model: model, versionHashes: model.versionHashes,
           // A store with a part that is ahead is ahead as a whole: there is no way back.
-          position: isNewer ? -step : step, isCurrent: step == last))
+          position: isNewer ? -step : step, isCurrent: step == last, configuration: configuration))
     }
     guard let first = versions.first, let target = versions.last else { return nil }
     let line = VersionLine(modelName: modelName, paths: paths, versions: versions, decidedTarget: target)
@@ -146,8 +192,7 @@ struct MergeMatching {
   private func bundle(_ candidate: Candidate) -> ModelBundle { matching.catalog.bundles[candidate.bundle] }
 
   private func version(_ candidate: Candidate) -> CatalogedVersion? {
-    let path = bundle(candidate).path
-    return matching.catalog.versions.last { $0.path == path && $0.versionHashes == candidate.hashes }
+    lines[candidate.bundle].versions.last { $0.versionHashes == candidate.hashes }
   }
 
   private func name(of parts: [(ModelBundle, CatalogedVersion?)]) -> String {

@@ -34,7 +34,7 @@ struct StoreMatching {
   private func found() throws(HopdError) -> StoreMatch? {
     if let found = try wholeVersion() { return found }
     if let found = try configuration() { return found }
-    return try MergeMatching(matching: self).match()
+    return try MergeMatching.match(self)
   }
 
   // MARK: Whole versions

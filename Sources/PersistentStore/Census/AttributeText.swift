@@ -8,11 +8,8 @@ import SQLite
 
 /// Values of attributes as JSON.
 enum AttributeText {
-  /// Bytes up to this count are shown; longer ones are counted and digested.
-  static let shownBytes = 64
-
   static func write(
-    _ value: SQLiteValue, of attribute: Attribute, external: ExternalDataDirectory?, into lines: inout JSONLines
+    _ value: SQLiteValue, of attribute: Attribute, binary: BinaryValues, into lines: inout JSONLines
   ) throws {
     switch (attribute.type, value) {
     case (_, .null): try lines.raw("null")
@@ -24,9 +21,8 @@ enum AttributeText {
     case (.decimal, .integer(let number)): try lines.string(String(number))
     case (.decimal, .real(let number)): try lines.string(decimal(number))
     case (.uuid, .blob(let bytes)) where bytes.count == 16: try lines.string(uuid(bytes))
-    case (.binary, .blob(let bytes)) where attribute.hasExternalForm:
-      try write(bytes, from: external, into: &lines)
-    case (_, .blob(let bytes)): try write(bytes: bytes[...], into: &lines)
+    case (.binary, .blob(let bytes)) where attribute.hasExternalForm: try binary.write(external: bytes, into: &lines)
+    case (_, .blob(let bytes)): try binary.write(bytes[...], into: &lines)
     case (_, .integer(let number)): try lines.raw(String(number))
     case (_, .real(let number)): try lines.number(number)
     case (_, .text(let text)): try lines.string(text)
@@ -39,45 +35,11 @@ enum AttributeText {
     try lines.string(text)
   }
 
-  /// Base64 for few bytes, else `{"bytes":N,"digest":"…"}` with SHA-256 in hexadecimal.
-  private static func write(bytes: ArraySlice<UInt8>, into lines: inout JSONLines) throws {
-    if bytes.count <= shownBytes {
-      try lines.string(Base64.encode(bytes))
-    } else {
-      try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
-    }
-  }
-
   /// Text whose bytes are no UTF-8, as the bytes it is: two different ones must not look alike.
   static func write(invalidText bytes: [UInt8], into lines: inout JSONLines) throws {
     try lines.raw("{\"invalidText\":")
     try lines.string(Base64.encode(bytes[...]))
     try lines.raw("}")
-  }
-
-  /// With external storage the content is shown, wherever it is, so that a dump does not tell a value in a file from
-  /// one in the column. A reference whose file cannot be read is shown by its name.
-  private static func write(
-    _ bytes: [UInt8], from directory: ExternalDataDirectory?, into lines: inout JSONLines
-  ) throws {
-    switch ExternalDataForm(bytes) {
-    case .inline: try write(bytes: bytes.dropFirst(), into: &lines)
-    case .malformed: try write(bytes: bytes[...], into: &lines)
-    case .reference(let name):
-      guard let directory, case .file(let size) = directory.status(of: name) else {
-        return try lines.raw("{\"external\":\"\(name.text)\"}")
-      }
-      if size <= Int64(shownBytes) {
-        return try write(bytes: try directory.content(of: name, limit: Int64(shownBytes))[...], into: &lines)
-      }
-      var digest = ContentDigest.Running()
-      var count: Int64 = 0
-      try directory.read(name) {
-        digest.add($0)
-        count &+= Int64($0.count)
-      }
-      try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256())\"}")
-    }
   }
 
   private static func decimal(_ number: Double) -> String {

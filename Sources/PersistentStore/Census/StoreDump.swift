@@ -10,10 +10,14 @@ package struct StoreDump {
   private let schema: StoreSchema
   private let entityByNumber: [Int64: String]
   private let external: ExternalDataDirectory?
+  private let binary: BinaryForm
 
   /// Dumps the store that `reader` has open, laid out as `schema`; values in files are read from `external`.
-  package init(reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil) {
+  package init(
+    reader: StoreReader, schema: StoreSchema, external: ExternalDataDirectory? = nil, binary: BinaryForm = .digest
+  ) {
     self.external = external
+    self.binary = binary
     self.reader = reader
     self.schema = schema
     entityByNumber = Dictionary(schema.numbers.map { ($0.value, $0.key) }, uniquingKeysWith: { first, _ in first })
@@ -21,18 +25,27 @@ package struct StoreDump {
 
   /// Writes every object by entity number and Z_PK; `emit` gets portions of text, of which one line may span several.
   ///
-  /// Answers the number of objects.
+  /// Answers what was written.
   @discardableResult
-  package func write(_ emit: @escaping ([UInt8]) throws -> Void) throws -> Int64 {
+  package func write(_ emit: @escaping ([UInt8]) throws -> Void) throws -> Written {
     var lines = JSONLines(emit: emit)
+    let values = try BinaryValues(form: binary, external: external)
     var count: Int64 = 0
     for (number, entity) in entityByNumber.sorted(by: { $0.key < $1.key }) {
       guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity)
       else { continue }
-      count &+= try write(value, number: number, table: table, into: &lines)
+      count &+= try write(value, number: number, table: table, binary: values, into: &lines)
     }
     try lines.flush()
-    return count
+    return Written(objects: count, missingFiles: values.missing)
+  }
+
+  /// What a dump has.
+  package struct Written: Sendable, Hashable {
+    /// Objects, one a line.
+    package let objects: Int64
+    /// Values whose external file is missing or may not be read; their lines have its name alone.
+    package let missingFiles: Int64
   }
 
   // MARK: One entity
@@ -58,7 +71,7 @@ package struct StoreDump {
   }
 
   private func write(
-    _ entity: Entity, number: Int64, table: EntityTable, into lines: inout JSONLines
+    _ entity: Entity, number: Int64, table: EntityTable, binary: BinaryValues, into lines: inout JSONLines
   ) throws -> Int64 {
     var columns = ["Z_PK"]
     func index(of column: String) -> Int32 {
@@ -105,7 +118,7 @@ package struct StoreDump {
       try lines.raw("\(opening)\(key)\",\"attributes\":{")
       for (offset, group) in groups.enumerated() {
         if offset > 0 { try lines.raw(",") }
-        try write(group, row: rows, into: &lines)
+        try write(group, row: rows, binary: binary, into: &lines)
       }
       try lines.raw("},\"relationships\":{")
       for (offset, relationship) in relationships.enumerated() {
@@ -121,7 +134,9 @@ package struct StoreDump {
   }
 
   /// `"name":value`, and `"composite":{"element":value,…}`; a composite without any value is nil.
-  private func write(_ group: AttributeGroup, row: Statement, into lines: inout JSONLines) throws {
+  private func write(
+    _ group: AttributeGroup, row: Statement, binary: BinaryValues, into lines: inout JSONLines
+  ) throws {
     if let composite = group.composite {
       try lines.string(composite)
       guard group.columns.contains(where: { !row.isNull(at: $0.index) }) else { return try lines.raw(":null") }
@@ -138,7 +153,7 @@ package struct StoreDump {
       {
         try AttributeText.write(invalidText: bytes, into: &lines)
       } else {
-        try AttributeText.write(value, of: column.attribute, external: external, into: &lines)
+        try AttributeText.write(value, of: column.attribute, binary: binary, into: &lines)
       }
     }
     if group.composite != nil { try lines.raw("}") }

@@ -3,6 +3,7 @@ import Diagnostics
 import HopdConfiguration
 import MigrationPlanning
 import PersistentStore
+import SystemPackage
 
 /// `hopctl dump STORE`.
 struct DumpCommand: HopctlCommand {
@@ -12,8 +13,24 @@ struct DumpCommand: HopctlCommand {
     discussion: "Changes nothing. The values are the users' own: mind where the output goes.")
 
   @OptionGroup var store: StoreArgument
+  @Option(
+    help: ArgumentHelp(
+      "Binary values of more than 64 bytes: digest (their length and SHA-256), base64, or files (see --files).",
+      valueName: "form"))
+  var binary = BinaryArgument.digest
+  @Option(
+    help: ArgumentHelp(
+      "Directory for --binary files; it is made if missing. Each value is a file named by its SHA-256.",
+      valueName: "directory"))
+  var files: String?
   @OptionGroup var models: ModelOptions
   @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (binary == .files) == (files != nil) else {
+      throw ValidationError("--binary files and --files DIRECTORY go together: give both, or neither")
+    }
+  }
 
   func execute() throws {
     let location = try store.location()
@@ -32,9 +49,32 @@ struct DumpCommand: HopctlCommand {
         model: version.model, frameworkVersion: framework,
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
       output.warn(schema.unsupported.filter { $0.code == .layoutUnsupported })
-      try StoreDump(reader: reader, schema: schema, external: ExternalDataDirectory(of: location)).write {
-        try StandardStreams.write($0, to: .output)
+      let dump = StoreDump(
+        reader: reader, schema: schema, external: try ExternalDataDirectory(of: location), binary: form)
+      let written = try dump.write { try StandardStreams.write($0, to: .output) }
+      if written.missingFiles > 0 {
+        output.warn([
+          HopdError(
+            .externalDataMissing,
+            "the external data of \(MessageFormatter.count(written.missingFiles, "value", "values")) is missing; the dump "
+              + "has the names of the files alone",
+            at: Place(file: location.database),
+            hint: "bring the store's directory \(location.externalDataDirectory.printable) along")
+        ])
       }
     }
   }
+
+  private var form: BinaryForm {
+    switch binary {
+    case .digest: .digest
+    case .base64: .base64
+    case .files: .files(FilePath(files ?? "."))
+    }
+  }
+}
+
+/// The value of `--binary`.
+enum BinaryArgument: String, ExpressibleByArgument {
+  case digest, base64, files
 }

@@ -77,7 +77,6 @@ struct LayoutOptions: ParsableArguments {
           hint: "take --join-table away, unless a store that the app made has that name")
       } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
       + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
-      + [ModelCache.remark(on: schema)].compactMap { $0?.located(Place(file: path)) }
   }
 }
 

@@ -1,0 +1,89 @@
+// Bytes in a dump: shown, counted and digested, or written to files, wherever the store has them. A value may be as
+// large as the disk, so one that lies in a file beside the store goes through in portions.
+
+import ManagedObjectModel
+import PropertyLists
+import SystemPackage
+
+/// How a dump gives binary values that are longer than `BinaryForm.shownBytes`; shorter ones are always base64.
+package enum BinaryForm: Sendable, Hashable {
+  /// `{"bytes":N,"digest":"…"}`, with SHA-256 in hexadecimal.
+  case digest
+  /// A string of base64.
+  case base64
+  /// `{"bytes":N,"digest":"…","file":"…"}`; the value is a file of that name in this directory.
+  case files(FilePath)
+
+  /// Values of up to this many bytes are base64 in every form.
+  static let shownBytes = 64
+}
+
+/// Writes the binary values of one dump.
+final class BinaryValues {
+  private let external: ExternalDataDirectory?
+  private let form: BinaryForm
+  private let files: BinaryFiles?
+  /// Values whose external file is missing, or is nothing that may be read.
+  private(set) var missing: Int64 = 0
+
+  /// Values in files are read from `external`. Makes the directory of the form, if it has one.
+  init(form: BinaryForm, external: ExternalDataDirectory?) throws {
+    self.form = form
+    self.external = external
+    if case .files(let directory) = form { files = try BinaryFiles(directory) } else { files = nil }
+  }
+
+  /// Bytes that are in the column.
+  func write(_ bytes: ArraySlice<UInt8>, into lines: inout JSONLines) throws {
+    if bytes.count <= BinaryForm.shownBytes || form == .base64 { return try lines.string(Base64.encode(bytes)) }
+    if let files { return try write(files.add { try $0(bytes) }, into: &lines) }
+    try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
+  }
+
+  /// A value with external storage. Its content is shown, wherever it is, so that a dump does not tell a value in a
+  /// file from one in the column. A reference whose file cannot be read is shown by its name.
+  func write(external bytes: [UInt8], into lines: inout JSONLines) throws {
+    switch ExternalDataForm(bytes) {
+    case .inline: try write(bytes.dropFirst(), into: &lines)
+    case .malformed: try write(bytes[...], into: &lines)
+    case .reference(let name):
+      guard let external, case .file(let size) = external.status(of: name) else {
+        missing &+= 1
+        return try lines.raw("{\"external\":\"\(name.text)\"}")
+      }
+      if size <= Int64(BinaryForm.shownBytes) {
+        return try write(try external.content(of: name, limit: Int64(BinaryForm.shownBytes))[...], into: &lines)
+      }
+      try write(content: name, of: external, into: &lines)
+    }
+  }
+
+  private func write(
+    content name: ExternalFileName, of external: ExternalDataDirectory, into lines: inout JSONLines
+  ) throws {
+    if form == .base64 {
+      // Three bytes are four characters: what is left of a portion waits for the next one.
+      var waiting: [UInt8] = []
+      try lines.raw("\"")
+      try external.read(name) { portion in
+        waiting += portion
+        let whole = waiting.count / 3 * 3
+        try lines.raw(Base64.encode(waiting.prefix(whole)))
+        waiting.removeFirst(whole)
+      }
+      return try lines.raw(Base64.encode(waiting) + "\"")
+    }
+    if let files { return try write(files.add { add in try external.read(name) { try add($0[...]) } }, into: &lines) }
+    var digest = ContentDigest.Running()
+    var count: Int64 = 0
+    try external.read(name) {
+      digest.add($0)
+      count &+= Int64($0.count)
+    }
+    try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256())\"}")
+  }
+
+  private func write(_ file: BinaryFiles.Added, into lines: inout JSONLines) throws {
+    try lines.raw("{\"bytes\":\(file.bytes),\"digest\":\"\(file.digest)\",\"file\":\"\(file.digest)\"}")
+  }
+}
