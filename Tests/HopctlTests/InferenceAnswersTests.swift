@@ -56,6 +56,32 @@ struct InferenceAnswersTests {
     #expect(try room.run("migrate", store, "--models", models, "--rename", "nonsense").status == 64)
   }
 
+  @Test func aValueThatTheNewTypeCannotHoldMayBeDropped() throws {
+    for (before, after, code) in [
+      ("Date", "Integer 32", "not-inferable"), ("String", "URI", "not-inferable"),
+      ("Integer 64", "Integer 16", "number-does-not-fit"),
+    ] {
+      let (room, models, store) = try world([
+        attribute("kept", "String") + attribute("changed", before),
+        attribute("kept", "String") + attribute("changed", after),
+      ])
+      _ = try room.sql(store, "UPDATE ZNOTE SET ZCHANGED = 70000")
+      let refused = try room.run("migrate", store, "--models", models, "--json")
+      #expect(refused.status == 65)
+      let error = try refused.json().error
+      let reasons = [error].compactMap(\.self) + (error?.reasons?.list ?? [])
+      #expect(reasons.contains { $0.code?.text == code }, "\(before): \(refused.errors)")
+      let answer = try #require(refused.errors.firstMatch(of: /--rename (\S+)/)?.1, "\(refused.errors)")
+      let kept = "SELECT group_concat(quote(ZKEPT)) FROM ZNOTE"
+      let texts = try room.sql(store, kept)
+      let outcome = try room.run("migrate", store, "--models", models, "--rename", String(answer))
+      #expect(outcome.status == 0, "\(before): \(outcome.errors)")
+      #expect(outcome.errors.contains("dropped with 5 values"), "\(outcome.errors)")
+      #expect(try room.sql(store, "SELECT count(ZCHANGED) FROM ZNOTE") == "0")
+      #expect(try room.sql(store, kept) == texts)
+    }
+  }
+
   @Test func bothReadingsMayGiveTheSameRows() throws {
     let versions = [
       attribute("text", "String", "optional='YES' elementID='body'"),

@@ -27,7 +27,9 @@ extension InferenceRun {
     let oldByName = source.allAttributes(of: origin)
     for attribute in new {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
-      check(attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before)
+      check(
+        attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before,
+        answer: Self.startsAnew(origin.name, name))
     }
     for attribute in new {
       guard case .archived(let className)? = attribute.defaultValue else { continue }
@@ -46,7 +48,15 @@ extension InferenceRun {
     )
   }
 
-  private mutating func check(_ attribute: Attribute, declaredBy entity: String, against before: Attribute) {
+  /// What to do about values that have no form in the new version.
+  static func startsAnew(_ entity: String, _ attribute: String) -> String {
+    "let a mapping model for this hop convert the values, or let the attribute start without them: "
+      + RenameRules.dropping(entity, attribute)
+  }
+
+  private mutating func check(
+    _ attribute: Attribute, declaredBy entity: String, against before: Attribute, answer: String
+  ) {
     // A derived value is computed anew, or carried under conditions of its own that planning looks at.
     if attribute.isDerived { return }
     // A number goes on as the same number; whether each value fits is asked of the rows.
@@ -55,7 +65,7 @@ extension InferenceRun {
         "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "
           + "new type",
         entity: entity, property: attribute.name,
-        hint: "add an attribute of the new type under a new name and fill it in the app or with a mapping")
+        hint: answer)
     }
     // A Binary stays the same value wherever its bytes are (decision 0014); of other types no stored form is known.
     if attribute.allowsExternalStorage != before.allowsExternalStorage, attribute.type != .binary {
@@ -63,7 +73,7 @@ extension InferenceRun {
         "external storage is switched \(attribute.allowsExternalStorage ? "on" : "off") for the type "
           + "\(attribute.type.title); how its values would be stored is not known",
         entity: entity, property: attribute.name,
-        hint: "keep \"Allows External Storage\" as it was")
+        hint: answer)
     }
   }
 

@@ -8,15 +8,18 @@ extension InferenceRun {
   mutating func checkComposites(of entity: Entity, from origin: Entity) {
     let (before, after) = (Self.kinds(of: origin, in: source), Self.kinds(of: entity, in: destination))
     guard (before + after).contains(where: \.isComposite) else { return }
+    let ended = decided(before.map { Identified(name: $0.name, identifier: $0.identifier) }, of: origin, to: entity)
     for new in after {
       // By renaming identifier, else by name: as attributes are matched.
-      guard let old = before.first(where: { $0.identifier == new.identifier }), old.isComposite != new.isComposite
+      guard let old = before.first(where: { $0.identifier == new.identifier }), old.isComposite != new.isComposite,
+        ended[old.name] == nil
       else { continue }
       findings.add(
         "the type changes from \(old.title) to \(new.title); a change of type cannot be inferred",
         entity: destination.declarer(of: new.name, in: entity), property: new.name,
-        hint: "add the new attribute under a new name and fill it with a mapping, which can name elements as "
-          + "$source.\(old.isComposite ? old.name + ".…" : old.name)")
+        hint: "let a mapping model for this hop convert the values (it can name elements as "
+          + "$source.\(old.isComposite ? old.name + ".…" : old.name)), or let the attribute start without them: "
+          + RenameRules.dropping(origin.name, old.name))
     }
   }
 

@@ -122,6 +122,9 @@ struct RelationshipInference {
     let declarer = destination.declarer(of: relationship.name, in: entity)
     let declaring = source.declarer(of: before.name, in: origin)
     let pairs = RelationshipMapping.SourcePairs(entity: declaring, relationship: before.name, isInverted: false)
+    let startsEmpty =
+      "let a mapping model for this hop say what becomes of the pairs, or let the relationship start empty: "
+      + RenameRules.dropping(origin.name, before.name)
     func demand(_ demand: RowCondition.Demand, _ message: String, hint: String) {
       findings.demand(demand, entity: declarer, property: relationship.name, message, hint: hint)
     }
@@ -129,9 +132,9 @@ struct RelationshipInference {
       demand(
         .oneTargetPerOwner(pairs),
         "a to-many becomes a to-one, which has room for one target; which one stays is not documented",
-        hint: "add a to-one under another name and let the app choose the object")
+        hint: startsEmpty)
     }
-    checkTarget(relationship, against: before, pairs: pairs, demand: demand)
+    checkTarget(relationship, against: before, pairs: pairs) { demand($0, $1, hint: startsEmpty) }
 
     let inverse = destination.inverse(of: relationship)
     let inverseBefore = source.inverse(of: before)
@@ -147,7 +150,7 @@ struct RelationshipInference {
             .samePairs(pairs, inverseOf: other.pairs),
             "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
               + "the inverse of that: the two ends have different pairs",
-            hint: "rename one of the two ends so that it starts empty, or correct the renaming identifiers")
+            hint: startsEmpty)
         }
       }
     }
@@ -160,14 +163,14 @@ struct RelationshipInference {
       demand(
         .oneOwnerPerTarget(pairs),
         "a target could have several owners and now has room for one; which one stays is not documented",
-        hint: "make the inverse a to-many")
+        hint: startsEmpty)
     }
   }
 
   /// Targets that the relationship cannot point to any more, although they go on.
   private func checkTarget(
     _ relationship: Relationship, against before: Relationship, pairs: RelationshipMapping.SourcePairs,
-    demand: (_ demand: RowCondition.Demand, _ message: String, _ hint: String) -> Void
+    demand: (_ demand: RowCondition.Demand, _ message: String) -> Void
   ) {
     let wanted = relationship.destinationEntityName
     guard let target = source.entity(named: before.destinationEntityName) else { return }
@@ -177,8 +180,7 @@ struct RelationshipInference {
       else { continue }
       demand(
         .noTarget(pairs, of: possible.name),
-        "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that",
-        "make a common parent the destination, or give the relationship a new name, so that it starts empty")
+        "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that")
     }
   }
 }

@@ -24,6 +24,12 @@ package struct RenameRules: Sendable, Hashable {
     return (parts[0], parts[1])
   }
 
+  /// What to type so that a property starts anew and what it held is dropped: the answer for whoever cannot change a
+  /// model that has shipped.
+  package static func dropping(_ entity: String, _ property: String) -> String {
+    "--rename \(entity).\(property)= (for the daemon, renames = [\"\(entity).\(property)=\"])"
+  }
+
   /// The decided names of one kind: those of entities (`owners` empty), or of the properties of any of `owners`.
   func decided(_ names: [Identified], owners: [String]) -> [String: String] {
     guard !renames.isEmpty else { return [:] }

@@ -30,14 +30,15 @@ extension RowInspection {
         let origin = migrationPath.origin(ofAttribute: name, in: check.source.before, at: check.version - 1)
         try checkNumbers(
           conversion, origin, from: before.type,
-          at: (check.version, check.entity.name, attribute.destination, check.source.stored))
+          at: (check.version, check.entity.name, attribute.destination, check.source.stored),
+          dropping: RenameRules.dropping(check.source.before, name))
       }
     }
   }
 
   private mutating func checkNumbers(
     _ conversion: NumberConversion, _ origin: AttributeOrigin, from type: AttributeType,
-    at place: (version: Int, entity: String, attribute: String, stored: String)
+    at place: (version: Int, entity: String, attribute: String, stored: String), dropping answer: String
   ) throws(SQLiteError) {
     var standard: AttributeDefault?
     var found: (count: Int64, first: Int64?) = (0, nil)
@@ -61,15 +62,16 @@ extension RowInspection {
           "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
             + "cannot hold",
           at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute, row: found.first),
-          hint: "correct the values with the app, choose a wider type, or give a mapping model for this hop"))
+          hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
+            + "start without them: \(answer)"))
     }
     if let standard, !conversion.fits(standard) {
       add(
         HopdError(
           .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
           at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute),
-          hint: "correct the default in the earlier version, choose a wider type, or give a mapping model for this hop")
-      )
+          hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)"
+        ))
     }
   }
 }
