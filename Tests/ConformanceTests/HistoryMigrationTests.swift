@@ -19,7 +19,7 @@ import SystemPackage
 import Testing
 
 @Suite struct HistoryMigrationTests {
-  private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
+  private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 6
 
   // MARK: Models
 

@@ -1,5 +1,5 @@
 // A store of every shape survives: it is made, filled and dumped, migrated to the same model under other version hashes
-// by each path, and dumped again. HOPD_SHAPES sets how many models are tried (150 in the quick tier, 500 under
+// by each path, and dumped again. HOPD_SHAPES sets how many models are tried (75 in the quick tier, 500 under
 // HOPD_TESTS=full); a failure names its seed.
 
 import Diagnostics
@@ -17,7 +17,7 @@ import Testing
 @Suite struct RandomIdentityTests {
   private static let count =
     getenv("HOPD_SHAPES").flatMap { UInt64(String(cString: $0)) }
-    ?? (getenv("HOPD_TESTS").map { String(cString: $0) } == "full" ? 500 : 150)
+    ?? (getenv("HOPD_TESTS").map { String(cString: $0) } == "full" ? 500 : 75)
   private static let frameworks: [Int64] = [419, 519, 637, 754, 836, 866, 977, 1044, 1251, 1344]
 
   @Test func everyShapeSurvivesEveryPath() throws {
