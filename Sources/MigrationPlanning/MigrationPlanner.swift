@@ -2,9 +2,7 @@
 // models, mappings and layouts are ready and all rows are checked before a byte is written anywhere.
 
 import Diagnostics
-import Glibc
 import ManagedObjectModel
-import MappingModel
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -57,7 +55,8 @@ package enum MigrationPlanner {
     var first: HopdError?
     while true {
       do {
-        return try plan(store, catalog, target, rules, routing, reader)
+        var attempt = try PlanAttempt(store, catalog, target, rules, routing, reader)
+        return try attempt.plan()
       } catch let error as HopdError {
         // The first refusal is about the way that the versions lead; it says most.
         first = first ?? error
@@ -96,209 +95,6 @@ package enum MigrationPlanner {
   private static func isSettled(_ error: HopdError, _ rules: InvalidRowsRules) -> Bool {
     [.missingRequiredValue, .uniquenessViolation].contains(error.code)
       && error.place.entity.map { rules.rule(for: $0) != .fail } ?? false
-  }
-
-  private static func plan(
-    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ rules: PlanningRules,
-    _ routing: RouteRules, _ reader: StoreReader
-  ) throws -> MigrationPlan {
-    let place = Place(store: store.location.database)
-    let target = try store.line.target(targetVersion, for: store.version)
-    try store.line.checkWay(from: store.version, to: target)
-    if !store.version.isSameVersion(as: target), rules.cloudKit == .refuse {
-      try MirroringInspection.refuse(reader)
-    }
-    let routeKey = RouteKey(of: store, to: target, rules: routing)
-    let edges = try catalog.route(of: store, to: target, rules: routing, key: routeKey)
-    let framework = store.metadata.frameworkVersion
-    let sourceNaming = try reader.joinTableNaming(for: store.version.model, frameworkVersion: framework)
-    let provenNames = try reader.provenNames(
-      in: StoreSchema(model: store.version.model, frameworkVersion: framework, naming: sourceNaming))
-    let sourceSchema = StoreSchema(
-      model: store.version.model, frameworkVersion: framework, naming: sourceNaming,
-      observed: ObservedLayout(provenNames: provenNames))
-    let migrationPath = MigrationPath(sourceSchema: sourceSchema, edges: edges)
-
-    // Layout and tables first: rows can only be asked when the tables are what they should be.
-    var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
-    var findings = Findings()
-    var warnings = edges.flatMap(\.warnings)
-    warnings += catalog.warnings.filter { warning in
-      store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
-    }
-    if store.version.isFromStoreItself {
-      warnings.append(
-        HopdError(
-          .ownModelUsed,
-          "no model given has the version of the store; it is read from the model that the store itself holds",
-          hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
-    }
-    warnings += sourceSchema.joinTableRemarks
-    inspection.inspect(store.metadata)
-    try inspection.inspectSchema(takesMirroring: rules.cloudKit == .migrate)
-    // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
-    for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
-      findings.add(error)
-    }
-    var layout: LayoutDecision?
-    if !edges.isEmpty {
-      let decision = try LayoutDecision(
-        migrationPath: migrationPath, edges: edges, store: store, inspection: inspection, provenNames: provenNames,
-        rules: rules,
-        reader: reader)
-      for error in decision.findings.errors { findings.add(error) }
-      warnings += decision.warnings
-      layout = decision
-    }
-    let schemas = layout?.schemas ?? [sourceSchema]
-    try findings.throwIfAny(at: place)
-
-    // Rows are judged as far as inference leads; what mapping models make of them is judged where it lies (segments).
-    let leading = edges.prefix { $0.mapped == nil }.count
-    let isMixed = leading < edges.count
-    let lead = MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading)))
-    let counted = MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
-    let census = StoreCensus(schema: sourceSchema, reader: reader)
-    // All that can be asked before anything is known of the rows is asked in one pass.
-    try census.take(
-      edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
-      values: counted.questions(expectsValues: !isMixed))
-    var rows = RowInspection(migrationPath: lead, census: census)
-    try rows.countRows()
-    if !edges.isEmpty {
-      rows.checkAbstractEntities()
-      try rows.checkRequiredValues()
-      try rows.checkUniqueness()
-      try rows.checkNumbers()
-      try rows.checkConditions()
-      try rows.checkDiscriminators()
-      try rows.findings.throwIfAny(at: place)
-    }
-
-    let dangling = try census.danglingReferences()
-    let finalSchema = schemas.last ?? sourceSchema
-    let external = try ExternalDataInspection(
-      migrationPath: lead, reader: reader, location: store.location, rows: rows.rows,
-      finalSchema: schemas.indices.contains(leading) ? schemas[leading] : finalSchema, memoryLimit: rules.memoryLimit)
-    try external.findings.throwIfAny(at: place)
-    var hops = hops(
-      edges: edges, schemas: schemas, computed: layout?.computed ?? [], migrationPath: migrationPath, rows: rows.rows)
-    if let last = hops.indices.last { hops[last].history = layout?.historyCarry }
-    // The first hop with mapping models can be asked already what it leaves behind: names go on up to there.
-    if isMixed {
-      let mapped = MappedHopInspection(
-        hop: hops[leading], rows: lead.rows(rows.rows, at: leading), rule: rules.unmappedEntities)
-      try mapped.findings.throwIfAny(at: place)
-      let counts = try MappedRowCounts(
-        hop: hops[leading], rows: lead.rows(rows.rows, at: leading), reader: leading == 0 ? reader : nil)
-      warnings += counts.warnings
-      hops[leading] = hops[leading].reading(counts.taken)
-    }
-    let drops = try DropCounting(migrationPath: counted, census: census, rows: rows.rows)
-    let expectation =
-      isMixed
-      ? StoreExpectation.unknown(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
-      : try ExpectationCounting(
-        migrationPath: migrationPath, census: census, rows: rows.rows, finalSchema: finalSchema, dangling: dangling,
-        externalData: external.expectations
-      ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
-    for hop in hops where hop.isMapped {
-      warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
-    }
-    warnings += inspection.warnings + drops.warnings
-    if rules.route == .progressive, edges.count > 1, !isMixed {
-      var direct = routing
-      direct.route = .direct
-      let way = try? catalog.route(
-        of: store, to: target, rules: direct, key: RouteKey(of: store, to: target, rules: direct))
-      warnings += try DirectWay(
-        drops: drops, direct: way?.first, sourceSchema: sourceSchema, census: census, rows: rows.rows
-      ).warnings
-    }
-    warnings += try ClearedReferences(migrationPath: lead, reader: reader, rows: rows.rows).warnings()
-    if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows.rows) ?? [] }
-    warnings += external.warnings
-    if !edges.isEmpty { warnings += remarks(schemas: schemas, dangling: dangling) }
-    let pathKey = routeKey.map {
-      MigrationPathCache.Key(
-        route: $0, rules: rules, frameworkVersion: framework, sourceNaming: sourceNaming, provenNames: provenNames,
-        last: layout?.last, computed: layout?.computed ?? [])
-    }
-    func known() -> MigrationPathCache {
-      MigrationPathCache(
-        name: PlanFingerprint.migrationPath(hops: hops, source: store.version, target: target, rules: rules))
-    }
-    let memory = pathKey.map { catalog.memo.fact($0, known) } ?? known()
-    let name = PlanFingerprint.of(
-      migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
-    return MigrationPlan(
-      store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
-      warnings: warnings.map { $0.located(place) },
-      estimate: estimate(hops: hops, location: store.location, moved: external.movedBytes), expectation: expectation,
-      migrationPath: name, memo: memory.memo,
-      fingerprint: PlanFingerprint.of(migrationPath: name, storeUUID: store.metadata.uuid),
-      found: try FoundFile(reader: reader, objects: inspection.objects))
-  }
-
-  private static func hops(
-    edges: [MigrationGraph.Edge], schemas: [StoreSchema], computed: [[SchemaDerivation]], migrationPath: MigrationPath,
-    rows: [String: Int64]
-  ) -> [Hop] {
-    zip(edges, zip(schemas, schemas.dropFirst())).enumerated().map { index, part in
-      let (edge, (source, destination)) = part
-      return Hop(
-        index: index, source: source.model, destination: destination.model, sourceSchema: source,
-        destinationSchema: destination, mapping: edge.mapping, mapped: edge.mapped,
-        entities: (edge.mapped?.entityMappings.map { ($0.name, $0.source) }
-          ?? edge.mapping.entityMappings.map { ($0.name, $0.sourceEntity) }).map { name, source in
-            let stored = source.flatMap { migrationPath.sourceEntity(of: $0, at: index) }
-            return EntityCost(mapping: name, rows: stored.flatMap { rows[$0] } ?? 0)
-          }, computed: computed.indices.contains(index) ? computed[index] : [])
-    }
-  }
-
-  /// What the operator should know beside the drops.
-  private static func remarks(schemas: [StoreSchema], dangling: [DanglingReferences]) -> [HopdError] {
-    var warnings: [HopdError] = []
-    if let model = schemas.last?.model {
-      warnings += model.uncertainHashes.map {
-        HopdError(
-          .hashUncertain, $0.description, at: Place(entity: $0.entity, property: $0.property),
-          hint: "try the migrated store with the app before you rely on it")
-      }
-    }
-    warnings += (schemas.last?.unsupported ?? []).filter {
-      $0.code == .indexLeftOut || $0.code == .nameLengthUnproven
-    }
-    warnings += dangling.map {
-      HopdError(
-        .danglingReferences,
-        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to "
-          + "rows "
-          + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
-    }
-    return warnings
-  }
-
-  /// Rough numbers: 150,000 rows a second, and as much disk as two staged stores beside the source.
-  private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
-    let rows = hops.flatMap { hop in
-      // Rows of a dropped entity are not read.
-      hop.mapped != nil
-        ? hop.entities.map(\.rows)
-        : zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
-    }.reduce(Int64(0)) { $0 &+ $1 }
-    let bytes = size(of: location.database) &+ size(of: location.writeAheadLog)
-    let factor = hops.isEmpty ? 0 : hops.count == 1 ? 1.1 : 2.2
-    let disk = Int64(exactly: ((Double(bytes) + Double(moved)) * factor).rounded(.up)) ?? .max
-    return MigrationEstimate(
-      rows: rows, bytes: bytes, diskNeeded: hops.isEmpty ? 0 : disk.addingReportingOverflow(1 << 20).partialValue,
-      memory: 24 << 20, seconds: Double(rows) / 150_000)
-  }
-
-  private static func size(of path: FilePath) -> Int64 {
-    var status = stat()
-    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
   }
 }
 

@@ -3,41 +3,63 @@
 
 import ManagedObjectModel
 import PropertyLists
-import SystemPackage
 
 /// How a dump gives binary values that are longer than `BinaryForm.shownBytes`; shorter ones are always base64.
-package enum BinaryForm: Sendable, Hashable {
+package enum BinaryForm {
   /// `{"bytes":N,"digest":"…"}`, with SHA-256 in hexadecimal.
   case digest
   /// A string of base64.
   case base64
-  /// `{"bytes":N,"digest":"…","file":"…"}`; the value is a file of that name in this directory.
-  case files(FilePath)
+  /// `{"bytes":N,"digest":"…","file":"…"}`; the value is a file of that name.
+  case files(any BinaryValueFiles)
 
   /// Values of up to this many bytes are base64 in every form.
   static let shownBytes = 64
+}
+
+/// Makes files of binary values.
+package protocol BinaryValueFiles {
+  /// Makes a file of one value, which `produce` hands over in portions.
+  func add(_ produce: ((ArraySlice<UInt8>) throws -> Void) throws -> Void) throws -> BinaryValueFile
+}
+
+/// A file that has one binary value.
+package struct BinaryValueFile: Sendable, Hashable {
+  /// Name of the file.
+  package let name: String
+  /// Length of the value.
+  package let bytes: Int64
+  /// SHA-256 of the value, in hexadecimal.
+  package let digest: String
+
+  package init(name: String, bytes: Int64, digest: String) {
+    self.name = name
+    self.bytes = bytes
+    self.digest = digest
+  }
 }
 
 /// Writes the binary values of one dump.
 final class BinaryValues {
   private let external: ExternalDataDirectory?
   private let form: BinaryForm
-  private let files: BinaryFiles?
   /// Values whose external file is missing, or is nothing that may be read.
   private(set) var missing: Int64 = 0
 
-  /// Values in files are read from `external`. Makes the directory of the form, if it has one.
-  init(form: BinaryForm, external: ExternalDataDirectory?) throws {
+  /// Values in files are read from `external`.
+  init(form: BinaryForm, external: ExternalDataDirectory?) {
     self.form = form
     self.external = external
-    if case .files(let directory) = form { files = try BinaryFiles(directory) } else { files = nil }
   }
 
   /// Bytes that are in the column.
   func write(_ bytes: ArraySlice<UInt8>, into lines: inout JSONLines) throws {
-    if bytes.count <= BinaryForm.shownBytes || form == .base64 { return try lines.string(Base64.encode(bytes)) }
-    if let files { return try write(files.add { try $0(bytes) }, into: &lines) }
-    try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
+    if bytes.count <= BinaryForm.shownBytes { return try lines.string(Base64.encode(bytes)) }
+    switch form {
+    case .base64: try lines.string(Base64.encode(bytes))
+    case .files(let files): try write(files.add { try $0(bytes) }, into: &lines)
+    case .digest: try lines.raw("{\"bytes\":\(bytes.count),\"digest\":\"\(ContentDigest.sha256(bytes))\"}")
+    }
   }
 
   /// A value with external storage. Its content is shown, wherever it is, so that a dump does not tell a value in a
@@ -61,7 +83,8 @@ final class BinaryValues {
   private func write(
     content name: ExternalFileName, of external: ExternalDataDirectory, into lines: inout JSONLines
   ) throws {
-    if form == .base64 {
+    switch form {
+    case .base64:
       // Three bytes are four characters: what is left of a portion waits for the next one.
       var waiting: [UInt8] = []
       try lines.raw("\"")
@@ -71,19 +94,21 @@ final class BinaryValues {
         try lines.raw(Base64.encode(waiting.prefix(whole)))
         waiting.removeFirst(whole)
       }
-      return try lines.raw(Base64.encode(waiting) + "\"")
+      try lines.raw(Base64.encode(waiting) + "\"")
+    case .files(let files):
+      try write(files.add { add in try external.read(name) { try add($0[...]) } }, into: &lines)
+    case .digest:
+      var digest = ContentDigest.Running()
+      var count: Int64 = 0
+      try external.read(name) {
+        digest.add($0)
+        count &+= Int64($0.count)
+      }
+      try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256())\"}")
     }
-    if let files { return try write(files.add { add in try external.read(name) { try add($0[...]) } }, into: &lines) }
-    var digest = ContentDigest.Running()
-    var count: Int64 = 0
-    try external.read(name) {
-      digest.add($0)
-      count &+= Int64($0.count)
-    }
-    try lines.raw("{\"bytes\":\(count),\"digest\":\"\(digest.sha256())\"}")
   }
 
-  private func write(_ file: BinaryFiles.Added, into lines: inout JSONLines) throws {
-    try lines.raw("{\"bytes\":\(file.bytes),\"digest\":\"\(file.digest)\",\"file\":\"\(file.digest)\"}")
+  private func write(_ file: BinaryValueFile, into lines: inout JSONLines) throws {
+    try lines.raw("{\"bytes\":\(file.bytes),\"digest\":\"\(file.digest)\",\"file\":\"\(file.name)\"}")
   }
 }

@@ -29,7 +29,7 @@ package struct StoreDump {
   @discardableResult
   package func write(_ emit: @escaping ([UInt8]) throws -> Void) throws -> Written {
     var lines = JSONLines(emit: emit)
-    let values = try BinaryValues(form: binary, external: external)
+    let values = BinaryValues(form: binary, external: external)
     var count: Int64 = 0
     for (number, entity) in entityByNumber.sorted(by: { $0.key < $1.key }) {
       guard let value = schema.model.entity(named: entity), !value.isAbstract, let table = schema.table(of: entity)

@@ -50,7 +50,7 @@ struct DumpCommand: HopctlCommand {
         naming: try reader.joinTableNaming(for: version.model, frameworkVersion: framework))
       output.warn(schema.unsupported.filter { $0.code == .layoutUnsupported })
       let dump = StoreDump(
-        reader: reader, schema: schema, external: try ExternalDataDirectory(of: location), binary: form)
+        reader: reader, schema: schema, external: try ExternalDataDirectory(of: location), binary: try form())
       let written = try dump.write { try StandardStreams.write($0, to: .output) }
       if written.missingFiles > 0 {
         output.warn([
@@ -65,11 +65,11 @@ struct DumpCommand: HopctlCommand {
     }
   }
 
-  private var form: BinaryForm {
+  private func form() throws -> BinaryForm {
     switch binary {
     case .digest: .digest
     case .base64: .base64
-    case .files: .files(FilePath(files ?? "."))
+    case .files: .files(try BinaryFiles(FilePath(files ?? ".")))
     }
   }
 }

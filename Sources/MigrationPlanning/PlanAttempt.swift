@@ -1,0 +1,282 @@
+// One try at a plan: the way through the versions by one set of rules, and everything that is asked of the store before
+// it is taken. The stages come in the order in which they run; each throws all that it finds.
+
+import Diagnostics
+import Glibc
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+import SystemPackage
+
+/// The plan for one store by one way.
+struct PlanAttempt {
+  private let store: IdentifiedStore
+  private let catalog: ModelCatalog
+  private let target: CatalogedVersion
+  private let rules: PlanningRules
+  private let routing: RouteRules
+  private let reader: StoreReader
+  private let place: Place
+
+  /// The way, and how the store is laid out where it begins.
+  private let routeKey: RouteKey?
+  private let edges: [MigrationGraph.Edge]
+  private let sourceNaming: JoinTableNaming
+  private let provenNames: Set<String>
+  private let sourceSchema: StoreSchema
+  private let migrationPath: MigrationPath
+
+  private var warnings: [HopdError] = []
+
+  /// Finds the way; throws where there is none.
+  init(
+    _ store: IdentifiedStore, _ catalog: ModelCatalog, _ targetVersion: TargetVersion, _ rules: PlanningRules,
+    _ routing: RouteRules, _ reader: StoreReader
+  ) throws {
+    self.store = store
+    self.catalog = catalog
+    self.rules = rules
+    self.routing = routing
+    self.reader = reader
+    place = Place(store: store.location.database)
+    target = try store.line.target(targetVersion, for: store.version)
+    try store.line.checkWay(from: store.version, to: target)
+    if !store.version.isSameVersion(as: target), rules.cloudKit == .refuse {
+      try MirroringInspection.refuse(reader)
+    }
+    routeKey = RouteKey(of: store, to: target, rules: routing)
+    edges = try catalog.route(of: store, to: target, rules: routing, key: routeKey)
+    let (model, framework) = (store.version.model, store.metadata.frameworkVersion)
+    sourceNaming = try reader.joinTableNaming(for: model, frameworkVersion: framework)
+    provenNames = try reader.provenNames(
+      in: StoreSchema(model: model, frameworkVersion: framework, naming: sourceNaming))
+    sourceSchema = StoreSchema(
+      model: model, frameworkVersion: framework, naming: sourceNaming,
+      observed: ObservedLayout(provenNames: provenNames))
+    migrationPath = MigrationPath(sourceSchema: sourceSchema, edges: edges)
+  }
+
+  /// Rows are judged as far as inference leads; what mapping models make of them is judged where it lies
+  /// (`SegmentInspection`).
+  private var leading: Int { edges.prefix { $0.mapped == nil }.count }
+  private var isMixed: Bool { leading < edges.count }
+  /// The inferred hops at the beginning.
+  private var lead: MigrationPath { MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading))) }
+  /// These, and the first hop with mapping models.
+  private var counted: MigrationPath {
+    MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
+  }
+
+  /// Asks the store stage by stage. Warnings are collected in the order in which a plan shows them.
+  mutating func plan() throws -> MigrationPlan {
+    remarkOnVersions()
+    // Layout and tables first: rows can only be asked when the tables are what they should be.
+    var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
+    let layout = try inspectTables(&inspection)
+    let schemas = layout?.schemas ?? [sourceSchema]
+    let (lead, counted) = (lead, counted)
+    let census = StoreCensus(schema: sourceSchema, reader: reader)
+    let rows = try inspectRows(lead: lead, counted: counted, census: census)
+    let dangling = try census.danglingReferences()
+    let finalSchema = schemas.last ?? sourceSchema
+    let external = try ExternalDataInspection(
+      migrationPath: lead, reader: reader, location: store.location, rows: rows,
+      finalSchema: schemas.indices.contains(leading) ? schemas[leading] : finalSchema, memoryLimit: rules.memoryLimit)
+    try external.findings.throwIfAny(at: place)
+    let hops = try hops(schemas: schemas, layout: layout, lead: lead, rows: rows)
+    let drops = try DropCounting(migrationPath: counted, census: census, rows: rows)
+    let expectation =
+      isMixed
+      ? StoreExpectation.unknown(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
+      : try ExpectationCounting(
+        migrationPath: migrationPath, census: census, rows: rows, finalSchema: finalSchema, dangling: dangling,
+        externalData: external.expectations
+      ).expectation(droppedRows: drops.droppedRows, storeUUID: store.metadata.uuid)
+    for hop in hops where hop.isMapped {
+      warnings += UncheckedPatterns.remarks(on: hop.destination, hop: hop.title)
+    }
+    warnings += inspection.warnings + drops.warnings
+    warnings += try remarksOnDirectWay(drops, census: census, rows: rows)
+    warnings += try ClearedReferences(migrationPath: lead, reader: reader, rows: rows).warnings()
+    if !isMixed { warnings += try layout?.derivations?.replacedValues(census: census, rows: rows) ?? [] }
+    warnings += external.warnings
+    if !edges.isEmpty { warnings += Self.remarks(schemas: schemas, dangling: dangling) }
+    let memory = memory(of: hops, layout: layout)
+    let name = PlanFingerprint.of(
+      migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
+    return MigrationPlan(
+      store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
+      warnings: warnings.map { $0.located(place) },
+      estimate: Self.estimate(hops: hops, location: store.location, moved: external.movedBytes),
+      expectation: expectation, migrationPath: name, memo: memory.memo,
+      fingerprint: PlanFingerprint.of(migrationPath: name, storeUUID: store.metadata.uuid),
+      found: try FoundFile(reader: reader, objects: inspection.objects))
+  }
+
+  // MARK: Stages
+
+  /// What is to be known of models and versions.
+  private mutating func remarkOnVersions() {
+    warnings += edges.flatMap(\.warnings)
+    warnings += catalog.warnings.filter { warning in
+      store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
+    }
+    if store.version.isFromStoreItself {
+      warnings.append(
+        HopdError(
+          .ownModelUsed,
+          "no model given has the version of the store; it is read from the model that the store itself holds",
+          hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
+    }
+    warnings += sourceSchema.joinTableRemarks
+  }
+
+  /// The tables that the store has, and those that the new one gets; nil where the store is at the target.
+  private mutating func inspectTables(_ inspection: inout StoreInspection) throws -> LayoutDecision? {
+    var findings = Findings()
+    inspection.inspect(store.metadata)
+    try inspection.inspectSchema(takesMirroring: rules.cloudKit == .migrate)
+    // A store that is at the target already may have whatever it likes beside its tables: nothing is written.
+    for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
+      findings.add(error)
+    }
+    var layout: LayoutDecision?
+    if !edges.isEmpty {
+      let decision = try LayoutDecision(
+        migrationPath: migrationPath, edges: edges, store: store, inspection: inspection, provenNames: provenNames,
+        rules: rules, reader: reader)
+      for error in decision.findings.errors { findings.add(error) }
+      warnings += decision.warnings
+      layout = decision
+    }
+    try findings.throwIfAny(at: place)
+    return layout
+  }
+
+  /// Rows per entity, after every question that the inferred hops at the beginning ask of them.
+  private func inspectRows(
+    lead: MigrationPath, counted: MigrationPath, census: StoreCensus
+  ) throws -> [String: Int64] {
+    // All that can be asked before anything is known of the rows is asked in one pass.
+    try census.take(
+      edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
+      values: counted.questions(expectsValues: !isMixed))
+    var rows = RowInspection(migrationPath: lead, census: census)
+    try rows.countRows()
+    if !edges.isEmpty {
+      rows.checkAbstractEntities()
+      try rows.checkRequiredValues()
+      try rows.checkUniqueness()
+      try rows.checkNumbers()
+      try rows.checkConditions()
+      try rows.checkDiscriminators()
+      try rows.findings.throwIfAny(at: place)
+    }
+    return rows.rows
+  }
+
+  /// The hops. The first one with mapping models can be asked already what it leaves behind: names go on up to there.
+  private mutating func hops(
+    schemas: [StoreSchema], layout: LayoutDecision?, lead: MigrationPath, rows: [String: Int64]
+  ) throws -> [Hop] {
+    var hops = hops(schemas: schemas, computed: layout?.computed ?? [], rows: rows)
+    if let last = hops.indices.last { hops[last].history = layout?.historyCarry }
+    guard isMixed else { return hops }
+    let mapped = MappedHopInspection(
+      hop: hops[leading], rows: lead.rows(rows, at: leading), rule: rules.unmappedEntities)
+    try mapped.findings.throwIfAny(at: place)
+    let counts = try MappedRowCounts(
+      hop: hops[leading], rows: lead.rows(rows, at: leading), reader: leading == 0 ? reader : nil)
+    warnings += counts.warnings
+    hops[leading] = hops[leading].reading(counts.taken)
+    return hops
+  }
+
+  /// What this way drops and one direct hop would keep.
+  private func remarksOnDirectWay(
+    _ drops: DropCounting, census: StoreCensus, rows: [String: Int64]
+  ) throws -> [HopdError] {
+    guard rules.route == .progressive, edges.count > 1, !isMixed else { return [] }
+    var direct = routing
+    direct.route = .direct
+    let way = try? catalog.route(
+      of: store, to: target, rules: direct, key: RouteKey(of: store, to: target, rules: direct))
+    return try DirectWay(
+      drops: drops, direct: way?.first, sourceSchema: sourceSchema, census: census, rows: rows
+    ).warnings
+  }
+
+  /// What is known of these hops whatever rows a store has; stores of one app share it.
+  private func memory(of hops: [Hop], layout: LayoutDecision?) -> MigrationPathCache {
+    func known() -> MigrationPathCache {
+      MigrationPathCache(
+        name: PlanFingerprint.migrationPath(hops: hops, source: store.version, target: target, rules: rules))
+    }
+    guard let routeKey else { return known() }
+    let key = MigrationPathCache.Key(
+      route: routeKey, rules: rules, frameworkVersion: store.metadata.frameworkVersion, sourceNaming: sourceNaming,
+      provenNames: provenNames, last: layout?.last, computed: layout?.computed ?? [])
+    return catalog.memo.fact(key, known)
+  }
+
+  // MARK: Parts
+
+  private func hops(schemas: [StoreSchema], computed: [[SchemaDerivation]], rows: [String: Int64]) -> [Hop] {
+    zip(edges, zip(schemas, schemas.dropFirst())).enumerated().map { index, part in
+      let (edge, (source, destination)) = part
+      return Hop(
+        index: index, source: source.model, destination: destination.model, sourceSchema: source,
+        destinationSchema: destination, mapping: edge.mapping, mapped: edge.mapped,
+        entities: (edge.mapped?.entityMappings.map { ($0.name, $0.source) }
+          ?? edge.mapping.entityMappings.map { ($0.name, $0.sourceEntity) }).map { name, source in
+            let stored = source.flatMap { migrationPath.sourceEntity(of: $0, at: index) }
+            return EntityCost(mapping: name, rows: stored.flatMap { rows[$0] } ?? 0)
+          }, computed: computed.indices.contains(index) ? computed[index] : [])
+    }
+  }
+
+  /// What the operator should know beside the drops.
+  private static func remarks(schemas: [StoreSchema], dangling: [DanglingReferences]) -> [HopdError] {
+    var warnings: [HopdError] = []
+    if let model = schemas.last?.model {
+      warnings += model.uncertainHashes.map {
+        HopdError(
+          .hashUncertain, $0.description, at: Place(entity: $0.entity, property: $0.property),
+          hint: "try the migrated store with the app before you rely on it")
+      }
+    }
+    warnings += (schemas.last?.unsupported ?? []).filter {
+      $0.code == .indexLeftOut || $0.code == .nameLengthUnproven
+    }
+    warnings += dangling.map {
+      HopdError(
+        .danglingReferences,
+        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to "
+          + "rows "
+          + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
+    }
+    return warnings
+  }
+
+  /// Rough numbers: 150,000 rows a second, and as much disk as two staged stores beside the source.
+  private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
+    let rows = hops.flatMap { hop in
+      // Rows of a dropped entity are not read.
+      hop.mapped != nil
+        ? hop.entities.map(\.rows)
+        : zip(hop.mapping.entityMappings, hop.entities).filter { $0.0.kind != .remove }.map(\.1.rows)
+    }.reduce(Int64(0)) { $0 &+ $1 }
+    let bytes = size(of: location.database) &+ size(of: location.writeAheadLog)
+    let factor = hops.isEmpty ? 0 : hops.count == 1 ? 1.1 : 2.2
+    let disk = Int64(exactly: ((Double(bytes) + Double(moved)) * factor).rounded(.up)) ?? .max
+    return MigrationEstimate(
+      rows: rows, bytes: bytes, diskNeeded: hops.isEmpty ? 0 : disk.addingReportingOverflow(1 << 20).partialValue,
+      memory: 24 << 20, seconds: Double(rows) / 150_000)
+  }
+
+  private static func size(of path: FilePath) -> Int64 {
+    var status = stat()
+    return path.withPlatformString { lstat($0, &status) } == 0 ? Int64(status.st_size) : 0
+  }
+}

@@ -1,0 +1,68 @@
+// Binary values as files of their own, named by their digest: equal values are one file, and a file whose content is not
+// what its name says can be found (`sha256sum`).
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import ManagedObjectModel
+import PersistentStore
+import SystemPackage
+
+/// A directory that gets binary values as files.
+struct BinaryFiles: BinaryValueFiles {
+  private let directory: FilePath
+  private let files = LinuxFileSystem()
+  /// The file that is being written; it gets its name when its digest is known.
+  private let part: FilePath
+
+  /// Makes `directory` (mode 0700) if it is missing; throws where it is something else.
+  init(_ directory: FilePath) throws {
+    self.directory = directory
+    part = directory.appending(".hopctl-\(getpid()).part")
+    try files.ensureDirectory(directory)
+  }
+
+  func add(_ produce: ((ArraySlice<UInt8>) throws -> Void) throws -> Void) throws -> BinaryValueFile {
+    // One of a run that was killed, whose process number is in use again.
+    _ = try files.unlinkIfPresent(part)
+    var digest = ContentDigest.Running()
+    var count: Int64 = 0
+    do {
+      let file = try opened()
+      do {
+        try produce { bytes in
+          _ = try file.writeAll(bytes)
+          digest.add(bytes)
+          count &+= Int64(bytes.count)
+        }
+      } catch {
+        try? file.close()
+        throw error
+      }
+      try file.close()
+    } catch {
+      try? files.unlink(part)
+      throw (error as? Errno).map(failed) ?? error
+    }
+    let name = digest.sha256()
+    try files.rename(part, to: directory.appending(name))
+    return BinaryValueFile(name: name, bytes: count, digest: name)
+  }
+
+  private func opened() throws -> FileDescriptor {
+    try FileDescriptor.open(
+      part, .writeOnly, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec], permissions: [.ownerReadWrite])
+  }
+
+  private func failed(_ code: Errno) -> HopdError {
+    let kind: HopdError.Code =
+      switch code {
+      case .noSpace, .diskQuotaExceeded: .noSpace
+      case .permissionDenied, .notPermitted, .readOnlyFileSystem: .noPermission
+      default: .inputOutput
+      }
+    return HopdError(
+      kind, "a binary value cannot be written", at: Place(file: directory), cause: code,
+      hint: "name a directory that you may write to, on a disk with room")
+  }
+}
