@@ -39,22 +39,7 @@ package enum StoreIdentifier {
     let place = Place(store: location.database)
     let objects = try reader.schemaObjects()
     let tables = Set(objects.filter { $0.type == "table" }.map(\.name))
-    guard tables.contains("Z_METADATA") else {
-      throw HopdError(
-        .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
-        hint: "keep it out with exclude, if it lies in a watched directory")
-    }
-    guard tables.contains("Z_PRIMARYKEY") else {
-      throw HopdError(
-        .storeDamaged, "the store lacks Z_PRIMARYKEY, which numbers its entities", at: place,
-        hint: "restore the store from a backup")
-    }
-    try StoreReader.requirePlainTables(objects, at: place)
-    guard try reader.connection.text("PRAGMA encoding") == "UTF-8" else {
-      throw HopdError(
-        .schemaForeign, "the file keeps its text in UTF-16, which no store of Core Data does", at: place,
-        hint: "restore a backup, or write its content into a new database: sqlite3 FILE .dump")
-    }
+    try requireStore(objects, tables, reader, at: place)
     let metadata = try reader.metadata()
     let matching = StoreMatching(
       hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
@@ -77,28 +62,46 @@ package enum StoreIdentifier {
         entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
         explanation: explanation.located(place))
     }
-    let (version, wanted) = (found.version, found.target)
-    var state: StoreState =
-      version.isSameVersion(as: wanted) ? .current : version.position > wanted.position ? .newer : .behind
-    var explanation: HopdError?
-    if state == .newer {
-      do throws(HopdError) {
-        // A mapping model that leads back is one more edge; inference leads back where the operator allows it.
-        if catalog.allowsOlder {
-          state = .behind
-        } else {
-          _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
-            .route(from: version, to: wanted)
-          state = .behind
-        }
-      } catch {
-        explanation = error.located(place)
-      }
-    }
+    let (state, explanation) = state(of: found, catalog)
     return StoreAssessment(
-      location: location, state: state, metadata: metadata, version: version, target: wanted,
-      entities: countsRows ? try rows(reader, tables, version, metadata) : [], sideFiles: sideFiles(of: location),
-      explanation: explanation, line: found.line)
+      location: location, state: state, metadata: metadata, version: found.version, target: found.target,
+      entities: countsRows ? try rows(reader, tables, found.version, metadata) : [], sideFiles: sideFiles(of: location),
+      explanation: explanation?.located(place), line: found.line)
+  }
+
+  /// Throws where the database is none that Core Data made, or is damaged in a way that shows at once.
+  private static func requireStore(
+    _ objects: [SchemaObject], _ tables: Set<String>, _ reader: StoreReader, at place: Place
+  ) throws {
+    guard tables.contains("Z_METADATA") else {
+      throw HopdError(
+        .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
+        hint: "keep it out with exclude, if it lies in a watched directory")
+    }
+    guard tables.contains("Z_PRIMARYKEY") else {
+      throw HopdError(
+        .storeDamaged, "the store lacks Z_PRIMARYKEY, which numbers its entities", at: place,
+        hint: "restore the store from a backup")
+    }
+    try StoreReader.requirePlainTables(objects, at: place)
+    guard try reader.connection.text("PRAGMA encoding") == "UTF-8" else {
+      throw HopdError(
+        .schemaForeign, "the file keeps its text in UTF-16, which no store of Core Data does", at: place,
+        hint: "restore a backup, or write its content into a new database: sqlite3 FILE .dump")
+    }
+  }
+
+  /// Where the store stands, seen from its target, and why there is no way where it is ahead of it.
+  private static func state(of found: StoreMatch, _ catalog: ModelCatalog) -> (StoreState, HopdError?) {
+    let (version, wanted) = (found.version, found.target)
+    if version.isSameVersion(as: wanted) { return (.current, nil) }
+    if version.position <= wanted.position || catalog.allowsOlder { return (.behind, nil) }
+    do {
+      // A mapping model that leads back is one more edge; inference leads back where the operator allows it.
+      _ = try MigrationGraph(versions: found.line.versions, infer: false, mappings: catalog.mappings)
+        .route(from: version, to: wanted)
+      return (.behind, nil)
+    } catch { return (.newer, error) }
   }
 
   /// What the copy of the model that the store itself holds makes of it; nil where it holds none.

@@ -46,6 +46,11 @@ struct MigrationOutput {
       }
       try tellBackups(report)
     }
+    try output.object(shape(of: report, depth: depth, warnings: warnings))
+  }
+
+  /// The report as JSON.
+  private func shape(of report: MigrationReport, depth: VerificationDepth, warnings: [HopdError]) -> MigrateShape {
     var shape = MigrateShape(
       store: report.store.string, result: report.result == .current ? "current" : "migrated",
       from: OrNull(wrappedValue: report.from), to: OrNull(wrappedValue: report.to),
@@ -79,7 +84,7 @@ struct MigrationOutput {
     shape.releasedPin = report.releasedPin.map { PinShape($0) }
     shape.storeUUID = report.storeUUID
     shape.warnings = warnings.map(ErrorShape.init)
-    try output.object(shape)
+    return shape
   }
 
   /// Where the old store is, which older ones are gone, and whether a restored store is released.
