@@ -150,7 +150,8 @@ struct TargetOptions: ParsableArguments {
     name: .customLong("rename"),
     help: ArgumentHelp(
       "How a name goes on where renaming identifiers contradict it; may be repeated.",
-      discussion: "Entity.old=new for a property, Old=New for an entity, Entity.old= for a property that ends.",
+      discussion:
+        "Entity.old=new for a property, Old=New for an entity. Entity.old= drops what the property holds: one of that name starts anew.",
       valueName: "old=new"))
   var renames: [String] = []
 
