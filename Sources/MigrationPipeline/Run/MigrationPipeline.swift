@@ -97,8 +97,7 @@ package struct MigrationPipeline: Sendable {
   ) throws -> HopdError? {
     // Most stores have no log, and no more than this is asked of them.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
-    guard let name = location.database.lastComponent else { return nil }
-    let location = StoreLocation(database: try files.canonical(location.directory).appending(name))
+    let location = try location.canonical(files)
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
     guard let lock = try? LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {

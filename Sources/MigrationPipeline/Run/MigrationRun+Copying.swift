@@ -16,11 +16,10 @@ extension MigrationRun {
     guard let output = request.output else {
       throw HopdError(.internalError, "a copy without a place to write it")
     }
-    let directory = try files.canonical(StoreLocation(database: output).directory)
-    guard let name = output.lastComponent else {
+    guard output.lastComponent != nil else {
       throw HopdError(.usage, "the output is not a file name", at: Place(file: output))
     }
-    let destination = StoreLocation(database: directory.appending(name))
+    let destination = try StoreLocation(database: output).canonical(files)
     try requireAnother(than: destination)
     let occupied = [destination.database, destination.supportDirectory] + destination.sideFiles
     for path in occupied where try files.status(path) != nil {
@@ -42,7 +41,7 @@ extension MigrationRun {
 
   /// Throws where the output is the store itself: by the same path, another spelling of it, a link or a second name.
   private func requireAnother(than destination: StoreLocation) throws {
-    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
+    let store = try request.location.canonical(files).database
     let output = (try? files.canonical(destination.database)) ?? destination.database
     guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
       return
@@ -109,8 +108,7 @@ extension MigrationRun {
 
   /// What the external files take on the disk: holes in them are not copied.
   private func allocatedExternalBytes() throws -> Int64 {
-    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
-    let folder = StoreLocation(database: store).externalDataDirectory
+    let folder = try request.location.canonical(files).externalDataDirectory
     guard try files.status(folder)?.kind == .directory else { return 0 }
     var total: Int64 = 0
     for name in try files.names(in: folder) {
@@ -167,8 +165,7 @@ extension MigrationRun {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }
     }
-    let store = try files.canonical(request.location.directory).appending(request.location.fileName)
-    try keepAttributes(of: store, on: staged)
+    try keepAttributes(of: request.location.canonical(files).database, on: staged)
     try files.syncFile(staged)
     try files.renameNoReplace(staged, to: destination.database)
   }
@@ -184,9 +181,7 @@ extension MigrationRun {
     guard !columns.isEmpty else { return }
     let source = try ExternalDataDirectory(of: request.location)
     // Below the canonical directory no call follows a link.
-    let from = StoreLocation(
-      database: try files.canonical(request.location.directory).appending(request.location.fileName)
-    ).externalDataDirectory
+    let from = try request.location.canonical(files).externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
     // What is missing was told by the plan; anything more went away while nothing held the source's files.
     var missing = known

@@ -17,21 +17,15 @@ extension MigrationPipeline {
     guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
       return nil
     }
-    return try PinStore(location: canonical(location), files: files).pin(
+    return try PinStore(location: location.canonical(files), files: files).pin(
       heldBackFrom: mark(target), storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
   /// The pin of the store as it is now, whatever the target; nil where it has none or another store's lies there.
   package func pin(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
     guard let metadata = assessment.metadata else { return nil }
-    return try PinStore(location: canonical(location), files: files).read()?.matching(
+    return try PinStore(location: location.canonical(files), files: files).read()?.matching(
       storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
-  }
-
-  /// Stores of a daemon lie below a configured path, which may have links in it.
-  private func canonical(_ location: StoreLocation) throws -> StoreLocation {
-    guard let name = location.database.lastComponent else { return location }
-    return StoreLocation(database: try files.canonical(location.directory).appending(name))
   }
 
   func mark(_ version: CatalogedVersion) -> StoreVersionMark {

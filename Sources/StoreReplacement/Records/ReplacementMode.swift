@@ -32,9 +32,7 @@ extension ReplacementMode {
   package static func refusalOfRename(
     _ location: StoreLocation, files: any DurableFileSystem = LinuxFileSystem()
   ) throws -> HopdError? {
-    guard let name = location.database.lastComponent,
-      let status = try files.status(files.canonical(location.directory).appending(name))
-    else { return nil }
+    guard let status = try files.status(location.canonical(files).database) else { return nil }
     let reasons = obstaclesToRename(status)
     return reasons.isEmpty ? nil : renameRefused(location, reasons)
   }

@@ -61,7 +61,8 @@ package struct RecoveryRunner {
   func recover(
     _ given: StoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
   ) throws -> RecoveryOutcome {
-    let location = canonical(given)
+    // Where the folder is gone, its records may be there all the same.
+    let location = (try? given.canonical(files)) ?? given
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
@@ -138,13 +139,6 @@ package struct RecoveryRunner {
       let staged = StoreLocation(database: $0.path)
       return try ([staged.database] + staged.sideFiles).contains { try files.status($0) != nil }
     }
-  }
-
-  private func canonical(_ location: StoreLocation) -> StoreLocation {
-    guard let directory = try? files.canonical(location.directory), let name = location.database.lastComponent else {
-      return location
-    }
-    return StoreLocation(database: directory.appending(name))
   }
 
   /// Holds the store and finds out what it is.

@@ -65,11 +65,7 @@ package struct Restore {
     _ database: FilePath, to given: StoreLocation, job: String, backup rule: BackupRule, now: Int64,
     options: RestoreOptions = RestoreOptions()
   ) throws -> RestoredStore {
-    let directory = try files.canonical(given.directory)
-    guard let name = given.database.lastComponent else {
-      throw HopdError(.notFound, "no store is named", at: Place(store: given.database))
-    }
-    let location = StoreLocation(database: directory.appending(name))
+    let location = try given.canonical(files)
     let source = StoreLocation(database: try files.canonical(database))
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
