@@ -31,7 +31,7 @@ struct ContentChecks {
         problems.append("Z_MAX of \(table.rootEntity) fell from \(wanted) to \(mark)")
       }
     }
-    return result("primary-keys", problems, "Z_MAX covers every key of \(schema.tables.count) tables")
+    return result("primary-keys", problems, "Z_MAX is not below any key of \(schema.tables.count) tables")
   }
 
   /// Every row's Z_ENT is a concrete entity of its table.
@@ -74,11 +74,11 @@ struct ContentChecks {
       let counts = try census.rowCounts(of: table)
       for entity in table.entities {
         let found = schema.number(of: entity).flatMap { counts[$0] } ?? 0
-        total &+= found
         guard let wanted = expectation.rowsByEntity[entity] else {
-          unknown.append(entity)
+          unknown.append("\(entity) (\(found) rows)")
           continue
         }
+        total &+= found
         if found != wanted { problems.append("\(entity) has \(found) rows in place of \(wanted)") }
       }
     }
@@ -88,7 +88,7 @@ struct ContentChecks {
       if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted)") }
     }
     let exceptions =
-      unknown.isEmpty ? "" : " (of \(unknown.sorted().joined(separator: ", ")) no number is known ahead)"
+      unknown.isEmpty ? "" : "; not compared, as no number is known ahead: \(unknown.sorted().joined(separator: ", "))"
     return result("counts", problems, "\(total) rows, as many as the source has for them\(exceptions)")
   }
 
@@ -149,9 +149,9 @@ struct ContentChecks {
     return VerificationCheck(
       name: "order-keys", passed: isFine,
       detail: missing == 0
-        ? "every object of an ordered relationship has its place"
+        ? "every object of an ordered relationship has an order key"
         : "\(missing) objects of ordered relationships have no place in the order"
-          + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""))
+          + (expectation.map { ", the source has \($0.nullOrderKeys)" } ?? ""), isNoted: missing > 0)
   }
 
   /// Every discriminator is the Z_ENT of the row it points to.
@@ -171,9 +171,9 @@ struct ContentChecks {
     return VerificationCheck(
       name: "relationships", passed: found <= allowed,
       detail: found == 0
-        ? "every reference finds its row"
+        ? "every reference finds a row in the table of its destination"
         : "\(found) references point at rows that are not there"
-          + (expectation == nil ? "" : ", the source has \(allowed)"))
+          + (expectation == nil ? "" : ", the source has \(allowed)"), isNoted: found > 0)
   }
 
   /// Every derived count is the number of rows that point to the object.
@@ -206,10 +206,10 @@ struct ContentChecks {
         problems.append("\(strays) rows without \(derivation.entity).\(derivation.attribute) have a value for it")
       }
     }
-    return result("derived-counts", problems, "\(counted) derived counts are the counts")
+    return result("derived-counts", problems, "\(counted) derived counts are the numbers of rows that they count")
   }
 
-  /// Every R-Tree has the rows that have all its values.
+  /// Every R-Tree has as many rows as its table has with all its values.
   func rTrees() throws(SQLiteError) -> VerificationCheck {
     var problems: [String] = []
     for rTree in schema.rTrees {
@@ -218,7 +218,7 @@ struct ContentChecks {
       let found = try reader.connection.integer("SELECT count(*) FROM \(reader.qualified(rTree.name))")
       if wanted != found { problems.append("\(rTree.name) has \(found ?? 0) rows in place of \(wanted ?? 0)") }
     }
-    return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have the rows of their tables")
+    return result("r-trees", problems, "\(schema.rTrees.count) R-Trees have as many rows as belong into them")
   }
 
   private func result(_ name: String, _ problems: [String], _ fine: String) -> VerificationCheck {

@@ -44,7 +44,7 @@ struct ExternalDataChecks {
       detail: problems.isEmpty
         ? "\(total.inline) binary values in their columns, \(total.found) in files that are there"
           + (total.missing == 0 ? "" : ", \(total.missing) in files that are missing")
-        : problems.joined(separator: "; "))
+        : problems.joined(separator: "; "), isNoted: total.missing > 0)
   }
 
   private func compare(

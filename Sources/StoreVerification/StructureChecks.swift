@@ -83,14 +83,15 @@ struct StructureChecks {
   private var exactDetail: String {
     "\(schema.tables.count) tables, \(schema.joinTables.count) join tables and \(schema.indexes.count) indexes"
       + (schema.triggers.isEmpty ? "" : " with \(schema.triggers.count) triggers")
-      + " are those of \(schema.model.name)"
+      + " are those of \(schema.model.name)" + schema.indexesNotLookedFor()
   }
 
   /// Without it, names and types of columns, and names of triggers; indexes have a check of their own.
   private var looseDetail: String {
     let triggers = schema.derivations.reduce(0) { $0 + $1.triggers.count }
     return "\(schema.tables.count) tables and \(schema.joinTables.count) join tables have the columns of"
-      + " \(schema.model.name)" + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")
+      + " \(schema.model.name) by name and type"
+      + (triggers == 0 ? "" : ", and its \(triggers) triggers are there by name")
   }
 
   private func problemsOf(
@@ -172,24 +173,27 @@ struct StructureChecks {
           ? "the store carries no copy of its model" : "the copy of the model has the store's hashes")
     } catch let error as HopdError {
       // What others left there does not make a store worse; what hopd wrote must be right.
-      return VerificationCheck(name: "model-cache", passed: !isExact, detail: error.message)
+      return VerificationCheck(name: "model-cache", passed: !isExact, detail: error.message, isNoted: true)
     }
   }
 
-  /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones.
+  /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones,
+  /// which are told.
   func entityNumbers() throws(SQLiteError) -> VerificationCheck {
     // Reserved numbers are history and mirroring, not the model (docs/formats/store-layout.md, "Reserved entity
     // numbers").
     let found = try reader.primaryKeys().filter { !$0.isReserved }
     var problems: [String] = []
+    var renamed: [String] = []
     let expected = schema.primaryKeyEntries
     for entry in expected {
       guard let real = found.first(where: { $0.number == entry.number }) else {
         problems.append("entity number \(entry.number) (\(entry.name)) is missing")
         continue
       }
-      if isExact, real.name != entry.name {
-        problems.append("entity number \(entry.number) is called \(real.name) in place of \(entry.name)")
+      if real.name != entry.name {
+        let sentence = "entity number \(entry.number) is called \(real.name) in place of \(entry.name)"
+        if isExact { problems.append(sentence) } else { renamed.append(sentence) }
       }
       if real.parent != entry.parent {
         problems.append("the parent of entity number \(entry.number) is \(real.parent)")
@@ -203,6 +207,8 @@ struct StructureChecks {
     }
     return VerificationCheck(
       name: "entity-numbers", passed: problems.isEmpty,
-      detail: problems.isEmpty ? "\(expected.count) entities are numbered" : problems.joined(separator: "; "))
+      detail: problems.isEmpty
+        ? (["\(expected.count) entities have their numbers and parents"] + renamed.prefix(10)).joined(separator: "; ")
+        : problems.joined(separator: "; "), isNoted: !renamed.isEmpty)
   }
 }

@@ -24,13 +24,19 @@ package struct VerificationCheck: Sendable, Hashable {
   package let name: String
   /// Did it pass?
   package let passed: Bool
-  /// What was looked at, or what is wrong, in one sentence.
+  /// What was looked at, or what is wrong, in one sentence that says no more than was looked at.
   package let detail: String
+  /// It passed, and found something that is not as an app would write it; `detail` says what.
+  package let isNoted: Bool
 
   /// Notes a check.
-  package init(name: String, passed: Bool, detail: String) {
+  package init(name: String, passed: Bool, detail: String, isNoted: Bool = false) {
     self.name = name
     self.passed = passed
     self.detail = detail
+    self.isNoted = passed && isNoted
   }
+
+  /// "ok", "note" or "FAILED", as it is printed.
+  package var word: String { passed ? isNoted ? "note" : "ok" : "FAILED" }
 }

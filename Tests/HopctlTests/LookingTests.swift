@@ -209,7 +209,7 @@ struct LookingTests {
     let json = try good.json()
     #expect(json.passed == .boolean(true))
     #expect(json.checks?.list.count ?? 0 > 5)
-    #expect(json.checks?.list.first?.keys == ["name", "passed", "detail"])
+    #expect(json.checks?.list.first?.keys == ["name", "passed", "noted", "detail"])
     // The same store with a table of its own: fine as such, but not as Core Data makes it.
     var bytes = try Data(contentsOf: URL(filePath: store))
     let name = Data("ZKEEPER".utf8)

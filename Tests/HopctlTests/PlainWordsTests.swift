@@ -17,14 +17,16 @@ struct PlainWordsTests {
   }
 
   /// A model with a unique constraint and an index.
-  private func shop(_ room: Room) throws -> (model: String, store: String) {
+  private func shop(_ room: Room, _ more: String = "") throws -> (model: String, store: String) {
     try room.file(
       "Shop.xcdatamodeld/Shop.xcdatamodel/contents",
       """
       <?xml version="1.0"?><model><entity name='Ware'><attribute name='code' attributeType='String'/>
       <attribute name='price' optional='YES' attributeType='Integer 32'/>
       <relationship name='shelf' optional='YES' maxCount='1' destinationEntity='Shelf' inverseName='wares' inverseEntity='Shelf'/>
+      <attribute name='image' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
       <fetchIndex name='byPrice'><fetchIndexElement property='price' type='Binary' order='ascending'/></fetchIndex>
+      \(more)
       <uniquenessConstraints><uniquenessConstraint><constraint value='code'/></uniquenessConstraint></uniquenessConstraints>
       </entity><entity name='Shelf'><relationship name='wares' optional='YES' toMany='YES' destinationEntity='Ware'
         inverseName='shelf' inverseEntity='Ware'/></entity></model>
@@ -67,6 +69,45 @@ struct PlainWordsTests {
       #expect(line.contains(check))
       for word in words { #expect(line.contains(word), "\(line)") }
       #expect(!bad.output.contains("unique, are there") || check != "indexes")
+    }
+  }
+
+  @Test("verify says of each check no more than it looked at, and calls nothing ok that it found")
+  func verifyIsTrueInEverySentence() throws {
+    let cases: [(sql: String, line: String, words: [String])] = [
+      ("", "ok indexes", ["are there; 1 more of the model was not looked for"]),
+      ("", "ok schema", ["by name and type"]),
+      ("", "ok integrity", ["quick_check is ok, which does not compare the entries of indexes with the rows"]),
+      ("", "ok relationships", ["finds a row in the table of its destination"]),
+      (
+        "UPDATE Z_PRIMARYKEY SET Z_NAME = CASE Z_NAME WHEN 'Ware' THEN 'Shelf' ELSE 'Ware' END "
+          + "WHERE Z_NAME IN ('Ware', 'Shelf')", "note entity-numbers",
+        ["called Ware in place of Shelf", "called Shelf in place of Ware"]
+      ),
+      ("UPDATE Z_MODELCACHE SET Z_CONTENT = x'0300'", "note model-cache", ["copy of the model"]),
+      (
+        "UPDATE ZWARE SET ZIMAGE = CAST(x'02' || '5D0E0A1C-7B3F-4E59-9C55-0A6E4B1F2D33' || x'00' AS BLOB) "
+          + "WHERE Z_PK = 1", "note external-data", ["1 in files that are missing"]
+      ),
+    ]
+    let partial =
+      "<fetchIndex name='dear' partialIndexPredicate='price &gt; 9'>"
+      + "<fetchIndexElement property='price' type='Binary' order='ascending'/></fetchIndex>"
+    for (sql, start, words) in cases {
+      let room = try Room()
+      // A store with an index whose form is not known carries no copy of its model.
+      let (model, store) = try shop(room, sql.contains("CACHE") ? "" : partial)
+      if !sql.isEmpty { try room.sql(store, sql) }
+      let outcome = try room.run("verify", store, "--models", model)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let lines = outcome.output.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+      let line = try #require(lines.first { $0.hasPrefix(start) }, "\(start): \(outcome.output)")
+      for word in words { #expect(line.contains(word), "\(line)") }
+      #expect(outcome.output.contains("see the notes") == !sql.isEmpty)
+      let json = try room.run("verify", store, "--models", model, "--verify", "full", "--json").json()
+      #expect(json.depth?.text == "full")
+      #expect(json.checks?.list.contains { $0.noted == .boolean(true) } == !sql.isEmpty)
+      #expect(json.checks?.list.last?.detail?.text == "SQLite's integrity_check is ok")
     }
   }
 

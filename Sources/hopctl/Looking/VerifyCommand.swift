@@ -54,14 +54,16 @@ struct VerifyCommand: HopctlCommand {
       "\(store.text): \(version.model.name), "
         + (failed.isEmpty
           ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed")
+        + (checks.contains(where: \.isNoted) ? ", see the notes" : "")
         + (depth == .quick ? " (quick: entries of indexes are not compared with the rows; --verify full does it)" : ""))
-    let rows = checks.map { [$0.passed ? "ok" : "FAILED", $0.name, $0.detail] }
+    let rows = checks.map { [$0.word, $0.name, $0.detail] }
     for line in MessageFormatter.table(rows) { try output.line(line) }
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
     try output.object(
       VerifyShape(
         store: location.database.string, model: version.modelName, version: version.model.name,
-        passed: failed.isEmpty, checks: checks.map(CheckShape.init), error: error.map(ErrorShape.init)))
+        depth: depth.rawValue, passed: failed.isEmpty, checks: checks.map(CheckShape.init),
+        error: error.map(ErrorShape.init)))
     if let error {
       StandardStreams.tell("hopctl: \(error)")
       throw Finished(status: error.code.exit)

@@ -301,11 +301,14 @@ struct MigrateShape: Encodable {
 struct CheckShape: Encodable {
   let name: String
   let passed: Bool
+  /// It passed, and `detail` has something to tell.
+  let noted: Bool
   let detail: String
 
   init(_ check: VerificationCheck) {
     name = check.name
     passed = check.passed
+    noted = check.isNoted
     detail = check.detail
   }
 }
@@ -315,6 +318,8 @@ struct VerifyShape: Encodable {
   let store: String
   let model: String
   let version: String
+  /// "quick" or "full".
+  let depth: String
   let passed: Bool
   let checks: [CheckShape]
   let error: ErrorShape?
