@@ -87,7 +87,9 @@ package struct MappingHops: Sendable {
   /// The pairs that mapping models serve, by source, then destination.
   package let pairs: [Pair]
   /// Mapping models that serve no pair but were nearly made for one: what differs, by entity, with both hashes.
-  package let stale: [HopdError]
+  package var stale: [HopdError] { misfits.map(\.error) }
+  /// The same with the pair that each was nearly made for.
+  package let misfits: [MappingMisfit]
 
   private let versions: [MappableVersion]
   private let candidates: [Pair: [Candidate]]
@@ -96,28 +98,42 @@ package struct MappingHops: Sendable {
   private struct Candidate: Sendable {
     let entry: MappingCatalog.Entry
     let remarks: [HopdError]
+    /// Source entities that it takes; what it names besides is dead.
+    let sources: Set<String>
+    /// Do only some of its entity mappings fit?
+    var isPartial = false
   }
 
   init(_ entries: [MappingCatalog.Entry], _ versions: [MappableVersion]) {
     self.versions = versions
     var candidates: [Pair: [Candidate]] = [:]
     var served: [[Pair]] = []
-    var stale: [HopdError] = []
+    var misfits: [MappingMisfit] = []
     for entry in entries {
-      let sources = Side(versions, entry.file.fit(source:))
-      let destinations = Side(versions, entry.file.fit(destination:))
+      let sources = MappingSide(versions, entry.file.fit(source:))
+      let destinations = MappingSide(versions, entry.file.fit(destination:))
       var pairs: [Pair] = []
       for (source, first) in sources.fitting {
         for (destination, second) in destinations.fitting
         where versions[source].hashes != versions[destination].hashes {
           let pair = Pair(source: source, destination: destination)
           pairs.append(pair)
-          candidates[pair, default: []].append(Candidate(entry: entry, remarks: [first, second].compactMap(\.self)))
+          candidates[pair, default: []].append(
+            Candidate(
+              entry: entry, remarks: [first, second].compactMap(\.self), sources: entry.file.sourceEntities))
+        }
+      }
+      if pairs.isEmpty {
+        for (pair, living) in Self.partlyFitting(entry.file, versions) {
+          pairs.append(pair)
+          candidates[pair, default: []].append(
+            Candidate(entry: entry, remarks: [], sources: living.sources, isPartial: true))
         }
       }
       served.append(pairs)
-      if pairs.isEmpty, let error = Self.staleness(of: entry.file, sources, destinations) { stale.append(error) }
+      if pairs.isEmpty, let misfit = MappingMisfit(entry.file, sources, destinations) { misfits.append(misfit) }
     }
+    candidates = candidates.mapValues(Self.withoutOvertaken)
     // A compiled mapping model of a few entities fits every pair that agrees on them (1 to 20 of 20 pairs, M): it
     // serves those of which, together with the others there, it leaves nothing unmapped, if there are such.
     for (entry, pairs) in zip(entries, served) where pairs.count > 1 {
@@ -131,7 +147,7 @@ package struct MappingHops: Sendable {
       }
     }
     self.candidates = candidates
-    self.stale = stale
+    self.misfits = misfits
     pairs = candidates.keys.sorted { ($0.source, $0.destination) < ($1.source, $1.destination) }
   }
 
@@ -152,6 +168,7 @@ package struct MappingHops: Sendable {
       let choices = zip(fitting, loaded).map { Choice(entry: $0.entry, mapping: $1.mapping) }
       let (meant, passedOver) = meant(of: Self.withoutTwins(choices), pair)
       let chosen = try Self.chosen(from: meant)
+      if let reason = Self.deathOfAll(chosen) { throw reason }
       let mappings = try MappingChecker.checked(chosen.map(\.mapping), source: source, destination: destination)
       return Served(
         hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
@@ -191,13 +208,21 @@ package struct MappingHops: Sendable {
     let mapping: ExplicitMapping
     /// What it says how to make: at most one mapping model of a hop may do so.
     let claims: Set<String>
+    /// Those of them that it makes by filters only: others may take the rest of the objects. That no object is taken
+    /// twice is seen at the rows.
+    let parts: Set<String>
 
     init(entry: MappingCatalog.Entry, mapping: ExplicitMapping) {
       self.entry = entry
       self.mapping = mapping
-      claims = mapping.entityMappings.reduce(into: []) { claims, mapping in
-        claims.insert(mapping.source.map { "source \($0)" } ?? "new \(mapping.destination ?? "")")
+      var (claims, wholes): (Set<String>, Set<String>) = ([], [])
+      for mapping in mapping.entityMappings where mapping.deadness == nil {
+        let claim = mapping.source.map { "source \($0)" } ?? "new \(mapping.destination ?? "")"
+        claims.insert(claim)
+        if mapping.source == nil || mapping.filter == nil { wholes.insert(claim) }
       }
+      self.claims = claims
+      parts = claims.subtracting(wholes)
     }
   }
 
@@ -260,17 +285,64 @@ package struct MappingHops: Sendable {
     return sources.contains { first in destinations.contains { names(first, $0) } } ? false : nil
   }
 
+  /// Why nothing of the mapping models can be followed; nil where something can.
+  private static func deathOfAll(_ choices: [Choice]) -> HopdError? {
+    let mappings = choices.flatMap(\.mapping.entityMappings)
+    guard !mappings.isEmpty, mappings.allSatisfy({ $0.deadness != nil }) else { return nil }
+    return HopdError(
+      .staleMapping, "no entity mapping has an effect between these versions",
+      at: Place(file: choices.first?.mapping.path),
+      hint: "open the mapping model in Xcode with these versions of the model, correct it and save it",
+      reasons: mappings.prefix(MappingLimits.findings).compactMap { $0.deathNotice(at: choices[0].mapping.path) })
+  }
+
+  /// A pair is served by some entity mappings of a model that fits none as a whole, where these join two states of an
+  /// entity: the pairs of which it has the most (docs/formats/mapping-models.md, "Choosing a mapping").
+  private static func partlyFitting(
+    _ file: any MappingFile, _ versions: [MappableVersion]
+  ) -> [(pair: Pair, living: LivingMappings)] {
+    var best: [(pair: Pair, living: LivingMappings)] = []
+    for (source, before) in versions.enumerated() {
+      for (destination, after) in versions.enumerated() where before.hashes != after.hashes {
+        guard let living = file.living(source: before, destination: after), living.joinsStates,
+          living.count >= best.first?.living.count ?? 1
+        else { continue }
+        if living.count > best.first?.living.count ?? 0 { best = [] }
+        best.append((Pair(source: source, destination: destination), living))
+      }
+    }
+    return best
+  }
+
+  /// What fits as a whole goes before what fits in part and takes the same entities.
+  private static func withoutOvertaken(_ candidates: [Candidate]) -> [Candidate] {
+    let whole = candidates.filter { !$0.isPartial }.reduce(into: Set<String>()) { $0.formUnion($1.sources) }
+    return candidates.filter { !$0.isPartial || $0.sources.isDisjoint(with: whole) }
+  }
+
+  /// Do the mapping models together map every concrete entity that both versions have?
+  private static func isComplete(
+    _ candidates: [Candidate], _ source: MappableVersion, _ destination: MappableVersion
+  ) -> Bool {
+    let mapped = candidates.reduce(into: Set<String>()) { $0.formUnion($1.sources) }
+    let kept = Set(destination.model.entities.map(\.renamingIdentifier) + destination.model.entities.map(\.name))
+    return source.model.entities.allSatisfy { $0.isAbstract || !kept.contains($0.name) || mapped.contains($0.name) }
+  }
+
   /// The mapping models in the order of execution; throws where two of them claim the same.
   private static func chosen(from choices: [Choice]) throws(HopdError) -> [Choice] {
     var owners: [String: Choice] = [:]
     for choice in choices {
       for claim in choice.claims.sorted() {
         guard let other = owners.updateValue(choice, forKey: claim) else { continue }
+        if choice.parts.contains(claim), other.parts.contains(claim) { continue }
         throw HopdError(
           .ambiguousMapping,
           "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
-          hint: "name the one that is meant with --mappings (`mappings` in the configuration), or take the others away",
+          hint:
+            "name the one that is meant with --mappings (`mappings` in the configuration), take the others away, or "
+            + "give each a filter, so that each takes a part of the objects",
           reasons: [
             HopdError(
               .ambiguousMapping,
@@ -287,64 +359,6 @@ package struct MappingHops: Sendable {
       return NaturalOrder.precedes(left.mapping.name, right.mapping.name)
     }
   }
-
-  /// Do the mapping models together map every concrete entity that both versions have?
-  private static func isComplete(
-    _ candidates: [Candidate], _ source: MappableVersion, _ destination: MappableVersion
-  ) -> Bool {
-    let mapped = candidates.reduce(into: Set<String>()) { $0.formUnion($1.entry.file.sourceEntities) }
-    let kept = Set(destination.model.entities.map(\.renamingIdentifier) + destination.model.entities.map(\.name))
-    return source.model.entities.allSatisfy { $0.isAbstract || !kept.contains($0.name) || mapped.contains($0.name) }
-  }
-
-  // MARK: Fitting
-
-  /// How one side of a mapping model fits the versions.
-  private struct Side {
-    /// Versions that it fits, with a remark where it does so by name only.
-    private(set) var fitting: [(index: Int, remark: HopdError?)] = []
-    /// The version that was nearly meant.
-    private(set) var nearest: (reasons: [HopdError], closeness: Double)?
-
-    init(_ versions: [MappableVersion], _ fit: (MappableVersion) -> MappingFit) {
-      var exact: Set<[String: VersionHash]> = []
-      var loose: [[String: VersionHash]: HopdError] = [:]
-      for version in versions {
-        switch fit(version) {
-        case .exact: exact.insert(version.hashes)
-        case .loose(let remark): loose[version.hashes] = remark
-        case .stale(let reasons, let closeness):
-          if closeness > nearest?.closeness ?? 0 { nearest = (reasons, closeness) }
-        case .unrelated: break
-        }
-      }
-      // Versions of equal hashes are one version with several names. By name only, one version must be meant.
-      for (index, version) in versions.enumerated() {
-        if exact.contains(version.hashes) {
-          fitting.append((index, nil))
-        } else if exact.isEmpty, loose.count == 1, let remark = loose[version.hashes] {
-          fitting.append((index, remark))
-        }
-      }
-    }
-  }
-
-  private static func staleness(of file: any MappingFile, _ sources: Side, _ destinations: Side) -> HopdError? {
-    // Both sides must have been meant: entity names alone are alike in many models.
-    guard !sources.fitting.isEmpty || sources.nearest != nil,
-      !destinations.fitting.isEmpty || destinations.nearest != nil
-    else { return nil }
-    let reasons =
-      (sources.fitting.isEmpty ? sources.nearest?.reasons ?? [] : [])
-      + (destinations.fitting.isEmpty ? destinations.nearest?.reasons ?? [] : [])
-    guard !reasons.isEmpty else { return nil }
-    return HopdError(
-      .staleMapping,
-      "the mapping model “\(file.name)” was made for another state of the models than the one at hand",
-      at: Place(file: file.path),
-      hint: "give the models that it was made for, or make the mapping model again for these",
-      reasons: Array(reasons.prefix(MappingLimits.findings)))
-  }
 }
 
 extension ExplicitMapping {
@@ -357,18 +371,5 @@ extension ExplicitMapping {
       mapping.entityMappings.map { $0.replacing(type: .undefined) }
     }
     return withoutTypes(self) == withoutTypes(other)
-  }
-}
-
-extension ExplicitEntityMapping {
-  /// The same with another name, type or properties.
-  func replacing(
-    name: String? = nil, type: EntityMappingType? = nil, attributes: [ExplicitPropertyMapping]? = nil,
-    relationships: [ExplicitPropertyMapping]? = nil
-  ) -> ExplicitEntityMapping {
-    ExplicitEntityMapping(
-      name: name ?? self.name, type: type ?? self.type, source: source, destination: destination, policy: policy,
-      userInfo: userInfo, filter: filter, attributes: attributes ?? self.attributes,
-      relationships: relationships ?? self.relationships, grouping: grouping)
   }
 }

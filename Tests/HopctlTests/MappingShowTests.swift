@@ -40,7 +40,9 @@ struct MappingShowTests {
     #expect(json.sourceVersion?.text == "Zoo" && json.destinationVersion?.text == "Zoo 2")
     let mapping = try #require(json.entityMappings?.list.first)
     #expect(
-      mapping.keys == ["name", "type", "source", "destination", "policy", "filter", "attributes", "relationships"])
+      mapping.keys == [
+        "name", "type", "source", "destination", "policy", "filter", "attributes", "relationships", "reason",
+      ])
     #expect(mapping.name?.text == "AnimalToAnimal" && mapping.type?.text == "copy")
     #expect(mapping.policy == .null)
     #expect(mapping.filter?.text == "name != nil")
@@ -64,13 +66,27 @@ struct MappingShowTests {
     #expect(outcome.errors.contains("colour"))
   }
 
-  @Test func errorsSayWhatToType() throws {
+  @Test func oneOfAVersionThatIsGoneIsShownForTheNearest() throws {
     let room = try Room()
     let stale = try write(room, "maps/First.xcmappingmodel", to: "Zoo 7")
     let gone = try room.run("mapping", "show", stale, "--models", room.model, "--json")
-    #expect(gone.status == 65)
-    #expect(try gone.json().error?.code?.text == "mapping-stale")
-    #expect(gone.errors.contains("Zoo 7"))
+    #expect(gone.status == 0)
+    #expect(try gone.json().entityMappings?.list.first?.name?.text == "AnimalToAnimal")
+    #expect(try gone.json().warnings?.list.first { $0.code?.text == "mapping-dead" } != nil)
+    #expect(gone.errors.contains("is not used") && gone.errors.contains("Zoo 7"))
+    // A plan says so too, where the hop is the one that was nearly meant.
+    let store = try room.store("a.sqlite")
+    let plan = try room.run("plan", store, "--models", room.model, "--mappings", stale)
+    #expect(plan.status == 0)
+    #expect(plan.errors.contains("is not used") || plan.output.contains("is not used"), "\(plan.errors)")
+    // One of another app has nothing to do with these models.
+    let other = try write(room, "maps/Other.xcmappingmodel", to: "Zoo 7", path: "Cinema")
+    #expect(try room.run("mapping", "show", other, "--models", room.model).status == 65)
+  }
+
+  @Test func errorsSayWhatToType() throws {
+    let room = try Room()
+    let stale = try write(room, "maps/First.xcmappingmodel", to: "Zoo 7")
     _ = try write(room, "maps/Second.xcmappingmodel")
     let two = try room.run("mapping", "show", room.path("maps"), "--models", room.model)
     #expect(two.status == 64)

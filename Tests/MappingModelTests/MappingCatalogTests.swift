@@ -247,19 +247,80 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     let shipped = zoo("V2", .integer32, .decimal)
     let file = try compiledFile(
       [
-        .mapping("DogToDog", from: ("Dog", versions[0].model), to: ("Dog", shipped)),
+        .mapping("DogToDog", from: ("Dog", shipped), to: ("Dog", shipped)),
         .mapping("CatToCat", from: ("Cat", versions[0].model), to: ("Cat", shipped)),
       ], path: "/a.cdm")
     let hops = MappingCatalog(files: [file]).hops(among: versions)
     #expect(hops.pairs.isEmpty)
+    #expect(hops.misfits.map(\.pair) == [pair(1, 2)])
     let error = try #require(hops.stale.first)
     #expect(error.code == .staleMapping && error.place.file == "/a.cdm")
     #expect(error.reasons.map(\.place.entity) == ["Cat"])
     #expect(error.reasons[0].message.contains("\(try #require(shipped.versionHashes["Cat"]))"))
-    #expect(error.reasons[0].message.contains("\(try #require(versions[1].hashes["Cat"]))"))
+    #expect(error.reasons[0].message.contains("\(try #require(versions[2].hashes["Cat"]))"))
     let source = try source("/b.xcmappingmodel", ["Dog"], from: "V1", to: "V9")
     let gone = MappingCatalog(files: [source]).hops(among: versions)
     #expect(gone.stale.first?.reasons.first?.message.contains("Zoo.xcdatamodeld/V9") == true)
+  }
+
+  /// Core Data compares the hashes of an entity mapping's two entities, not those of the models.
+  @Test func entityMappingsWhoseHashesFitAreFollowed() throws {
+    let shipped = zoo("V2", .integer32, .decimal)
+    let file = try compiledFile(
+      [
+        .mapping("DogToDog", from: ("Dog", versions[0].model), to: ("Dog", versions[1].model)),
+        .mapping("CatToCat", from: ("Cat", versions[0].model), to: ("Cat", shipped), policy: "CatPolicy"),
+      ], path: "/a.cdm")
+    let hops = MappingCatalog(files: [file]).hops(among: versions)
+    #expect(hops.pairs.first == pair(0, 1) && hops.stale.isEmpty)
+    let served = try #require(try hops.hop(pair(0, 1)))
+    #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "CatToCat"])
+    #expect(served.hop.entityMappings.map { $0.deadness == nil } == [true, false])
+    #expect(served.hop.policies.isEmpty)
+    let told = try #require(served.warnings.first { $0.code == .deadMapping })
+    let hash = try #require(shipped.versionHashes["Cat"])
+    #expect(told.message.contains("“CatToCat”") && told.message.contains("\(hash)"))
+    // What fits as a whole goes first, and what says nothing of a change serves nothing.
+    let whole = try compiled("/b.cdm", ["Dog", "Cat"], from: 0, to: 1)
+    #expect(
+      try MappingCatalog(files: [file, whole]).hops(among: versions).hop(pair(0, 1))?.hop.mappings.map(\.name) == ["b"])
+    let idle = try compiledFile(
+      [
+        .mapping("DogToDog", from: ("Dog", versions[1].model), to: ("Dog", versions[1].model)),
+        .mapping("CatToCat", from: ("Cat", versions[0].model), to: ("Cat", shipped)),
+      ], path: "/c.cdm")
+    #expect(MappingCatalog(files: [idle]).hops(among: versions).pairs.isEmpty)
+  }
+
+  @Test func entityMappingsOfEntitiesThatAreGoneAreDead() throws {
+    let hops = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Dog", "Cat", "Emu"])]).hops(among: versions)
+    let served = try #require(try hops.hop(pair(0, 1)))
+    #expect(served.hop.entityMappings.map(\.deadness?.reason) == [nil, nil, "the version “V1” has no entity “Emu”"])
+    #expect(served.warnings.filter { $0.code == .deadMapping }.count == 1)
+    // Nothing is left of one of which all are dead.
+    let gone = MappingCatalog(files: [try source("/a.xcmappingmodel", ["Emu"])]).hops(among: versions)
+    #expect(throws: HopdError.self) { try gone.hop(pair(0, 1)) }
+  }
+
+  @Test func partsByFiltersAreOneHop() throws {
+    func part(_ path: FilePath, _ filter: String, _ more: String = "") throws -> TextMapping {
+      try text(path, "[[entity]]\nsource = \"Dog\"\ndestination = \"Dog\"\n\(filter)\n\(more)")
+    }
+    let (low, high) = (
+      try part("/a.hopmap.toml", "filter = \"legs < 4\""), try part("/b.hopmap.toml", "filter = \"legs >= 4\"")
+    )
+    let served = try #require(try MappingCatalog(files: [low, high]).hops(among: versions).hop(pair(0, 1)))
+    #expect(served.hop.entityMappings.map(\.name) == ["DogToDog", "DogToDog (2)"])
+    #expect(served.hop.partsToTellApart.map { [$0.first, $0.second] } == [[0, 1]])
+    #expect(served.hop.parts(beside: "DogToDog (2)").map(\.name) == ["DogToDog"])
+    // One that takes all leaves nothing for another.
+    for whole in [[low, try part("/c.hopmap.toml", "")], [try part("/c.hopmap.toml", ""), low]] {
+      let error = #expect(throws: HopdError.self) {
+        try MappingCatalog(files: whole).hops(among: versions).hop(pair(0, 1))
+      }
+      #expect(error?.code == .ambiguousMapping)
+      #expect(error?.hint?.contains("filter") == true)
+    }
   }
 
   @Test func versionsOfEqualHashesAreOne() throws {

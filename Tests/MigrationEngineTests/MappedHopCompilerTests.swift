@@ -158,25 +158,41 @@ import Testing
     }
   }
 
-  @Test func objectsOfSeveralMappingsAreRefusedByName() {
+  @Test func objectsOfSeveralMappingsAreRefusedWhereThereAreAny() throws {
     let polymorphic = ExplicitPropertyMapping(
       name: "book", value: .expression(.destinationInstances(.sourceRelationship("book"), source("book"))))
-    let error = #expect(throws: HopdError.self) {
-      _ = try program([mapping("Book"), mapping("Book", name: "Second"), mapping("Page", relationships: [polymorphic])])
-    }
-    #expect(error?.code == .mappingUnsupported)
-    #expect(error?.message.contains("BookToBook, Second") == true)
-    #expect(error?.place.property == "book")
+    let refusals = try refusals([
+      mapping("Book"), mapping("Book", name: "Second"), mapping("Page", relationships: [polymorphic]),
+    ])
+    #expect(refusals.map(\.code) == [.mappingUnsupported])
+    #expect(refusals.first?.message.contains("BookToBook, Second") == true)
+    #expect(refusals.first?.property == "book")
   }
 
-  @Test func lookupsOfUnknownOrWrongMappingsAreRefused() {
-    for name in ["Nowhere", "PageToPage"] {
-      let error = #expect(throws: HopdError.self) {
-        _ = try program([mapping("Book"), mapping("Page", relationships: [lookup("book", name, "book")])])
-      }
-      #expect(error?.code == .mappingUnsupported, "\(name)")
-      #expect(error?.place.entity == "PageToPage", "\(name)")
+  @Test func lookupsOfUnknownMappingsAreRefused() {
+    let error = #expect(throws: HopdError.self) {
+      _ = try program([mapping("Book"), mapping("Page", relationships: [lookup("book", "Nowhere", "book")])])
     }
+    #expect(error?.code == .mappingUnsupported)
+    #expect(error?.place.entity == "PageToPage")
+  }
+
+  @Test func objectsThatARelationshipCannotHoldAreRefusedWhereThereAreAny() throws {
+    let refusals = try refusals([
+      mapping("Book"), mapping("Page", relationships: [lookup("book", "PageToPage", "book")]),
+    ])
+    #expect(refusals.map(\.code) == [.mappingUnsupported])
+    #expect(refusals.first?.message.contains("the object of Page with key %2") == true)
+    #expect(
+      try self.refusals([mapping("Book"), mapping("Page", relationships: [lookup("book", "BookToBook", "book")])])
+        .isEmpty)
+  }
+
+  /// What the program refuses where its queries find a row.
+  private func refusals(_ mappings: [ExplicitEntityMapping]) throws -> [HopProgram.Action.Refusal] {
+    try program(mappings).steps.flatMap { step -> [HopProgram.Action.Refusal] in
+      if case .chunks(let chunks) = step { chunks.actions.compactMap(\.refusal) } else { [] }
+    }.filter { $0.code == .mappingUnsupported }
   }
 
   @Test func theWayOfEachMappingIsTold() throws {

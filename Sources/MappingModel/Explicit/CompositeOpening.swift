@@ -101,7 +101,7 @@ extension ExplicitEntityMapping {
       name: name, type: type, source: self.source, destination: self.destination, policy: policy, userInfo: userInfo,
       filter: filter.map(opening.joined), attributes: attributes,
       relationships: relationships.map { ExplicitPropertyMapping(name: $0.name, value: opened($0.value)) },
-      grouping: grouping)
+      grouping: grouping, deadness: deadness)
   }
 }
 

@@ -75,15 +75,19 @@ package struct ExplicitEntityMapping: Sendable, Hashable {
   package let relationships: [ExplicitPropertyMapping]
   /// Words of text mappings: several sources to one destination, or several destinations of one source.
   package let grouping: SourceGrouping
+  /// Why it has no effect between these two versions; nil for one that is followed. A dead one has no source, no
+  /// destination and no properties here: only its name can still be looked for.
+  package let deadness: Deadness?
 
   /// Makes an entity mapping.
   package init(
     name: String, type: EntityMappingType, source: String?, destination: String?, policy: String? = nil,
     userInfo: [String: PropertyListValue] = [:], filter: SourceFilter? = nil,
     attributes: [ExplicitPropertyMapping] = [], relationships: [ExplicitPropertyMapping] = [],
-    grouping: SourceGrouping = .each
+    grouping: SourceGrouping = .each, deadness: Deadness? = nil
   ) {
     self.name = name
+    self.deadness = deadness
     self.type = type
     self.source = source
     self.destination = destination
@@ -93,6 +97,63 @@ package struct ExplicitEntityMapping: Sendable, Hashable {
     self.attributes = attributes
     self.relationships = relationships
     self.grouping = grouping
+  }
+}
+
+/// Why an entity mapping has no effect, and what it would have done.
+package struct Deadness: Sendable, Hashable {
+  /// In words that follow the mapping's name.
+  package let reason: String
+  /// The policy that nobody will ask.
+  package let policy: String?
+}
+
+extension ExplicitEntityMapping {
+  /// An entity mapping of which only the name is left, for the reason given.
+  static func dead(_ name: String, because reason: String, policy: String? = nil) -> ExplicitEntityMapping {
+    ExplicitEntityMapping(
+      name: name, type: .undefined, source: nil, destination: nil, deadness: Deadness(reason: reason, policy: policy))
+  }
+
+  /// What a plan says of a dead one; nil for one that is followed.
+  func deathNotice(at path: FilePath) -> HopdError? {
+    deadness.map { deadness in
+      HopdError(
+        .deadMapping, "the entity mapping “\(name)” has no effect: \(deadness.reason)", at: Place(file: path),
+        hint: "make the mapping model again for these versions, or remove the entity mapping from it")
+    }
+  }
+}
+
+extension ExplicitMapping {
+  /// The same without dead entity mappings; what looks for their objects finds none.
+  func livingOnly() -> ExplicitMapping {
+    let dead = Set(entityMappings.filter { $0.deadness != nil }.map(\.name))
+    guard !dead.isEmpty else { return self }
+    return ExplicitMapping(
+      name: name, path: path, sourceVersion: sourceVersion, destinationVersion: destinationVersion,
+      entityMappings: entityMappings.filter { $0.deadness == nil }.map { mapping in
+        mapping.replacing(
+          relationships: mapping.relationships.map { property in
+            guard case .expression(.destinationInstances(.entityMapping(let name), _))? = property.value,
+              dead.contains(name)
+            else { return property }
+            return ExplicitPropertyMapping(name: property.name, value: .expression(.constant(.null)))
+          })
+      })
+  }
+}
+
+extension ExplicitEntityMapping {
+  /// The same with another name, type or properties.
+  func replacing(
+    name: String? = nil, type: EntityMappingType? = nil, attributes: [ExplicitPropertyMapping]? = nil,
+    relationships: [ExplicitPropertyMapping]? = nil
+  ) -> ExplicitEntityMapping {
+    ExplicitEntityMapping(
+      name: name ?? self.name, type: type ?? self.type, source: source, destination: destination, policy: policy,
+      userInfo: userInfo, filter: filter, attributes: attributes ?? self.attributes,
+      relationships: relationships ?? self.relationships, grouping: grouping, deadness: deadness)
   }
 }
 

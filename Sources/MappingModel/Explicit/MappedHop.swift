@@ -13,6 +13,32 @@ package struct MappedHop: Sendable, Hashable {
   /// All entity mappings in the order of execution; their index is what the association table calls the mapping.
   package var entityMappings: [ExplicitEntityMapping] { mappings.flatMap(\.entityMappings) }
 
+  /// The entity mappings that take the other parts of the objects of a named one: where mapping models of one hop share
+  /// out an entity by filters, whoever looks for objects of one part means those of all.
+  package func parts(beside name: String) -> [ExplicitEntityMapping] {
+    guard
+      let home = mappings.firstIndex(where: { $0.entityMappings.contains { $0.name == name } }),
+      let named = mappings[home].entityMappings.first(where: { $0.name == name }), named.filter != nil
+    else { return [] }
+    return mappings.enumerated().filter { $0.offset != home }.flatMap(\.element.entityMappings).filter {
+      $0.source == named.source && $0.source != nil && $0.filter != nil
+    }
+  }
+
+  /// Pairs of entity mappings of different mapping models that take objects of one entity by filters: no object may
+  /// fulfil both.
+  package var partsToTellApart: [(first: Int, second: Int)] {
+    let parts = mappings.enumerated().flatMap { file, mapping in mapping.entityMappings.map { (file, $0) } }
+    var result: [(first: Int, second: Int)] = []
+    for (index, part) in parts.enumerated() where part.1.source != nil && part.1.filter != nil {
+      for (other, second) in parts.enumerated().dropFirst(index + 1)
+      where second.0 != part.0 && second.1.source == part.1.source && second.1.filter != nil {
+        result.append((index, other))
+      }
+    }
+    return result
+  }
+
   /// Class names of the policies, each once, in order.
   package var policies: [String] {
     var seen: Set<String> = []

@@ -26,7 +26,9 @@ package struct MappingChecker {
   package static func findings(
     in mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) -> [HopdError] {
-    let opened = mappings.map { $0.openingComposites(source: source, destination: destination) }
+    let opened = EntityMappingNames.resolved(mappings).mappings.map {
+      $0.openingComposites(source: source, destination: destination)
+    }
     var checker = MappingChecker(opened, source: source, destination: destination)
     checker.check()
     return checker.found
@@ -54,15 +56,19 @@ package struct MappingChecker {
           ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
           : "change the mapping model; `hopctl mapping show` lists all its expressions", reasons: reasons)
     }
-    return settled(mappings.map { $0.openingComposites(source: source, destination: destination) }, destination)
+    let named = EntityMappingNames.resolved(mappings)
+    let opened = named.mappings.map { $0.openingComposites(source: source, destination: destination) }
+    let doubts = LookupReach(opened.flatMap(\.entityMappings), source: source, destination: destination).remarks(
+      on: opened)
+    let settled = settled(opened, destination)
+    return (settled.mappings, named.warnings + settled.warnings + doubts)
   }
 
-  /// Unique names, only entities that have objects, and only properties that a store keeps: transient ones have no
-  /// column, and the app computes them.
+  /// Only entities that have objects, and only properties that a store keeps: transient ones have no column, and the app
+  /// computes them.
   private static func settled(
     _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
   ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
-    var taken: Set<String> = []
     var warnings: [HopdError] = []
     let result = mappings.map { mapping in
       let entities = mapping.entityMappings.compactMap { entityMapping -> ExplicitEntityMapping? in
@@ -73,23 +79,11 @@ package struct MappingChecker {
               at: Place(file: mapping.path, entity: entity)))
           return nil
         }
-        var name = entityMapping.name
-        var number = 2
-        while !taken.insert(name).inserted {
-          name = "\(entityMapping.name) (\(number))"
-          number += 1
-        }
-        if name != entityMapping.name {
-          warnings.append(
-            HopdError(
-              .mappingRemark, "several entity mappings are named “\(entityMapping.name)”; this one is called “\(name)”",
-              at: Place(file: mapping.path, entity: entityMapping.destination)))
-        }
         let entity = entityMapping.destination.flatMap { destination.entity(named: $0) }
         let attributes = entity.map { destination.allAttributes(of: $0) } ?? [:]
         let relationships = entity.map { destination.allRelationships(of: $0) } ?? [:]
         return entityMapping.replacing(
-          name: name, attributes: entityMapping.attributes.filter { attributes[$0.name]?.isTransient == false },
+          attributes: entityMapping.attributes.filter { attributes[$0.name]?.isTransient == false },
           relationships: entityMapping.relationships.filter { relationships[$0.name]?.isTransient == false })
       }
       return ExplicitMapping(
@@ -108,6 +102,8 @@ package struct MappingChecker {
   }
 
   private mutating func check(_ mapping: ExplicitEntityMapping, of file: ExplicitMapping) {
+    // Nothing of a dead one is followed; the plan tells it.
+    if mapping.deadness != nil { return }
     let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
     if let name = mapping.source, source.entity(named: name) == nil {
       stale("“\(mapping.name)” begins at the entity “\(name)”, which the version “\(source.name)” does not have", place)
@@ -208,7 +204,7 @@ package struct MappingChecker {
       attempt(place) { () throws(HopdError) in try checker.check(node, for: attribute) }
     case (.expression(let node), .relationship(let relationship)):
       if case .destinationInstances(.entityMapping(let name), _) = node {
-        checkLookup(of: name, for: relationship, place)
+        checkLookup(of: name, place)
         if byName[name] == nil { return }
       }
       let checker = ExpressionChecker(scope(.relationship, mapping))
@@ -216,7 +212,9 @@ package struct MappingChecker {
     case (.grouped(let name, let keys), .relationship(let relationship)):
       let checker = ExpressionChecker(scope(.key, mapping))
       for key in keys { attempt(place) { () throws(HopdError) in try checker.checkKey(key) } }
-      checkLookup(of: name, for: relationship, place)
+      if let target = checkLookup(of: name, place), let entity = target.destination {
+        checkFits(entity, relationship, place)
+      }
     case (.matching(let entity, let attribute, let key), .relationship(let relationship)):
       let checker = ExpressionChecker(scope(.key, mapping))
       attempt(place) { () throws(HopdError) in try checker.checkKey(key) }
@@ -246,12 +244,14 @@ package struct MappingChecker {
     return isKnown ? nil : name
   }
 
-  /// A lookup by name must lead to one entity mapping, whose objects the relationship may hold.
-  private mutating func checkLookup(of name: String, for relationship: Relationship, _ place: Place) {
+  /// A look-up by name must lead to one entity mapping. Whether the relationship may hold its objects is asked of those
+  /// that it finds: Core Data refuses an object, not an expression (docs/decisions/0066).
+  @discardableResult
+  private mutating func checkLookup(of name: String, _ place: Place) -> ExplicitEntityMapping? {
     let targets = byName[name] ?? []
     guard let target = targets.first else {
       stale("it looks for the objects of the entity mapping “\(name)”, which is not there", place)
-      return
+      return nil
     }
     guard targets.count == 1 else {
       add(
@@ -259,9 +259,9 @@ package struct MappingChecker {
           .invalidMapping,
           "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have",
           at: place, hint: "give every entity mapping a name of its own"))
-      return
+      return nil
     }
-    if let entity = target.destination { checkFits(entity, relationship, place) }
+    return target
   }
 
   private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {

@@ -11,6 +11,8 @@ extension HopdError.Code {
   package static let staleMapping = HopdError.Code("mapping-stale", exit: .dataError)
   /// Several mapping models serve the same hop, and nothing says which is meant.
   package static let ambiguousMapping = HopdError.Code("mapping-ambiguous", exit: .configuration)
+  /// An entity mapping, or a whole mapping model, has no effect between the versions at hand; the rest is followed.
+  package static let deadMapping = HopdError.Code("mapping-dead", exit: .success)
   /// A remark on a mapping model that keeps nobody from following it.
   package static let mappingRemark = HopdError.Code("mapping-remark", exit: .success)
 }

@@ -83,9 +83,44 @@ package struct CompiledMappingFile: MappingFile {
           .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
           at: Place(file: path), hint: first.hint, reasons: mapping.problems)
     }
+    let (before, after) = (source.versionHashes, destination.versionHashes)
+    let entityMappings = zip(mapping.entityMappings, mapping.ends).map { entityMapping, ends in
+      let reasons = [
+        ends.source.flatMap { Self.misfit($0, before, source.name) },
+        ends.destination.flatMap { Self.misfit($0, after, destination.name) },
+      ].compactMap(\.self)
+      return reasons.isEmpty
+        ? entityMapping
+        : .dead(
+          entityMapping.name, because: reasons.joined(separator: ", and "), policy: entityMapping.policy)
+    }
     return LoadedMapping(
       mapping: ExplicitMapping(
         name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
-        entityMappings: mapping.entityMappings), warnings: mapping.warnings)
+        entityMappings: entityMappings),
+      warnings: mapping.warnings + entityMappings.compactMap { $0.deathNotice(at: path) })
+  }
+
+  /// Why an entity is not the one that the mapping was compiled for; nil where it is.
+  private static func misfit(_ end: CompiledMapping.End, _ hashes: [String: VersionHash], _ version: String) -> String?
+  {
+    guard let hash = hashes[end.entity] else {
+      return "the version “\(version)” has no entity “\(end.entity)”"
+    }
+    return hash == end.hash
+      ? nil : "it was made for another state of the entity “\(end.entity)” of “\(version)” (\(end.hash), now \(hash))"
+  }
+
+  package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? {
+    var living = LivingMappings()
+    for ends in mapping.ends {
+      guard ends.source.map({ source.hashes[$0.entity] == $0.hash }) ?? true,
+        ends.destination.map({ destination.hashes[$0.entity] == $0.hash }) ?? true
+      else { continue }
+      living.count += 1
+      if let entity = ends.source?.entity { living.sources.insert(entity) }
+      if let first = ends.source, let second = ends.destination, first.hash != second.hash { living.joinsStates = true }
+    }
+    return living
   }
 }

@@ -16,11 +16,14 @@ struct CompiledMapping: Sendable {
   }
 
   var entityMappings: [ExplicitEntityMapping] = []
-  var sources: [End] = []
-  var destinations: [End] = []
+  /// The two entities of each entity mapping, in the same order.
+  var ends: [(source: End?, destination: End?)] = []
   var warnings: [HopdError] = []
   /// What cannot be followed: nothing of the file is used while there is any.
   var problems: [HopdError] = []
+
+  var sources: [End] { ends.compactMap(\.source) }
+  var destinations: [End] { ends.compactMap(\.destination) }
 }
 
 /// Builds a mapping model from its archive.
@@ -61,10 +64,12 @@ struct CompiledMappingReader {
       return
     }
     do throws(HopdError) {
-      if let source { mapping.sources.append(try end(source, "NSSourceEntityVersionHash", object)) }
-      if let destination {
-        mapping.destinations.append(try end(destination, "NSDestinationEntityVersionHash", object))
-      }
+      let ends = (
+        source: try source.map { name throws(HopdError) in try end(name, "NSSourceEntityVersionHash", object) },
+        destination: try destination.map { name throws(HopdError) in
+          try end(name, "NSDestinationEntityVersionHash", object)
+        }
+      )
       let number = try object.integer("NSMappingType") ?? 0
       guard let type = Int(exactly: number).flatMap(EntityMappingType.init(rawValue:)) else {
         throw HopdError(.invalidMapping, "the entity mapping “\(title)” has the unknown type \(number)")
@@ -77,6 +82,7 @@ struct CompiledMappingReader {
           filter: filter(object, source: source, here),
           attributes: try properties("NSAttributeMappings", object, here),
           relationships: try properties("NSRelationshipMappings", object, here)))
+      mapping.ends.append(ends)
     } catch {
       throw error.located(here)
     }

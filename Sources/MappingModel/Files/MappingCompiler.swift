@@ -54,7 +54,7 @@ struct MappingCompiler {
   }
 
   /// The author's name, else `<Source>To<Destination>`, else the name of the one entity.
-  private static func name(of entity: XcodeEntityMapping) -> String {
+  static func name(of entity: XcodeEntityMapping) -> String {
     if let name = entity.name { return name }
     guard let source = entity.source, let destination = entity.destination else {
       return entity.source ?? entity.destination ?? ""

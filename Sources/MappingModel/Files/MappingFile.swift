@@ -48,6 +48,9 @@ package protocol MappingFile: Sendable {
   func fit(source version: MappableVersion) -> MappingFit
   /// Does it end at that version?
   func fit(destination version: MappableVersion) -> MappingFit
+  /// Which of its entity mappings fit a pair of versions that it does not fit as a whole; nil where its form does not
+  /// say it of each.
+  func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings?
   /// What relationships of the other mapping models of its hop may look for.
   func outlines(
     source: ManagedObjectModel, destination: ManagedObjectModel
@@ -61,7 +64,19 @@ package protocol MappingFile: Sendable {
   ) throws(HopdError) -> LoadedMapping
 }
 
+/// The entity mappings of a mapping model that fit a pair of versions.
+package struct LivingMappings: Sendable {
+  /// How many there are.
+  package var count = 0
+  /// Does one of them join two states of an entity, so that it cannot be meant for just any pair of versions?
+  package var joinsStates = false
+  /// Their source entities.
+  package var sources: Set<String> = []
+}
+
 extension MappingFile {
+  package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? { nil }
+
   /// The mapping as the only one of its hop.
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel

@@ -91,10 +91,29 @@ package struct XcodeMappingFile: MappingFile {
           .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
           at: Place(file: path), hint: first.hint, reasons: mapping.problems)
     }
-    let compiler = MappingCompiler(mapping, source: source, destination: destination)
+    // Whatever is compiled for the others, it is not made for the objects of a dead one.
+    var living = mapping
+    living.entityMappings.removeAll { Self.deadness($0, source, destination) != nil }
+    let dead = mapping.entityMappings.compactMap { entity in
+      Self.deadness(entity, source, destination).map {
+        ExplicitEntityMapping.dead(MappingCompiler.name(of: entity), because: $0, policy: entity.policy)
+      }
+    }
+    let compiler = MappingCompiler(living, source: source, destination: destination)
     return LoadedMapping(
       mapping: ExplicitMapping(
         name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
-        entityMappings: try compiler.entityMappings(at: contents)), warnings: mapping.warnings)
+        entityMappings: try compiler.entityMappings(at: contents) + dead),
+      warnings: mapping.warnings + dead.compactMap { $0.deathNotice(at: path) })
+  }
+
+  /// Which entity of an entity mapping is gone; nil where both are there.
+  private static func deadness(
+    _ entity: XcodeEntityMapping, _ source: ManagedObjectModel, _ destination: ManagedObjectModel
+  ) -> String? {
+    for (name, model) in [(entity.source, source), (entity.destination, destination)] {
+      if let name, model.entity(named: name) == nil { return "the version “\(model.name)” has no entity “\(name)”" }
+    }
+    return nil
   }
 }

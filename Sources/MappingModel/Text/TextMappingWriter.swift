@@ -33,12 +33,13 @@ struct TextMappingWriter {
     remarks: TextMappingRemarks = TextMappingRemarks()
   ) {
     // What a mapping model says of a composite as a whole is written element by element.
-    self.mapping = mapping.openingComposites(source: source, destination: destination)
+    // Dead entity mappings say nothing.
+    self.mapping = mapping.livingOnly().openingComposites(source: source, destination: destination)
     self.source = source
     self.destination = destination
     self.modelName = modelName
     self.remarks = remarks
-    outlines = mapping.entityMappings.map { entity in
+    outlines = self.mapping.entityMappings.map { entity in
       var keyCount: Int?
       if case .distinctBy(let keys, _) = entity.grouping { keyCount = keys.count }
       return MappingOutline(

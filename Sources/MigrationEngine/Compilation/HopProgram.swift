@@ -1,6 +1,8 @@
 // A hop compiled to SQL: what runs, in which order, and what can be chunked. A plain value, so that it can be shown in
 // a debug journal and compared in tests.
 
+import Diagnostics
+import MigrationPlanning
 import PersistentStore
 
 /// The statements of one hop.
@@ -117,9 +119,14 @@ package struct HopProgram: Sendable, Hashable {
       package let entity: String
       package let property: String?
       package let hint: String
+      package let code: HopdError.Code
 
       /// Makes a refusal.
-      package init(message: String, entity: String, property: String?, hint: String) {
+      package init(
+        message: String, entity: String, property: String?, hint: String,
+        code: HopdError.Code = .relationshipNotUnique
+      ) {
+        self.code = code
         self.message = message
         self.entity = entity
         self.property = property

@@ -17,7 +17,7 @@ extension HopProgram.Action.Refusal {
       while let range = text.firstRange(of: "%\(index + 1)") { text.replaceSubrange(range, with: String(key)) }
     }
     return HopdError(
-      .relationshipNotUnique, text, at: Place(hop: hop, entity: entity, property: property), hint: hint)
+      code, text, at: Place(hop: hop, entity: entity, property: property), hint: hint)
   }
 }
 

@@ -70,6 +70,14 @@ package struct CatalogedMappings: MappingSource {
       named.stale + found.stale
     }
 
+    func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] {
+      guard let first = index(of: source), let second = index(of: destination) else { return [] }
+      return (named.misfits + found.misfits).filter { misfit in
+        versions[misfit.pair.source].isSameVersion(as: versions[first])
+          && versions[misfit.pair.destination].isSameVersion(as: versions[second])
+      }.map(\.warning)
+    }
+
     private func index(of version: CatalogedVersion) -> Int? {
       versions.firstIndex { $0.position == version.position && $0.path == version.path }
         ?? versions.firstIndex { $0.isSameVersion(as: version) }

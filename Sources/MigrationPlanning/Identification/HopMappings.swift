@@ -29,6 +29,13 @@ package protocol HopMappings: Sendable {
   ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])?
   /// Mapping models that seem to be meant for the pair and were made for others, each with what differs.
   func nearMisses(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError]
+  /// Warnings for a hop that no mapping model serves: those that seem to be meant for this very pair, and why they are
+  /// not used.
+  func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError]
+}
+
+extension HopMappings {
+  package func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] { [] }
 }
 
 /// No mapping models.

@@ -58,11 +58,18 @@ package struct MigrationGraph: Sendable {
     if start.isSameVersion(as: target) { return [] }
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
+    let hops = mappings.isEmpty ? nil : mappings.hops(among: versions)
     var search = RouteSearch(
       stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
-      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder),
-      mappings: mappings.isEmpty ? nil : mappings.hops(among: versions), memo: memo)
-    if let edges = try search.edges() { return edges }
+      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, memo: memo)
+    if let edges = try search.edges() {
+      return edges.map { edge in
+        guard edge.mapped?.mappings.contains(where: { !$0.path.isEmpty }) != true else { return edge }
+        var told = edge
+        told.warnings += hops?.unused(from: edge.source, to: edge.destination) ?? []
+        return told
+      }
+    }
     let missing = search.missing(isBackward: isBackward)
     if isBackward, !rules.allowsOlder {
       var error = StoreIdentifier.newer(start, target)

@@ -85,29 +85,6 @@ struct ModelSchemaShape: Encodable {
   }
 }
 
-/// `mapping show`.
-struct MappingShowShape: Encodable {
-  let name: String
-  let sourceVersion: String
-  let destinationVersion: String
-  let entityMappings: [EntityMapping]
-  let warnings: [ErrorShape]
-  /// With `--text`: the mapping as a text mapping.
-  let text: String?
-
-  struct EntityMapping: Encodable {
-    let name: String
-    let type: String
-    @OrNull var source: String?
-    @OrNull var destination: String?
-    @OrNull var policy: String?
-    @OrNull var filter: String?
-    /// Expressions as text; null where there is none.
-    let attributes: [String: OrNull<String>]
-    let relationships: [String: OrNull<String>]
-  }
-}
-
 /// `identify`.
 struct IdentifyShape: Encodable {
   let store: String

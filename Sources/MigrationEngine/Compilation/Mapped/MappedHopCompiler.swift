@@ -106,7 +106,7 @@ package struct MappedHopCompiler {
   /// The hop's program.
   package func compile() throws(HopdError) -> HopProgram {
     let setters = try RelationshipSetters(compiler: self)
-    var steps: [HopProgram.Step] = []
+    var steps: [HopProgram.Step] = try partSteps().map(HopProgram.Step.chunks)
     for lane in layout.lanes { steps += try groupSteps(lane) }
     for lane in layout.lanes {
       if let step = try expandStep(lane) { steps.append(.chunks(step)) }

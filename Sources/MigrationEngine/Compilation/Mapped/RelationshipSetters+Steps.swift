@@ -15,6 +15,7 @@ extension RelationshipSetters {
   /// The steps of pass 2, with those of policies behind the setters of their mappings.
   func steps() throws(HopdError) -> [HopProgram.Step] {
     var steps: [HopProgram.Step] = []
+    for setter in doubtful { steps.append(.chunks(try emptiness(of: setter))) }
     let matching = scratchIndexes()
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.create)) }
     // Ends that were written, by whom does not matter: clearing is for what the other end has set.
@@ -32,6 +33,21 @@ extension RelationshipSetters {
     steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.drop)) }
     steps += orderFilling().map(HopProgram.Step.update)
     return steps
+  }
+
+  /// Refuses objects that look-ups find and must not find.
+  private func emptiness(of setter: RelationshipSetter) throws(HopdError) -> HopProgram.ChunkStep {
+    let rows = try associations.rows(setter.lane)
+    var actions: [Action] = []
+    for (index, (source, refusal)) in setter.mustBeEmpty.enumerated() {
+      let found = try objects(source, of: setter, row: rows.row, prefix: "u\(index)")
+      let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
+      actions.append(
+        Action(
+          "SELECT \(rows.key), \(found.key) FROM \((rows.tables + found.tables).joined(separator: " CROSS JOIN "))"
+            + " WHERE \(conditions.joined(separator: " AND ")) LIMIT 1", isRanged: true, refusal: refusal))
+    }
+    return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
   }
 
   /// May the objects of the mapping have something in the relationship already?

@@ -33,6 +33,8 @@ struct RelationshipSetter {
   let storage: RelationshipStorage
   /// None for the constant nil, which only clears.
   let sources: [SetterSource]
+  /// Look-ups that must find nothing, with what an object that they find means.
+  var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
 
   /// Names the end of a relationship in the destination.
   var end: String { "\(declaring.name).\(relationship.name)" }
@@ -49,6 +51,8 @@ struct RelationshipSetters {
   private(set) var setters: [RelationshipSetter] = []
   /// Positions in `setters` of those that are written in pass 1.
   private(set) var inline: Set<Int> = []
+  /// Those with look-ups that must find nothing, whether or not they are in `setters`.
+  private(set) var doubtful: [RelationshipSetter] = []
 
   var hop: Hop { compiler.hop }
   var layout: AssociationLayout { compiler.layout }
@@ -63,6 +67,7 @@ struct RelationshipSetters {
         if let setter = try setter(lane, mapping) { all.append(setter) }
       }
     }
+    doubtful = all.filter { !$0.mustBeEmpty.isEmpty }
     setters = withoutRepeats(all + mirrors(of: all))
     inline = inlinePositions()
   }
@@ -73,7 +78,9 @@ struct RelationshipSetters {
     let rows = try compiler.associations.rows(lane)
     for mapping in lane.mapping.relationships {
       guard let setter = try setters.setter(lane, mapping) else { continue }
-      for source in setter.sources { _ = try setters.objects(source, of: setter, row: rows.row, prefix: "p") }
+      for source in setter.sources + setter.mustBeEmpty.map(\.source) {
+        _ = try setters.objects(source, of: setter, row: rows.row, prefix: "p")
+      }
     }
   }
 
@@ -96,12 +103,13 @@ struct RelationshipSetters {
     }
     guard let storage = hop.destinationSchema.storage(ofRelationship: mapping.name, in: entity.name) else { return nil }
     var sources: [SetterSource] = []
+    var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
     switch value {
     // Only the policy can say what its methods give; it is asked in its own pass.
     case .expression(.policyMethod): return nil
     case .expression(.constant(.null)): break
     case .expression(.destinationInstances(let lookup, let node)):
-      sources = try lookups(lookup, node, lane: lane, relationship: relationship)
+      (sources, mustBeEmpty) = try lookups(lookup, node, lane: lane, relationship: relationship)
     case .expression:
       throw expressions.unsupported(
         "an expression that is no lookup of destination objects", lane: lane, property: relationship.name)
@@ -120,18 +128,29 @@ struct RelationshipSetters {
     for source in sources { try check(source, lane: lane, relationship: relationship) }
     return RelationshipSetter(
       lane: lane, relationship: relationship, declaring: declaring, inverse: hop.destination.inverse(of: relationship),
-      storage: storage, sources: sources)
+      storage: storage, sources: sources, mustBeEmpty: mustBeEmpty)
   }
 
   private func lookups(
     _ lookup: InstanceLookup, _ node: ExpressionNode, lane: AssociationLayout.Lane, relationship: Relationship
-  ) throws(HopdError) -> [SetterSource] {
+  ) throws(HopdError) -> (
+    found: [SetterSource], mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)]
+  ) {
     let place = Place(hop: hop.title, entity: lane.mapping.name, property: relationship.name)
     switch lookup {
     case .entityMapping(let name):
-      if let target = layout.lane(named: name) { return [.lookup(target, node)] }
+      if let target = layout.lane(named: name) {
+        let parts = (hop.mapped?.parts(beside: name) ?? []).compactMap { layout.lane(named: $0.name) }
+        let found = ([target] + parts).filter { $0.kind == .policy || isKind($0.destinationEntity, of: relationship) }
+        // Objects that the relationship cannot hold: it is as good as empty while there are none.
+        let unfit = found.contains { $0.index == target.index } ? [] : [target]
+        return (
+          found.map { .lookup($0, node) },
+          unfit.map { (.lookup($0, node), refusal(of: $0, lane: lane, relationship: relationship)) }
+        )
+      }
       // A mapping that makes nothing has no objects; one that is not there is a mistake.
-      if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return [] }
+      if hop.mapped?.entityMappings.contains(where: { $0.name == name }) == true { return ([], []) }
       throw HopdError(
         .mappingUnsupported, "no entity mapping has the name \(name)", at: place,
         hint: "write the name of an entity mapping of this hop")
@@ -140,20 +159,36 @@ struct RelationshipSetters {
       // functions").
       let reached = try reachedEntity(node, lane: lane, property: relationship.name)
       var sources: [SetterSource] = []
+      var mustBeEmpty: [(source: SetterSource, refusal: HopProgram.Action.Refusal)] = []
       for possible in hop.source.entity(named: reached).map(hop.source.subtree) ?? [] {
         let found = layout.lanes(from: possible.name).filter { isKind($0.destinationEntity, of: relationship) }
         // With filters, an object is mostly under one mapping only; that is seen at the object.
-        if found.count > 1, found.contains(where: { $0.mapping.filter == nil }) {
-          throw HopdError(
-            .mappingUnsupported,
-            "objects of \(possible.name) are made by several mappings: "
-              + "\(found.map(\.mapping.name).joined(separator: ", "))",
-            at: place, hint: "name the mapping whose objects are meant, in the mapping model")
+        if found.count > 1, let whole = found.first(where: { $0.mapping.filter == nil }) {
+          let names = found.map(\.mapping.name).joined(separator: ", ")
+          mustBeEmpty.append(
+            (
+              .lookup(whole, node),
+              HopProgram.Action.Refusal(
+                message: "the object with key %1 would get objects made of one of \(possible.name), which several "
+                  + "mappings make: \(names)", entity: lane.mapping.name, property: relationship.name,
+                hint: "name the mapping whose objects are meant, in the mapping model", code: .mappingUnsupported)
+            ))
+          continue
         }
         sources += found.map { .lookup($0, node) }
       }
-      return sources
+      return (sources, mustBeEmpty)
     }
+  }
+
+  private func refusal(
+    of target: AssociationLayout.Lane, lane: AssociationLayout.Lane, relationship: Relationship
+  ) -> HopProgram.Action.Refusal {
+    HopProgram.Action.Refusal(
+      message: "the object with key %1 would get the object of \(target.destinationEntity) with key %2, and the "
+        + "destination of the relationship is \(relationship.destinationEntityName)", entity: lane.mapping.name,
+      property: relationship.name,
+      hint: "look up a mapping that makes objects of \(relationship.destinationEntityName)", code: .mappingUnsupported)
   }
 
   private func reachedEntity(

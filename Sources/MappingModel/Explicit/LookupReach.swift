@@ -1,0 +1,133 @@
+// What a look-up of destination objects can find, as far as both models tell it. Core Data evaluates an expression for
+// one object after the other and refuses an object that a relationship cannot hold; an expression that finds none is as
+// good as any other. So nothing is refused here: what is certain or doubtful is told, and the rows decide
+// (docs/decisions/0066).
+
+import Diagnostics
+import Expressions
+import ManagedObjectModel
+
+/// Judges look-ups.
+package struct LookupReach {
+  /// What is known of a look-up before any row is read.
+  package enum Finding: Sendable, Hashable {
+    /// It never finds an object; why, in words that follow "because".
+    case nothing(String)
+    /// Whatever it finds is of an entity that the relationship cannot hold.
+    case unfit(String)
+  }
+
+  private let mappings: [ExplicitEntityMapping]
+  private let source: ManagedObjectModel
+  private let destination: ManagedObjectModel
+
+  /// Judges among all entity mappings of a hop.
+  package init(_ mappings: [ExplicitEntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel) {
+    self.mappings = mappings
+    self.source = source
+    self.destination = destination
+  }
+
+  /// What is wrong with the look-up of a relationship; nil where it may find objects that fit, or looks for none.
+  package func finding(_ property: ExplicitPropertyMapping, of mapping: ExplicitEntityMapping) -> Finding? {
+    guard let value = property.value, let relationship = relationship(property.name, of: mapping) else { return nil }
+    switch value {
+    case .expression(.destinationInstances(let lookup, let objects)):
+      let reached = reached(objects, from: mapping)
+      switch lookup {
+      case .entityMapping(let name):
+        guard let target = mappings.first(where: { $0.name == name }) else { return nil }
+        return finding(target, reached: reached, relationship)
+      case .sourceRelationship:
+        guard let reached else { return nil }
+        let makers = mappings.filter { target in
+          target.source.map { reached.entities.contains($0) } == true
+            && (target.policy != nil || fits(target, relationship))
+        }
+        return makers.isEmpty
+          ? .nothing(
+            "no entity mapping makes objects of \(relationship.destinationEntityName) of objects of \(reached.name)")
+          : nil
+      }
+    case .grouped(let name, _):
+      guard let target = mappings.first(where: { $0.name == name }) else { return nil }
+      return finding(target, reached: nil, relationship)
+    case .expression, .matching: return nil
+    }
+  }
+
+  private func finding(
+    _ target: ExplicitEntityMapping, reached: (name: String, entities: Set<String>)?, _ relationship: Relationship
+  ) -> Finding? {
+    if target.deadness != nil { return .nothing("“\(target.name)” has no effect") }
+    guard let origin = target.source else {
+      return target.policy == nil ? .nothing("“\(target.name)” has no source, so it makes nothing of any object") : nil
+    }
+    if target.destination == nil { return .nothing("“\(target.name)” makes no objects") }
+    if source.entity(named: origin)?.isAbstract == true {
+      return .nothing("“\(target.name)” begins at the abstract entity \(origin), which has no objects of its own")
+    }
+    if let reached, !reached.entities.contains(origin) {
+      return .nothing("it asks for objects of \(reached.name), and “\(target.name)” takes those of \(origin)")
+    }
+    // A policy may make objects of other entities than its mapping names.
+    if target.policy == nil, !fits(target, relationship) {
+      return .unfit(
+        "“\(target.name)” makes objects of \(target.destination ?? ""), and the destination of the relationship is "
+          + relationship.destinationEntityName)
+    }
+    return nil
+  }
+
+  private func relationship(_ name: String, of mapping: ExplicitEntityMapping) -> Relationship? {
+    mapping.destination.flatMap { destination.entity(named: $0) }.flatMap { destination.allRelationships(of: $0)[name] }
+  }
+
+  private func fits(_ mapping: ExplicitEntityMapping, _ relationship: Relationship) -> Bool {
+    guard let entity = mapping.destination.flatMap({ destination.entity(named: $0) }) else { return false }
+    return destination.lineage(of: entity).contains { $0.name == relationship.destinationEntityName }
+  }
+
+  /// The entity of the objects that an expression reaches, and all that such an object may be of; nil where the models
+  /// do not tell it.
+  private func reached(
+    _ objects: ExpressionNode, from mapping: ExplicitEntityMapping
+  ) -> (name: String, entities: Set<String>)? {
+    var variables: [String: String] = [:]
+    if case .expand(_, let members) = mapping.grouping { variables["each"] = members }
+    guard
+      let name = ElementPaths(model: source, source: mapping.source, variables: variables).entity(of: objects),
+      let entity = source.entity(named: name)
+    else { return nil }
+    // `$source` itself is of exactly this entity.
+    if objects == .variable("source") { return (name, [name]) }
+    return (name, Set(source.subtree(of: entity).map(\.name)))
+  }
+
+  /// A remark on each look-up of a hop that finds nothing, or nothing that fits.
+  func remarks(on files: [ExplicitMapping]) -> [HopdError] {
+    var result: [HopdError] = []
+    for file in files {
+      for mapping in file.entityMappings where mapping.deadness == nil {
+        for property in mapping.relationships where result.count < MappingLimits.findings {
+          guard let finding = finding(property, of: mapping) else { continue }
+          result.append(
+            HopdError(
+              .mappingRemark, finding.sentence,
+              at: Place(file: file.path, entity: mapping.destination, property: property.name)))
+        }
+      }
+    }
+    return result
+  }
+}
+
+extension LookupReach.Finding {
+  /// What a person is told.
+  package var sentence: String {
+    switch self {
+    case .nothing(let reason): "the look-up never finds an object, because \(reason)"
+    case .unfit(let reason): "an object that the look-up finds ends the migration, because \(reason)"
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// How one side of a mapping model fits the versions at hand, and what is said of one that fits none of them.
+
+import Diagnostics
+import ManagedObjectModel
+
+/// How one side of a mapping model fits the versions.
+struct MappingSide {
+  /// Versions that it fits, with a remark where it does so by name only.
+  private(set) var fitting: [(index: Int, remark: HopdError?)] = []
+  /// The versions that were nearly meant, all equally near.
+  private(set) var nearest: [(index: Int, reasons: [HopdError])] = []
+
+  init(_ versions: [MappableVersion], _ fit: (MappableVersion) -> MappingFit) {
+    var exact: Set<[String: VersionHash]> = []
+    var loose: [[String: VersionHash]: HopdError] = [:]
+    var greatest = 0.0
+    for (index, version) in versions.enumerated() {
+      switch fit(version) {
+      case .exact: exact.insert(version.hashes)
+      case .loose(let remark): loose[version.hashes] = remark
+      case .stale(let reasons, let closeness):
+        if closeness > greatest { (nearest, greatest) = ([], closeness) }
+        if closeness > 0, closeness == greatest { nearest.append((index, reasons)) }
+      case .unrelated: break
+      }
+    }
+    // Versions of equal hashes are one version with several names. By name only, one version must be meant.
+    for (index, version) in versions.enumerated() {
+      if exact.contains(version.hashes) {
+        fitting.append((index, nil))
+      } else if exact.isEmpty, loose.count == 1, let remark = loose[version.hashes] {
+        fitting.append((index, remark))
+      }
+    }
+  }
+
+  /// The versions that it fits, or that were nearly meant, each with what differs.
+  var meant: [(index: Int, reasons: [HopdError])] { fitting.isEmpty ? nearest : fitting.map { ($0.index, []) } }
+}
+
+/// A mapping model that serves no pair of the versions at hand, and was nearly made for one.
+package struct MappingMisfit: Sendable {
+  /// What differs, by entity.
+  package let error: HopdError
+  /// The pair.
+  package let pair: MappingHops.Pair
+
+  init?(_ file: any MappingFile, _ sources: MappingSide, _ destinations: MappingSide) {
+    // Both sides must have been meant: entity names alone are alike in many models.
+    // Of equally near pairs the shortest way ahead was meant.
+    func distance(_ pair: (Int, Int)) -> (Int, Int) {
+      pair.1 > pair.0 ? (0, pair.1 - pair.0) : pair.1 < pair.0 ? (1, pair.0 - pair.1) : (2, 0)
+    }
+    let pairs = sources.meant.flatMap { first in destinations.meant.map { (first, $0) } }
+    guard
+      let (source, destination) = pairs.min(by: { left, right in
+        distance((left.0.index, left.1.index)) < distance((right.0.index, right.1.index))
+      })
+    else { return nil }
+    let reasons = source.reasons + destination.reasons
+    guard !reasons.isEmpty else { return nil }
+    pair = MappingHops.Pair(source: source.index, destination: destination.index)
+    error = HopdError(
+      .staleMapping,
+      "the mapping model “\(file.name)” was made for another state of the models than the one at hand",
+      at: Place(file: file.path),
+      hint: "give the models that it was made for, make the mapping model again for these, or write it for these with "
+        + "`hopctl mapping show FILE --models … --text`",
+      reasons: Array(reasons.prefix(MappingLimits.findings)))
+  }
+
+  /// What the plan of a hop says where the mapping model is not used for it.
+  package var warning: HopdError {
+    HopdError(
+      .deadMapping, "the mapping model is not used: \(error.message)", at: error.place, hint: error.hint,
+      reasons: error.reasons)
+  }
+}

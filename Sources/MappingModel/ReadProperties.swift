@@ -1,0 +1,97 @@
+// Which properties of which source entities the expressions of a hop read. By entity, unlike the drops of a plan, which
+// go by name alone (`MappedHopDrops`): whoever reads a report wants to know of `Dog.name` although `Person.name` is
+// carried.
+
+import Expressions
+import ManagedObjectModel
+
+/// Collects what expressions read.
+struct ReadProperties {
+  /// A property of an entity, own or inherited.
+  struct Property: Hashable {
+    let entity: String
+    let name: String
+  }
+
+  private(set) var found: Set<Property> = []
+  private let model: ManagedObjectModel
+
+  init(model: ManagedObjectModel) { self.model = model }
+
+  /// Does any of the expressions read the property of objects of that entity?
+  func reads(_ name: String, of entity: Entity) -> Bool {
+    (model.lineage(of: entity) + model.subtree(of: entity)).contains {
+      found.contains(Property(entity: $0.name, name: name))
+    }
+  }
+
+  /// Everything that an entity mapping puts into its objects; a filter only chooses.
+  mutating func add(_ mapping: ExplicitEntityMapping) {
+    var variables = ["source": mapping.source ?? "", "": mapping.source ?? ""]
+    if case .expand(_, let members) = mapping.grouping { variables["each"] = members }
+    for property in mapping.attributes + mapping.relationships {
+      switch property.value {
+      case .expression(let node)?: add(node, variables)
+      case .grouped(_, let nodes)?: for node in nodes { add(node, variables) }
+      case .matching(_, _, let node)?: add(node, variables)
+      case nil: break
+      }
+    }
+    switch mapping.grouping {
+    case .each: break
+    case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
+      for node in nodes { add(node, variables) }
+      if case .latest(let node) = keep { add(node, variables) }
+    case .expand(let node, _): add(node, variables)
+    }
+  }
+
+  /// Reads an expression, and gives the entity of the objects that it leads to.
+  @discardableResult
+  private mutating func add(_ node: ExpressionNode, _ variables: [String: String]) -> String? {
+    switch node {
+    case .constant: return nil
+    case .selfObject: return variables[""]
+    case .variable(let name): return variables[name]
+    case .keyPath(let base, let steps):
+      var entity = add(base, variables)
+      for step in steps {
+        guard case .key(let name) = step else { continue }
+        if let owner = entity { found.insert(Property(entity: owner, name: name)) }
+        entity = entity.flatMap { model.entity(named: $0) }.flatMap {
+          model.allRelationships(of: $0)[name]?.destinationEntityName
+        }
+      }
+      return entity
+    case .function(_, let nodes), .aggregate(let nodes), .policyMethod(_, let nodes):
+      var entity: String?
+      for node in nodes { entity = add(node, variables) ?? entity }
+      return entity
+    case .cast(let node, _), .negated(let node), .destinationInstances(_, let node): return add(node, variables)
+    case .element(let node, _): return add(node, variables)
+    case .ternary(let predicate, let first, let second):
+      add(predicate, variables)
+      let one = add(first, variables)
+      return add(second, variables) ?? one
+    case .subquery(let collection, let variable, let predicate):
+      let members = add(collection, variables)
+      add(predicate, variables.merging([variable: members ?? ""]) { _, new in new })
+      return members
+    case .arithmetic(_, let left, let right):
+      add(left, variables)
+      add(right, variables)
+      return nil
+    }
+  }
+
+  private mutating func add(_ predicate: PredicateNode, _ variables: [String: String]) {
+    switch predicate {
+    case .constant: break
+    case .comparison(let comparison):
+      add(comparison.left, variables)
+      add(comparison.right, variables)
+    case .and(let parts), .or(let parts): for part in parts { add(part, variables) }
+    case .not(let part): add(part, variables)
+    }
+  }
+}

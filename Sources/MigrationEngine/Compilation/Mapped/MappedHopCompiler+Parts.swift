@@ -1,0 +1,47 @@
+// Mapping models of one hop that share out the objects of an entity by filters: each object belongs to one of them.
+// Before anything is written the rows are asked whether two filters take the same ones (docs/decisions/0067).
+
+import Diagnostics
+import Expressions
+import MappingModel
+import MigrationPlanning
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Several mapping models of one hop take the same objects.
+  package static let overlappingParts = HopdError.Code("mapping-overlap", exit: .dataError)
+}
+
+extension MappedHopCompiler {
+  /// The checks that no object is taken by two mapping models.
+  func partSteps() throws(HopdError) -> [HopProgram.ChunkStep] {
+    var steps: [HopProgram.ChunkStep] = []
+    for (first, second) in hop.mapped?.partsToTellApart ?? [] {
+      guard let one = layout.lane(at: first), let other = layout.lane(at: second),
+        let filter = one.mapping.filter, let otherFilter = other.mapping.filter
+      else { continue }
+      let row = MappedRow(alias: "s", entity: one.sourceEntity)
+      let conditions = [
+        "s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(one.sourceNumber)",
+        "(\(try expressions.condition(filter.predicate, row: row, lane: one)))",
+        "(\(try expressions.condition(otherFilter.predicate, row: row, lane: other)))",
+      ]
+      steps.append(
+        HopProgram.ChunkStep(
+          subject: one.mapping.name, nextKey: source.driver(of: one.sourceTable).nextKey,
+          actions: [
+            HopProgram.Action(
+              "SELECT min(s.\"Z_PK\"), max(s.\"Z_PK\"), count(*) FROM \(expressions.qualified(one.sourceTable)) AS s"
+                + " WHERE \(conditions.joined(separator: " AND ")) HAVING count(*) > 0", isRanged: true,
+              refusal: HopProgram.Action.Refusal(
+                message: "%3 of the objects looked at so far are taken by two mapping models of this hop, by "
+                  + "\(one.mapping.name) and by \(other.mapping.name): the first has the key %1, the last the key %2",
+                entity: one.sourceEntity, property: nil,
+                hint: "narrow one of the two filters, so that each object fulfils one of them",
+                code: .overlappingParts))
+          ]))
+    }
+    return steps
+  }
+}

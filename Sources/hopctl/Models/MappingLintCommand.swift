@@ -1,0 +1,88 @@
+import ArgumentParser
+import Diagnostics
+import MappingModel
+import SystemPackage
+
+/// `hopctl mapping lint FILE --models …`.
+struct MappingLintCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lint", abstract: "Finds what a mapping model leaves behind, and what in it does nothing.",
+    discussion: """
+      It finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads (dropped-value), \
+      entities that no entity mapping takes (unmapped-entity), policies that are never asked (unused-policy), and look-ups that never find \
+      an object (empty-lookup) or only objects that the relationship cannot hold (unfit-lookup). No store is needed; `hopctl plan` counts \
+      the rows at stake.
+
+      The exit status is 0 where the mapping model can be followed, and 65 where it cannot or serves no hop. With --strict every finding \
+      makes it 65.
+      """)
+
+  @Argument(help: "A .xcmappingmodel, .cdm or .hopmap.toml, or a folder that holds one.", completion: .file())
+  var file: String
+
+  @Option(
+    name: .customLong("models"),
+    help: "The model with both versions: a .xcdatamodeld, .momd, versions one by one, or a folder; may be repeated.",
+    completion: .file())
+  var models: [String]
+
+  @Option(
+    name: .customLong("mappings"), help: "Other mapping models of the same hop; may be repeated.", completion: .file())
+  var mappings: [String] = []
+
+  @Option(
+    name: .customLong("policy"),
+    help: ArgumentHelp(
+      "A policy class for which there is a program, as --policy of migrate names it; may be repeated.",
+      valueName: "class[=command]"))
+  var policies: [String] = []
+
+  @Flag(help: "Any finding makes the exit status 65.")
+  var strict = false
+
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let subject = try MappingSubject(file: file, models: models, mappings: mappings)
+    let mapping = subject.mapping
+    let bound = policies.map { String($0.prefix { $0 != "=" }) }
+    let lint = MappingLint(
+      mapping, beside: subject.others, source: subject.source, destination: subject.destination, policies: bound)
+    // What the findings say again of dead entity mappings is left to them.
+    output.warn(subject.warnings.filter { $0.code != .deadMapping || !subject.serves && $0.place.entity != nil })
+    var errors = subject.findings
+    if !subject.serves { errors = subject.warnings.filter { $0.code == .deadMapping }.prefix(1) + errors }
+    try tell(lint.findings, errors, of: subject)
+    try output.object(
+      MappingLintShape(
+        name: mapping.name, path: mapping.path.string, sourceVersion: mapping.sourceVersion,
+        destinationVersion: mapping.destinationVersion, serves: subject.serves,
+        findings: lint.findings.map { finding in
+          MappingLintShape.Finding(
+            kind: finding.kind.rawValue, mapping: OrNull(wrappedValue: finding.mapping),
+            entity: OrNull(wrappedValue: finding.entity), property: OrNull(wrappedValue: finding.property),
+            message: finding.message, hint: finding.hint)
+        }, errors: errors.map(ErrorShape.init)))
+    if !errors.isEmpty || strict && !lint.findings.isEmpty { throw Finished(status: .dataError) }
+  }
+
+  private func tell(
+    _ findings: [MappingLint.Finding], _ errors: [HopdError], of subject: MappingSubject
+  ) throws(HopdError) {
+    let mapping = subject.mapping
+    try output.line(
+      "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → "
+        + "\(mapping.destinationVersion.printableLine)"
+        + (subject.serves ? "" : " (the nearest versions; it serves no hop)") + ", "
+        + (findings.isEmpty
+          ? "nothing found" : MessageFormatter.count(Int64(findings.count), "finding", "findings")))
+    for finding in findings {
+      let place = [finding.mapping.map { "“\($0)”" }, finding.entity, finding.property].compactMap(\.self)
+      try output.line("")
+      try output.line("\(finding.kind.rawValue)  \(place.joined(separator: ", ").printableLine)")
+      try output.line("  \(finding.message.printableLine)")
+      try output.line("  → \(finding.hint.printableLine)")
+    }
+    for error in errors { StandardStreams.tell("hopctl: \(error)") }
+  }
+}

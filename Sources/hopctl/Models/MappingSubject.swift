@@ -1,0 +1,117 @@
+// One mapping model and the two versions that it is for, as `mapping show` and `mapping lint` look at it.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPlanning
+import SystemPackage
+
+/// A mapping model set against its versions.
+struct MappingSubject {
+  let mapping: ExplicitMapping
+  /// The other mapping models of the hop.
+  let others: [ExplicitMapping]
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  /// Does it serve a hop between the two? Else they are those for which it was nearly made.
+  let serves: Bool
+  /// Remarks on models and files.
+  let warnings: [HopdError]
+  /// Why it cannot be followed.
+  let findings: [HopdError]
+
+  /// Reads a mapping model for the versions among `models`, with `mappings` beside it. One that fits several pairs is
+  /// taken for the nearest ahead.
+  init(file: String, models: [String], mappings: [String]) throws {
+    let path = try Self.onlyFile(file)
+    let file = try MappingReader.read(at: path)
+    let catalog = try ModelCatalog.load(models.map { FilePath($0) })
+    let (hops, pair, misfit, remarks) = try Self.pair(for: file, mappings, in: catalog)
+    (source, destination) = hops.models(of: pair)
+    serves = misfit == nil
+    let loaded: LoadedMapping
+    if misfit != nil {
+      loaded = try file.load(source: source, destination: destination)
+      others = []
+    } else {
+      let parts = try hops.loaded(pair)
+      guard let own = parts.first(where: { $0.mapping.path == path }) else {
+        throw HopdError(.internalError, "a mapping model that fits cannot be loaded", at: Place(file: path))
+      }
+      loaded = own
+      others = parts.map(\.mapping).filter { $0.path != path }
+    }
+    mapping = loaded.mapping
+    warnings = catalog.warnings + remarks + [misfit?.warning].compactMap(\.self) + loaded.warnings
+    findings = MappingChecker.findings(in: [mapping] + others, source: source, destination: destination)
+      .filter { $0.place.file == path }
+  }
+
+  private static func onlyFile(_ file: String) throws(HopdError) -> FilePath {
+    let found = try MappingFileSearch.find(at: FilePath(file))
+    guard let first = found.first, found.count == 1 else {
+      throw HopdError(
+        .usage, found.isEmpty ? "there is no mapping model here" : "there are \(found.count) mapping models here",
+        at: Place(file: FilePath(file)),
+        hint: found.isEmpty
+          ? "name a .xcmappingmodel, .cdm or .hopmap.toml"
+          : "name one of: \(found.map(\.printable).joined(separator: ", "))")
+    }
+    return first
+  }
+
+  private static func pair(
+    for file: any MappingFile, _ mappings: [String], in catalog: ModelCatalog
+  ) throws(HopdError) -> (hops: MappingHops, pair: MappingHops.Pair, misfit: MappingMisfit?, remarks: [HopdError]) {
+    let place = Place(file: file.path)
+    var fitting: [(bundle: ModelBundle, hops: MappingHops)] = []
+    var misfits: [(misfit: MappingMisfit, hops: MappingHops)] = []
+    for bundle in catalog.bundles {
+      let hops = MappingCatalog(files: [file]).hops(among: versions(of: bundle, in: catalog))
+      misfits += hops.misfits.map { ($0, hops) }
+      if !hops.pairs.isEmpty { fitting.append((bundle, hops)) }
+    }
+    guard let first = fitting.first else {
+      if let nearest = misfits.first { return (nearest.hops, nearest.misfit.pair, nearest.misfit, []) }
+      let names = catalog.bundles.map { bundle in
+        "\(bundle.name) (\(bundle.versions.map(\.name).joined(separator: ", ")))"
+      }
+      throw HopdError(
+        .staleMapping, "the mapping model fits no two versions of the models that were given", at: place,
+        hint: "give the model it was made for; given were: \(names.joined(separator: "; "))")
+    }
+    guard fitting.count == 1 else {
+      throw HopdError(
+        .ambiguousMapping, "the mapping model fits versions of \(fitting.count) models", at: place,
+        hint: "name one with --models: \(fitting.map(\.bundle.path.printable).joined(separator: ", "))")
+    }
+    func distance(_ pair: MappingHops.Pair) -> (Int, Int) {
+      pair.destination > pair.source
+        ? (0, pair.destination - pair.source) : (1, pair.source - pair.destination)
+    }
+    // Pairs are never empty here, and come in the order of versions.
+    guard let pair = first.hops.pairs.min(by: { distance($0) < distance($1) }) else {
+      throw HopdError(.internalError, "a mapping model that fits has no pair of versions", at: place)
+    }
+    let alternatives = first.hops.pairs.filter { $0 != pair }.map { pair in
+      let (source, destination) = first.hops.models(of: pair)
+      return "\(source.name) → \(destination.name)"
+    }
+    var remarks = first.hops.remarks(on: pair)
+    if !alternatives.isEmpty {
+      remarks.append(
+        HopdError(
+          .mappingRemark, "the mapping model also fits \(alternatives.joined(separator: ", "))", at: place))
+    }
+    guard !mappings.isEmpty else { return (first.hops, pair, nil, remarks) }
+    let others = try MappingCatalog.load(mappings.map { FilePath($0) }).files.filter { $0.path != file.path }
+    let together = MappingCatalog(files: [file] + others).hops(among: versions(of: first.bundle, in: catalog))
+    return (together.files(for: pair).contains(file.path) ? together : first.hops, pair, nil, remarks)
+  }
+
+  private static func versions(of bundle: ModelBundle, in catalog: ModelCatalog) -> [MappableVersion] {
+    catalog.versions.filter { $0.path == bundle.path }.map {
+      MappableVersion(modelName: $0.modelName, model: $0.model, hashes: $0.versionHashes)
+    }
+  }
+}
