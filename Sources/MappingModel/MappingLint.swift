@@ -133,7 +133,11 @@ package struct MappingLint {
 
   private mutating func addDroppedValues() {
     var read = ReadProperties(model: source)
-    for mapping in hop where mapping.destination != nil { read.add(mapping) }
+    let reach = LookupReach(hop, source: source, destination: destination)
+    for mapping in hop where mapping.destination != nil {
+      // A look-up that finds nothing carries nothing.
+      read.add(mapping) { reach.finding($0, of: mapping) != nil }
+    }
     var told: Set<String> = []
     // What is deliberately dropped has an entity mapping without a destination.
     for name in mapping.entityMappings.compactMap({ $0.destination == nil ? nil : $0.source })

@@ -26,10 +26,12 @@ struct ReadProperties {
   }
 
   /// Everything that an entity mapping puts into its objects; a filter only chooses.
-  mutating func add(_ mapping: ExplicitEntityMapping) {
+  ///
+  /// Properties for which `isIdle` says so put nothing into them.
+  mutating func add(_ mapping: ExplicitEntityMapping, isIdle: (ExplicitPropertyMapping) -> Bool) {
     var variables = ["source": mapping.source ?? "", "": mapping.source ?? ""]
     if case .expand(_, let members) = mapping.grouping { variables["each"] = members }
-    for property in mapping.attributes + mapping.relationships {
+    for property in mapping.attributes + mapping.relationships where !isIdle(property) {
       switch property.value {
       case .expression(let node)?: add(node, variables)
       case .grouped(_, let nodes)?: for node in nodes { add(node, variables) }

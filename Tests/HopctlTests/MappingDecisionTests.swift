@@ -240,6 +240,20 @@ struct MappingDecisionTests {
     #expect(try room.sql(room.path("out.sqlite"), counts) == "1|0|4")
   }
 
+  @Test("Objects of a dead entity mapping are not lost: the refusal names it")
+  func rowsOfDeadMappingsAreRefused() throws {
+    let room = try Room()
+    let (model, store) = try items(room)
+    let map = try xcode(room, "a", [Part(), Part(from: "Owner", to: "Person")])
+    let options = ["plan", store, "--models", model, "--mappings", map]
+    let refused = try room.run(words: options)
+    #expect(refused.status == 65)
+    #expect(
+      refused.errors.contains("1 row of this entity") && refused.errors.contains("“OwnerToPerson”, which names it"))
+    let dropped = try room.run(words: options + ["--unmapped-entities", "drop"])
+    #expect(dropped.status == 0 && dropped.output.contains("OwnerToPerson  dead"), "\(dropped.output)")
+  }
+
   @Test func lintTellsWhatIsLeftBehindAndWhatDoesNothing() throws {
     let room = try Room()
     let (model, _) = try items(room)
@@ -257,13 +271,14 @@ struct MappingDecisionTests {
     #expect(
       findings.map { [$0.kind?.text, $0.mapping?.text, $0.entity?.text, $0.property?.text] } == [
         ["dead-mapping", "GhostToNew", nil, nil], ["dropped-value", nil, "Item", "note"],
+        ["dropped-value", nil, "Item", "owner"],
         ["unmapped-entity", nil, "Owner", nil], ["unused-policy", "GhostToNew", nil, nil],
         ["unused-policy", nil, nil, nil], ["empty-lookup", "ItemToItem", "Item", "owner"],
       ])
     #expect(findings.allSatisfy { $0.message?.text?.isEmpty == false && $0.hint?.text?.isEmpty == false })
     let strict = try room.run("mapping", "lint", map, "--models", model, "--strict")
     #expect(strict.status == 65)
-    #expect(strict.output.contains("a: Items → Items 2, 5 findings\n"))
+    #expect(strict.output.contains("a: Items → Items 2, 6 findings\n"))
     #expect(strict.output.contains("dropped-value  Item, note"))
     // With a policy its program may carry what no expression reads; a filter carries nothing.
     let hooked = try xcode(room, "b", [Part(filter: "note != nil", policy: "ItemPolicy"), owners])

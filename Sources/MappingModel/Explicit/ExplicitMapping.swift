@@ -104,15 +104,20 @@ package struct ExplicitEntityMapping: Sendable, Hashable {
 package struct Deadness: Sendable, Hashable {
   /// In words that follow the mapping's name.
   package let reason: String
+  /// The source entity that it names.
+  package let source: String?
   /// The policy that nobody will ask.
   package let policy: String?
 }
 
 extension ExplicitEntityMapping {
+  /// The word of its type; "dead" for one without effect.
+  package var typeWord: String { deadness == nil ? type.word : "dead" }
+
   /// An entity mapping of which only the name is left, for the reason given.
-  static func dead(_ name: String, because reason: String, policy: String? = nil) -> ExplicitEntityMapping {
+  static func dead(_ name: String, because reason: String, of source: String?, policy: String? = nil) -> ExplicitEntityMapping {
     ExplicitEntityMapping(
-      name: name, type: .undefined, source: nil, destination: nil, deadness: Deadness(reason: reason, policy: policy))
+      name: name, type: .undefined, source: nil, destination: nil, deadness: Deadness(reason: reason, source: source, policy: policy))
   }
 
   /// What a plan says of a dead one; nil for one that is followed.

@@ -75,14 +75,6 @@ package struct CompiledMappingFile: MappingFile {
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
-    if var first = mapping.problems.first {
-      first.hint = first.hint ?? Self.remedy
-      throw mapping.problems.count == 1
-        ? first
-        : HopdError(
-          .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
-          at: Place(file: path), hint: first.hint, reasons: mapping.problems)
-    }
     let (before, after) = (source.versionHashes, destination.versionHashes)
     let entityMappings = zip(mapping.entityMappings, mapping.ends).map { entityMapping, ends in
       let reasons = [
@@ -92,8 +84,23 @@ package struct CompiledMappingFile: MappingFile {
       return reasons.isEmpty
         ? entityMapping
         : .dead(
-          entityMapping.name, because: reasons.joined(separator: ", and "), policy: entityMapping.policy)
+          entityMapping.name, because: reasons.joined(separator: ", and "), of: entityMapping.source,
+          policy: entityMapping.policy)
     }
+    return try loaded(entityMappings, source: source, destination: destination)
+  }
+
+  /// The mapping as if it had been compiled for these versions, whatever their hashes are.
+  package func loadAsCompiled(for source: ManagedObjectModel, _ destination: ManagedObjectModel) throws(HopdError)
+    -> LoadedMapping
+  { try loaded(mapping.entityMappings, source: source, destination: destination) }
+
+  private func loaded(
+    _ entityMappings: [ExplicitEntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws(HopdError) -> LoadedMapping {
+    try MappingProblem.check(
+      mapping.problems,
+      isDead: { entityMappings.indices.contains($0) && entityMappings[$0].deadness != nil }, self, remedy: Self.remedy)
     return LoadedMapping(
       mapping: ExplicitMapping(
         name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,

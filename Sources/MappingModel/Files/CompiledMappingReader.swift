@@ -19,8 +19,8 @@ struct CompiledMapping: Sendable {
   /// The two entities of each entity mapping, in the same order.
   var ends: [(source: End?, destination: End?)] = []
   var warnings: [HopdError] = []
-  /// What cannot be followed: nothing of the file is used while there is any.
-  var problems: [HopdError] = []
+  /// What cannot be followed.
+  var problems: [MappingProblem] = []
 
   var sources: [End] { ends.compactMap(\.source) }
   var destinations: [End] { ends.compactMap(\.destination) }
@@ -185,6 +185,7 @@ struct CompiledMappingReader {
 
   private mutating func problem(_ error: HopdError, _ place: Place) {
     guard mapping.problems.count < MappingLimits.findings else { return }
-    mapping.problems.append(error.located(place))
+    mapping.problems.append(
+      MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
   }
 }

@@ -64,6 +64,29 @@ package protocol MappingFile: Sendable {
   ) throws(HopdError) -> LoadedMapping
 }
 
+/// Something in one entity mapping that cannot be followed.
+struct MappingProblem: Sendable {
+  /// Position of the entity mapping.
+  let entityMapping: Int
+  let error: HopdError
+
+  /// Throws what cannot be followed of a mapping model; what it is of entity mappings without effect does not matter.
+  static func check(
+    _ problems: [MappingProblem], isDead: (Int) -> Bool, _ file: some MappingFile, remedy: String
+  ) throws(HopdError) {
+    // Of very many only the first were noted, and nobody knows whose the others are.
+    let isCut = problems.count >= MappingLimits.findings
+    let reasons = problems.filter { isCut || !isDead($0.entityMapping) }.map(\.error)
+    guard var first = reasons.first else { return }
+    first.hint = first.hint ?? remedy
+    throw reasons.count == 1
+      ? first
+      : HopdError(
+        .invalidMapping, "the mapping model “\(file.name)” cannot be followed, for \(reasons.count) reasons",
+        at: Place(file: file.path), hint: first.hint, reasons: reasons)
+  }
+}
+
 /// The entity mappings of a mapping model that fit a pair of versions.
 package struct LivingMappings: Sendable {
   /// How many there are.

@@ -14,8 +14,8 @@ struct XcodeMapping: Sendable {
   var entityMappings: [XcodeEntityMapping] = []
   /// What was left out, and why.
   var warnings: [HopdError] = []
-  /// What cannot be followed: nothing of the file is used while there is any.
-  var problems: [HopdError] = []
+  /// What cannot be followed.
+  var problems: [MappingProblem] = []
 }
 
 /// One XDDEVENTITYMAPPING.

@@ -83,20 +83,18 @@ package struct XcodeMappingFile: MappingFile {
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
-    if var first = mapping.problems.first {
-      first.hint = first.hint ?? Self.remedy
-      throw mapping.problems.count == 1
-        ? first
-        : HopdError(
-          .invalidMapping, "the mapping model “\(name)” cannot be followed, for \(mapping.problems.count) reasons",
-          at: Place(file: path), hint: first.hint, reasons: mapping.problems)
-    }
+    try MappingProblem.check(
+      mapping.problems,
+      isDead: { index in
+        mapping.entityMappings.indices.contains(index)
+          && Self.deadness(mapping.entityMappings[index], source, destination) != nil
+      }, self, remedy: Self.remedy)
     // Whatever is compiled for the others, it is not made for the objects of a dead one.
     var living = mapping
     living.entityMappings.removeAll { Self.deadness($0, source, destination) != nil }
     let dead = mapping.entityMappings.compactMap { entity in
       Self.deadness(entity, source, destination).map {
-        ExplicitEntityMapping.dead(MappingCompiler.name(of: entity), because: $0, policy: entity.policy)
+        ExplicitEntityMapping.dead(MappingCompiler.name(of: entity), because: $0, of: entity.source, policy: entity.policy)
       }
     }
     let compiler = MappingCompiler(living, source: source, destination: destination)

@@ -275,7 +275,10 @@ final class XcodeMappingReader: XMLEventHandler {
     do throws(HopdError) {
       try body()
     } catch {
-      if mapping.problems.count < MappingLimits.findings { mapping.problems.append(error.located(place)) }
+      if mapping.problems.count < MappingLimits.findings {
+        mapping.problems.append(
+          MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
+      }
     }
   }
 

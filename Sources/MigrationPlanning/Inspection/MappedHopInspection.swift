@@ -26,9 +26,13 @@ struct MappedHopInspection {
         "\(count) row\(count == 1 ? "" : "s") of this entity, \(kept), "
         + "\(count == 1 ? "is" : "are") taken by no entity mapping of \(names)"
       let place = Place(hop: hop.title, entity: entity.name)
+      let dead = mapped.entityMappings.compactMap { mapping in
+        mapping.deadness?.source == entity.name
+          ? "; “\(mapping.name)”, which names it, has no effect: \(mapping.deadness?.reason ?? "")" : nil
+      }
       findings.add(
         HopdError(
-          .unmappedEntities, "\(message) and would be lost", at: place,
+          .unmappedEntities, "\(message) and would be lost\(dead.joined())", at: place,
           hint: "add an entity mapping, or say that they may go: --unmapped-entities drop (for the daemon, "
             + "unmapped_entities = \"drop\" in [watch.migration])"))
     }

@@ -238,7 +238,7 @@ extension PlanShape.Hop {
       zip(mapped.entityMappings, zip(hop.entities, executions)).map { mapping, known in
         PlanShape.Entity(
           source: OrNull(wrappedValue: mapping.source), destination: OrNull(wrappedValue: mapping.destination),
-          type: mapping.type.word, mapping: OrNull(wrappedValue: mapping.name), rows: known.0.rows,
+          type: mapping.typeWord, mapping: OrNull(wrappedValue: mapping.name), rows: known.0.rows,
           execution: known.1.kind, reasons: known.1.reasons,
           drops: mapping.source.map { told.insert($0).inserted } == true ? dropped(mapping.source) : [])
       }

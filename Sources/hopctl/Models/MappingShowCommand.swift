@@ -89,7 +89,7 @@ extension MappingShowShape.EntityMapping {
         uniquingKeysWith: { first, _ in first })
     }
     self.init(
-      name: mapping.name, type: mapping.deadness == nil ? mapping.type.word : "dead",
+      name: mapping.name, type: mapping.typeWord,
       source: OrNull(wrappedValue: mapping.source),
       destination: OrNull(wrappedValue: mapping.destination), policy: OrNull(wrappedValue: mapping.policy),
       filter: OrNull(wrappedValue: mapping.filter?.text), attributes: texts(mapping.attributes),
