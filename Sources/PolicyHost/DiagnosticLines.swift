@@ -8,8 +8,9 @@ struct DiagnosticLines {
   static let lineLimit = 4096
   /// Bytes that are passed on per program.
   static let totalLimit = 256 << 10
-  /// Lines that an error quotes.
+  /// Lines that an error quotes, and characters of each.
   static let lastCount = 10
+  static let quotedLimit = 300
 
   /// Has the program closed it?
   var isClosed = false
@@ -38,6 +39,11 @@ struct DiagnosticLines {
   /// The program is gone: what stands in the last line without its end.
   mutating func finish() {
     if !line.isEmpty { finishLine() }
+  }
+
+  /// A line as an error quotes it: the end of a long one, as messages of Python end with what went wrong.
+  static func quoted(_ line: String) -> String {
+    line.count > quotedLimit ? "… " + line.suffix(quotedLimit) : line
   }
 
   private mutating func finishLine() {

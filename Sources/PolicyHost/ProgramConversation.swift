@@ -291,7 +291,9 @@ final class ProgramConversation: PolicyConversation {
       code, "the policy \(introduction.policy) of the mapping \(introduction.mapping) \(what)",
       at: Place(entity: introduction.destination ?? introduction.source),
       hint: hint ?? "its program is \(commandLine)")
-    error.reasons = exchange.diagnostics.last.map { HopdError(code, "it wrote: \($0)") }
+    let lines = exchange.diagnostics.last
+    if lines.contains(where: { $0.contains("No module named 'hopd_policy'") }) { error.hint = PolicyLibrary.remedy }
+    error.reasons = lines.map { HopdError(code, "the program wrote: \(DiagnosticLines.quoted($0))") }
     return error
   }
 }

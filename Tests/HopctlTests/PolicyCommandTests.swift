@@ -58,7 +58,7 @@ struct PolicyCommandTests {
     let before = try Data(contentsOf: URL(filePath: store))
     let outcome = try room.run(words: words)
     #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("it wrote: first") && outcome.errors.contains("it wrote: no shelf today"))
+    #expect(outcome.errors.contains("the program wrote: first") && outcome.errors.contains("the program wrote: no shelf today"))
     #expect(try Data(contentsOf: URL(filePath: store)) == before)
   }
 

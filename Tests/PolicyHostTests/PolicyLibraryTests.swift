@@ -22,21 +22,21 @@ import Testing
     close(open(file, O_WRONLY | O_CREAT, 0o644))
     let program = root.appending(".build/debug/hopctl")
     let library = root.appending("python").string
-    #expect(PolicyLibrary.folder(for: program) == library)
+    #expect(PolicyLibrary.find(for: program) == .folder(library))
     // The file, its folder, and a folder above, in which the whole could be exchanged.
     for (path, mode) in [(file, 0o644), (folders[3], 0o755), (folders[2], 0o755), (root.string, 0o700)]
       as [(String, mode_t)]
     {
       for more in [0o020, 0o002] as [mode_t] {
         chmod(path, mode | more)
-        #expect(PolicyLibrary.folder(for: program) == nil, "\(path)")
+        #expect(PolicyLibrary.find(for: program) == .untrusted(FilePath(path)))
       }
       chmod(path, mode)
       guard geteuid() == 0 else { continue }
       chown(path, 20_001, 20_001)
-      #expect(PolicyLibrary.folder(for: program) == nil, "\(path)")
+      #expect(PolicyLibrary.find(for: program) == .untrusted(FilePath(path)))
       chown(path, 0, 0)
     }
-    #expect(PolicyLibrary.folder(for: program) == library)
+    #expect(PolicyLibrary.find(for: program) == .folder(library))
   }
 }

@@ -129,7 +129,7 @@ import Testing
     #expect(
       error.code.name == "policy-failed" && error.message.contains("crashed in begin with signal 11 (SIGSEGV)"),
       "\(error)")
-    #expect(error.reasons.contains { $0.message == "it wrote: just before" }, "\(error)")
+    #expect(error.reasons.contains { $0.message == "the program wrote: just before" }, "\(error)")
     let killed = try failure(Self.policy + "        os.kill(os.getpid(), signal.SIGKILL)\nrun(Policy)")
     #expect(killed.message.contains("was killed in begin"), "\(killed)")
   }

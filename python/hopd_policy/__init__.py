@@ -12,8 +12,10 @@
 docs/POLICIES.md of hopd tells the rest. Nothing but the standard library is needed.
 """
 
-from ._manager import EntityMapping, ManagedObject, MigrationManager, PolicyTable
+from ._manager import MigrationManager
+from ._objects import EntityMapping, ManagedObject
 from ._policy import EntityMigrationPolicy, run
+from ._tables import PolicyTable
 from ._values import URI, Date, ObjectID, PolicyError, Transformable
 
 __all__ = [

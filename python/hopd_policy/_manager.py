@@ -3,12 +3,12 @@
 Changes are gathered and go out with the reply to the call, or before a question whose answer they could change.
 """
 
-from ._values import ObjectID, PolicyError, literal
+from ._objects import Entity, EntityMapping, ManagedObject, ReadObjects, wires
+from ._predicate import order, predicate
+from ._tables import PolicyTable
+from ._values import ObjectID, PolicyError
 
 _OUTSIDE = "a change was made outside hooks and methods: it cannot reach the store"
-
-_RELATIONSHIPS = ("to-one", "to-many", "ordered to-many")
-
 
 class _NoCall:
     """Stands for the list of changes between calls, when no message could take a change along."""
@@ -24,224 +24,15 @@ class _NoCall:
         return False
 
 
-class EntityMapping:
-    """The entity mapping that a policy belongs to, as the mapping model has it."""
-
-    def __init__(self, introduction):
-        self.name = introduction["mapping"]
-        self.mapping_type = introduction["mappingType"]
-        self.source_entity_name = introduction["source"]
-        self.destination_entity_name = introduction["destination"]
-        self.user_info = introduction["userInfo"]
-        self.source_version = introduction["sourceVersion"]
-        self.destination_version = introduction["destinationVersion"]
-        self.policy_class_name = introduction["policy"]
-        self._expressions = introduction["expressions"]
-
-    def value_expression(self, property_name):
-        """Text of a property's value expression; None where it has none."""
-        return self._expressions.get(property_name)
-
-
-class _Entity:
-    """An entity of a model: its name, its root, and kind and destination of its properties."""
-
-    __slots__ = ("name", "root", "is_abstract", "properties", "relationships", "to_many")
-
-    def __init__(self, description):
-        self.name = description["name"]
-        self.root = description["root"]
-        self.is_abstract = description["abstract"]
-        self.properties = description["properties"]
-        self.relationships = frozenset(n for n, p in self.properties.items() if p[0] in _RELATIONSHIPS)
-        self.to_many = frozenset(n for n in self.relationships if self.properties[n][0] != "to-one")
-
-
-class ManagedObject:
-    """An object of the source or the destination store: `object["title"]`, `object["title"] = "…"`."""
-
-    __slots__ = ("object_id", "_entity", "_manager", "_generation", "_values", "_columns", "_row", "_operation", "_batch")
-
-    def __init__(self, object_id, entity, manager, columns=None, row=None):
-        self.object_id = object_id
-        self._entity = entity
-        self._manager = manager
-        self._generation = manager._generation
-        self._values = None
-        # Values that came as a row stay there: most are never looked at.
-        self._columns = columns
-        self._row = row
-        self._operation = None
-        self._batch = -1
-
-    @property
-    def entity_name(self):
-        return self._entity.name
-
-    @property
-    def attribute_names(self):
-        """Names of the stored attributes, inherited ones included."""
-        return sorted(n for n in self._entity.properties if n not in self._entity.relationships)
-
-    @property
-    def relationship_names(self):
-        return sorted(self._entity.relationships)
-
-    def __contains__(self, key):
-        return key in self._entity.properties
-
-    def __eq__(self, other):
-        return isinstance(other, ManagedObject) and self.object_id == other.object_id
-
-    def __hash__(self):
-        return hash(self.object_id)
-
-    def __repr__(self):
-        return f"<{self.object_id.side} {self.object_id.entity} {self.object_id.key}>"
-
-    def value_for_key(self, key):
-        """A value: an object or None for a to-one, a list of objects for a to-many."""
-        manager = self._manager
-        if self._generation != manager._generation:
-            return manager._current(self)._get(key)
-        return self._get(key)
-
-    __getitem__ = value_for_key
-
-    def _get(self, key):
-        is_relationship = key in self._entity.relationships
-        # The other end of a relationship may have been changed through another object: a destination's are asked for.
-        if not (is_relationship and self.object_id.side == "destination"):
-            values = self._values
-            if values is not None and key in values:
-                return self._manager._resolved(values[key])
-            columns = self._columns
-            if columns is not None:
-                index = columns.get(key)
-                if index is not None:
-                    value = self._row[index]
-                    return self._manager._resolved(value) if is_relationship else value
-        if key not in self._entity.properties:
-            raise PolicyError(f"{self.entity_name} has no property {key} in the {self.object_id.side} model")
-        return self._manager._load(self, key)
-
-    def set_value_for_key(self, value, key):
-        """Sets a value of a destination object. The other end of a relationship follows."""
-        entity = self._entity
-        if self.object_id.side != "destination":
-            raise PolicyError(f"{entity.name}.{key} belongs to the source store, which is never changed")
-        if key not in entity.properties:
-            raise PolicyError(f"{entity.name} has no property {key} in the destination model")
-        target = self if self._generation == self._manager._generation else self._manager._current(self)
-        if key in entity.relationships:
-            if isinstance(value, ManagedObject):
-                value = {"$object": value.object_id.wire()}
-            elif value is not None:
-                if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
-                    raise PolicyError(f"{entity.name}.{key} is a relationship: it takes objects")
-                value = {"$objects": _wires(value)}
-            self._manager._changes.append(["set", self.object_id.wire(), {key: value}])
-            return
-        if isinstance(value, (ManagedObject, ObjectID)):
-            raise PolicyError(f"{entity.name}.{key} is an attribute: it takes no object")
-        target._set(key, value)
-
-    def __setitem__(self, key, value):
-        self.set_value_for_key(value, key)
-
-    def _set(self, key, value):
-        if self._values is None:
-            self._values = {}
-        self._values[key] = value
-        manager = self._manager
-        # An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last setting.
-        operation = self._operation
-        if operation is not None and self._batch == manager._batch:
-            if len(operation) == 2:
-                operation.append({key: value})
-            else:
-                operation[2][key] = value
-            return
-        operation = ["set", self.object_id.wire(), {key: value}]
-        manager._changes.append(operation)
-        self._operation = operation
-        self._batch = manager._batch
-
-    def add(self, objects, key):
-        """Adds objects to a to-many relationship."""
-        self._to_many("add", objects, key)
-
-    def remove(self, objects, key):
-        """Takes objects out of a to-many relationship."""
-        self._to_many("remove", objects, key)
-
-    def _to_many(self, what, objects, key):
-        if self.object_id.side != "destination" or key not in self._entity.relationships:
-            raise PolicyError(f"{self.entity_name}.{key} is no relationship of a destination object")
-        self._manager._changes.append([what, self.object_id.wire(), key, _wires(objects)])
-
-
-def _wires(objects):
-    if isinstance(objects, ManagedObject):
-        objects = (objects,)
-    return [one.object_id.wire() for one in objects]
-
-
-class PolicyTable:
-    """A table that lives as long as the hop and is shared by all its policies: `table[key]`, `table[key] = value`."""
-
-    def __init__(self, name, manager):
-        self.name = name
-        self._manager = manager
-        self._known = {}
-        self._unsent = {}
-
-    def __getitem__(self, key):
-        return self.get(key)
-
-    def get(self, key, default=None):
-        """The value or object under a key; `default` where there is none."""
-        # 1, 1.0 and True are one key to a dict, and three to the table.
-        place = (type(key), key)
-        if place in self._known:
-            value = self._known[place]
-        else:
-            answer = self._manager._ask({"request": "lookup", "table": self.name, "key": _sendable(key)})
-            value = self._known[place] = answer["value"]
-        return default if value is None else self._manager._resolved(value)
-
-    def __setitem__(self, key, value):
-        self._manager._require_call()
-        value = _sendable(value)
-        place = (type(key), key)
-        self._known[place] = value
-        self._unsent[place] = (key, value)
-
-    def _flush(self):
-        for key, value in self._unsent.values():
-            self._manager._ask({"request": "remember", "table": self.name, "key": _sendable(key), "value": value})
-        self._unsent.clear()
-
-    def _forget(self):
-        self._known.clear()
-        self._unsent.clear()
-
-
-def _sendable(value):
-    return value.object_id if isinstance(value, ManagedObject) else value
-
-
 class MigrationManager:
     """The migration, as a policy sees it."""
 
     def __init__(self, introduction, exchange):
         self.mapping = EntityMapping(introduction)
-        # For the policy's own use while the mapping is at work; table() is shared by all policies of the hop.
-        self.user_info = {}
         self._exchange = exchange
         self._entities = {
-            "source": {e["name"]: _Entity(e) for e in introduction["sourceEntities"]},
-            "destination": {e["name"]: _Entity(e) for e in introduction["destinationEntities"]},
+            "source": {e["name"]: Entity(e) for e in introduction["sourceEntities"]},
+            "destination": {e["name"]: Entity(e) for e in introduction["destinationEntities"]},
         }
         self._generation = 0
         self._batch = 0
@@ -253,6 +44,8 @@ class MigrationManager:
         self._associations = {}
         self._has_foreign_associations = False
         self._tables = {}
+        # Why changes could not be sent: then the call fails, whatever the policy makes of the exception.
+        self._lost = None
 
     # Objects
 
@@ -289,9 +82,10 @@ class MigrationManager:
         """Deletes an object of the destination; what points to it becomes None."""
         if object.object_id.side != "destination":
             raise PolicyError("the source store is never changed")
-        object._operation = None
-        self._objects.pop(object.object_id, None)
         self._changes.append(["delete", object.object_id.wire()])
+        # What comes after this joins nothing that comes before it.
+        self._batch += 1
+        self._objects.pop(object.object_id, None)
 
     def object(self, object_id):
         """An object by its id; no question is asked."""
@@ -301,19 +95,22 @@ class MigrationManager:
             self._objects[object_id] = known
         return known
 
-    def fetch(self, entity_name, where=None, *arguments, side="destination", limit=None):
-        """Objects of an entity and below, by primary key; every %@ of the predicate stands for an argument."""
+    def fetch(self, entity_name, where=None, *arguments, side="destination", limit=None, sort=()):
+        """Objects of an entity and below; %@ in the predicate stands for a value or an object, %K for a key path.
+
+        They come in the order of `sort`, as "name" or ["name", "-date"], and else by primary key.
+        """
         self._entity(entity_name, side)
         request = {"request": "fetch", "side": side, "entity": entity_name}
         if where is not None:
-            parts = where.split("%@") if arguments else [where]
-            if len(parts) != len(arguments) + 1:
-                raise PolicyError("as many arguments as %@ are needed in the predicate")
-            request["predicate"] = parts[0] + "".join(
-                literal(argument) + part for argument, part in zip(arguments, parts[1:])
-            )
+            objects = {}
+            request["predicate"] = predicate(where, arguments, objects)
+            if objects:
+                request["objects"] = objects
         if limit is not None:
             request["limit"] = limit
+        if sort:
+            request["sort"] = order(sort)
         return self._found(request, side == "destination")
 
     # Associations
@@ -354,10 +151,15 @@ class MigrationManager:
         """sourceInstancesForEntityMappingNamed:destinationInstances:"""
         request = {"request": "sourceInstances", "mapping": mapping_name}
         if destination_instances is not None:
-            request["objects"] = _wires(destination_instances)
+            request["objects"] = wires(destination_instances)
         return self._found(request, True)
 
     # Tables and journal
+
+    @property
+    def user_info(self):
+        """The manager's userInfo: a table, shared by all policies of the hop."""
+        return self.table("userInfo")
 
     def table(self, name):
         """A table that lives as long as the hop and is shared by all its policies."""
@@ -382,8 +184,8 @@ class MigrationManager:
         kind = type(value)
         if kind is ObjectID:
             return self.object(value)
-        if kind is list and value and type(value[0]) is ObjectID:
-            return [self.object(one) for one in value]
+        if kind is list:
+            return ReadObjects(self._resolved(one) for one in value)
         return value
 
     def _current(self, kept):
@@ -444,9 +246,19 @@ class MigrationManager:
         if self._changes:
             changes, self._changes = self._changes, []
             self._batch += 1
-            self._ask({"request": "apply", "operations": changes})
+            self._send({"request": "apply", "operations": changes})
+
+    def _send(self, changes):
+        """Sends changes. Where that fails they are lost, and so is the call."""
+        try:
+            self._ask(changes)
+        except BaseException as error:
+            self._lost = self._lost or PolicyError(f"changes could not be sent: {error}")
+            raise
 
     def _ask(self, request):
+        if self._lost is not None:
+            raise self._lost
         answer = self._exchange(request)
         if answer["answer"] == "refused":
             raise PolicyError(answer["reason"])
@@ -465,7 +277,9 @@ class MigrationManager:
         self._changes = []
 
     def _check_end(self):
-        """Raises where a change was made between calls, also where the policy let the exception pass."""
+        """Raises where a change was made between calls or could not be sent, also where the policy let that pass."""
+        if self._lost is not None:
+            raise self._lost
         if self._no_call.was_used:
             raise PolicyError(_OUTSIDE)
 
@@ -474,6 +288,7 @@ class MigrationManager:
         try:
             for table in self._tables.values():
                 table._flush()
+            self._check_end()
             return self._changes
         finally:
             self._abandon_call()

@@ -7,8 +7,9 @@ import struct
 import sys
 import traceback
 
-from ._manager import ManagedObject, MigrationManager
-from ._values import ObjectID, PolicyError, dumps, loads
+from ._manager import MigrationManager
+from ._objects import ManagedObject, wires
+from ._values import ObjectID, PolicyError, Variable, attribute_value, dumps, loads
 
 PROTOCOL = 1
 
@@ -42,7 +43,8 @@ class EntityMigrationPolicy:
         """Called last."""
 
     def method(self, selector, arguments, manager):
-        """FUNCTION($entityPolicy, "hexFor:with:", a, b) of an attribute calls `hexFor_with(a, b)`."""
+        """FUNCTION($entityPolicy, "hexFor:with:", a, b) calls `hexFor_with(a, b)`: it gives an attribute's value, or
+        the object or objects of a relationship."""
         name = selector.rstrip(":").replace(":", "_")
         function = None if name.startswith("_") else getattr(self, name, None)
         if function is None:
@@ -62,6 +64,49 @@ def run(*policies, named=None):
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     _Session(classes, sys.stdin.buffer, output).serve()
+
+
+# What Core Data calls the hooks, and what they are easily called by mistake, in small letters without underscores.
+_HOOKS = {
+    "begin": ["beginentitymapping"],
+    "create_destination_instances": ["createdestinationinstancesforsourceinstance", "createdestinationinstance"],
+    "end_instance_creation": ["endinstancecreationforentitymapping"],
+    "create_relationships": ["createrelationshipsfordestinationinstance", "createrelationship"],
+    "end_relationship_creation": ["endrelationshipcreationforentitymapping"],
+    "perform_custom_validation": ["performcustomvalidationforentitymapping"],
+    "end": ["endentitymapping"],
+}
+_MISNAMED = {other: hook for hook, others in _HOOKS.items() for other in [hook.replace("_", ""), *others]}
+
+
+def _check_hooks(policy):
+    """Raises where a method looks like a hook and is none: nobody would call it, and what it does would not happen."""
+    for name in dir(policy):
+        plain = name.replace("_", "").lower()
+        hook = _MISNAMED.get(plain)
+        if hook is None:
+            hook = next((h for other, h in _MISNAMED.items() if len(other) > 24 and plain.startswith(other)), None)
+        if hook is not None and name != hook and not name.startswith("_") and name not in _HOOKS:
+            raise PolicyError(f"{policy.__name__}.{name} is never called: the hook's name is {hook}")
+
+
+def _check_returned(result, hook):
+    """Raises where a hook says that it failed, or has not run at all."""
+    if result is False:
+        raise PolicyError(f"{hook} returned False")
+    if hasattr(result, "__await__") or hasattr(result, "send") or hasattr(result, "asend"):
+        raise PolicyError(f"{hook} did nothing: a hook is a plain function, without async and yield")
+
+
+def _result(value, selector):
+    """What a method gives, as it is sent: a value, an object, or a collection of objects."""
+    if isinstance(value, ManagedObject):
+        return value.object_id
+    if hasattr(value, "__await__"):
+        raise PolicyError(f"{selector} did nothing: a method is a plain function, without async")
+    if hasattr(value, "__iter__") and not isinstance(value, (str, bytes, bytearray, memoryview, dict)):
+        return {"$objects": wires(value)}
+    return attribute_value(value)
 
 
 def _bare(name):
@@ -107,6 +152,7 @@ class _Session:
         if found is None:
             has = ", ".join(sorted(self.classes)) or "none"
             raise PolicyError(f"this program has no policy {name}; it has {has}")
+        _check_hooks(found)
         return found()
 
     def serve(self):
@@ -162,28 +208,42 @@ def _call(policy, manager, message):
         for shape, row in manager._rows(message):
             destination = manager.object(ObjectID(shape[0], shape[1].name, row[1]))
             try:
-                policy.create_relationships(destination, mapping, manager)
+                returned = policy.create_relationships(destination, mapping, manager)
+                if returned is not None:
+                    _check_returned(returned, call)
             except Exception as error:
                 error._hopd_place = f"{destination.entity_name} {row[1]}: "
                 raise
     elif call == "method":
         selector = message["selector"]
-        arguments = [[manager._resolved(one) for one in some] for some in message["arguments"]]
-        results = [policy.method(selector, some, manager) for some in arguments]
+        own = {"manager": manager, "entityMapping": mapping, "entityPolicy": policy}
+        arguments = [[_argument(one, manager, own) for one in some] for some in message["arguments"]]
+        results = [_result(policy.method(selector, some, manager), selector) for some in arguments]
         return {"reply": "results", "results": results, "operations": manager._end_call()}
-    elif call == "begin":
-        policy.begin(mapping, manager)
-    elif call == "endInstanceCreation":
-        policy.end_instance_creation(mapping, manager)
-    elif call == "endRelationshipCreation":
-        policy.end_relationship_creation(mapping, manager)
-    elif call == "performCustomValidation":
-        policy.perform_custom_validation(mapping, manager)
-    elif call == "end":
-        policy.end(mapping, manager)
     else:
-        raise PolicyError(f"the protocol of this library has no call {call}")
+        hook = _PLAIN_CALLS.get(call)
+        if hook is None:
+            raise PolicyError(f"the protocol of this library has no call {call}")
+        _check_returned(getattr(policy, hook)(mapping, manager), hook)
     return {"reply": "done", "operations": manager._end_call()}
+
+
+_PLAIN_CALLS = {
+    "begin": "begin",
+    "endInstanceCreation": "end_instance_creation",
+    "endRelationshipCreation": "end_relationship_creation",
+    "performCustomValidation": "perform_custom_validation",
+    "end": "end",
+}
+
+
+def _argument(value, manager, own):
+    if type(value) is Variable:
+        if value.name not in own:
+            raise PolicyError(f"${value.name} is no argument that this library knows")
+        return own[value.name]
+    value = manager._resolved(value)
+    return list(value) if isinstance(value, list) else value
 
 
 def _create(policy, manager, message):
@@ -192,7 +252,7 @@ def _create(policy, manager, message):
     shapes = manager._shapes(message)
     rows = message["rows"]
     create = policy.create_destination_instances
-    is_default = type(policy).create_destination_instances is EntityMigrationPolicy.create_destination_instances
+    is_default = getattr(create, "__func__", None) is EntityMigrationPolicy.create_destination_instances
     if is_default:
         manager._changes.extend(["standard", index] for index in range(len(rows) // 2))
         return
@@ -214,7 +274,9 @@ def _create(policy, manager, message):
             ObjectID(standard_side, standard_entity.name, standard[1]),
         )
         try:
-            create(source, mapping, manager)
+            returned = create(source, mapping, manager)
+            if returned is not None:
+                _check_returned(returned, "create_destination_instances")
         except Exception as error:
             error._hopd_place = f"{source.entity_name} {row[1]}: "
             raise

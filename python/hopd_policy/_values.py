@@ -14,6 +14,15 @@ class PolicyError(Exception):
     """What a policy did wrong or could not do. The text is shown to operators: it should name no user's values."""
 
 
+class Variable:
+    """Stands for what only the program has: the manager, the mapping or the policy as a method's argument."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+
 class Date:
     """A moment as Core Data keeps it: seconds since 2001-01-01 UTC, which a datetime would round."""
 
@@ -117,6 +126,7 @@ _TAGS = {
     "$uuid": uuid.UUID,
     "$decimal": Decimal,
     "$uri": URI,
+    "$variable": Variable,
 }
 
 
@@ -159,6 +169,24 @@ def _tag(value):
     raise PolicyError(f"no attribute takes a value of type {type(value).__name__}")
 
 
+_KINDS = (type(None), bool, int, float, str, bytes, Decimal, Date, uuid.UUID, URI, Transformable, datetime)
+_EXACT = frozenset(_KINDS)
+
+
+def attribute_value(value):
+    """The value of an attribute, as it can be sent now and later; raises for what no attribute takes."""
+    kind = type(value)
+    if kind is int and not -(2**63) <= value < 2**63:
+        raise PolicyError("a whole number beyond 64 bits fits no attribute")
+    if kind is datetime and value.tzinfo is None:
+        raise PolicyError("a datetime without time zone is no moment")
+    if kind in _EXACT or isinstance(value, _KINDS):
+        return value
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    raise PolicyError(f"no attribute takes a value of type {kind.__name__}")
+
+
 _encoder = json.JSONEncoder(default=_tag, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -179,27 +207,3 @@ def dumps(message):
     except ValueError:
         text = _encoder.encode(_finite(message))
     return text.encode("utf-8")
-
-
-def literal(value):
-    """A value as it stands in the text of a predicate."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return "(-9223372036854775807 - 1)" if value == -(2**63) else f"({value})" if value < 0 else str(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return f"({value!r})"
-    if isinstance(value, str):
-        for character, escape in (("\\", "\\\\"), ("'", "\\'"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-            value = value.replace(character, escape)
-        return f"'{value}'"
-    if isinstance(value, Decimal):
-        return f"CAST('{value}', 'NSDecimalNumber')"
-    if isinstance(value, (Date, datetime)):
-        seconds = value.seconds if isinstance(value, Date) else Date(value).seconds
-        return f"CAST({seconds!r}, 'NSDate')"
-    if isinstance(value, (list, tuple)):
-        return "{" + ", ".join(literal(one) for one in value) + "}"
-    raise PolicyError(f"a value of type {type(value).__name__} has no form in a predicate's text")

@@ -18,6 +18,13 @@ struct ExpressionTyping {
     "source", "destination", "manager", "entityPolicy", "entityMapping", "propertyMapping",
   ]
 
+  /// Variables that a policy's method takes as they are.
+  static let policyVariables: Set<String> = ["destination", "manager", "entityPolicy", "entityMapping"]
+
+  private static func isForPolicy(_ argument: ExpressionNode) -> Bool {
+    if case .variable(let name) = argument { policyVariables.contains(name) } else { false }
+  }
+
   init(_ scope: ExpressionScope, variables: [String: String] = [:]) {
     self.scope = scope
     self.variables = scope.variables.merging(variables) { _, inner in inner }
@@ -83,7 +90,7 @@ struct ExpressionTyping {
           hint: scope.place == .sourceFilter ? nil : "name a policy for the entity mapping, or write another expression"
         )
       }
-      for argument in arguments { _ = type(of: argument) }
+      for argument in arguments where !Self.isForPolicy(argument) { _ = type(of: argument) }
       return .unknown
     }
   }

@@ -45,6 +45,14 @@ public final class ManagedObject: Hashable {
   /// Names of the relationships.
   public var relationshipNames: [String] { entity.properties.filter(\.value.isRelationship).map(\.key).sorted() }
 
+  /// The entity that a relationship leads to; objects of its subentities may stand there.
+  public func destinationEntityName(forRelationship key: String) throws -> String {
+    guard let destination = try property(key).destination else {
+      throw PolicyError("\(entityName).\(key) is no relationship")
+    }
+    return destination
+  }
+
   /// Has the entity a property of this name?
   public func has(_ key: String) -> Bool { entity.properties[key] != nil }
 
@@ -151,6 +159,7 @@ final class PolicyEntityDescription {
   struct Property {
     let kind: String
     let isRelationship: Bool
+    let destination: String?
   }
 
   let side: PolicyObjectID.Side
@@ -164,7 +173,9 @@ final class PolicyEntityDescription {
     name = entity.name
     root = entity.root
     isAbstract = entity.isAbstract
-    properties = entity.properties.mapValues { Property(kind: $0.kind, isRelationship: $0.isRelationship) }
+    properties = entity.properties.mapValues {
+      Property(kind: $0.kind, isRelationship: $0.isRelationship, destination: $0.destination)
+    }
   }
 }
 

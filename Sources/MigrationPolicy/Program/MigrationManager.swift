@@ -6,8 +6,6 @@
 public final class MigrationManager {
   /// The mapping at work.
   public let mapping: EntityMapping
-  /// For the policy's own use while the mapping is at work; `table(_:)` is shared by all policies of the hop.
-  public var userInfo: [String: Any] = [:]
 
   private let sourceEntities: [String: PolicyEntityDescription]
   private let destinationEntities: [String: PolicyEntityDescription]
@@ -20,7 +18,7 @@ public final class MigrationManager {
   private var keys = PolicyKeys(next: [:])
   private var changes: [PolicyWireOperation] = []
   private var part = 0
-  /// A change outside hooks and methods, which no message can take along.
+  /// Why a change did not get away: it was made outside hooks and methods, or could not be sent.
   private var lost: PolicyError?
 
   /// The instances of this call, and what their rows have.
@@ -90,10 +88,12 @@ public final class MigrationManager {
   /// Deletes an object of the destination; what points to it becomes nil.
   public func delete(_ object: ManagedObject) throws {
     guard object.entity.side == .destination else { throw PolicyError("the source store is never changed") }
+    try add(.delete(object.objectID))
     object.pending = nil
     register()
     objects[object.place] = nil
-    try add(.delete(object.objectID))
+    // What comes after this joins nothing that comes before it.
+    part += 1
   }
 
   /// An object by its id; no question is asked.
@@ -133,17 +133,6 @@ public final class MigrationManager {
     let new = ManagedObject(entity, object.id.key, known: PolicyFields(object.values), manager: self)
     objects[place] = new
     return new
-  }
-
-  /// Objects of an entity and of the entities below it, by primary key; every `%@` of the predicate stands for an
-  /// argument.
-  public func fetch(
-    _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
-    _ arguments: PolicyValue..., limit: Int? = nil
-  ) throws -> [ManagedObject] {
-    _ = try entity(entityName, side)
-    let text = try predicate.map { try PolicyValue.predicate($0, arguments) }
-    return try found(.fetch(side: side, entity: entityName, predicate: text, limit: limit))
   }
 
   // MARK: Associations
@@ -209,6 +198,9 @@ public final class MigrationManager {
     return table
   }
 
+  /// The manager's userInfo: a table, shared by all policies of the hop.
+  public var userInfo: PolicyTable { table("userInfo") }
+
   /// A line for the journal. Keys and counts, please: the journal is no place for people's data.
   public func log(_ line: String) throws { _ = try question(.plain(.log(line))) }
 
@@ -264,7 +256,17 @@ public final class MigrationManager {
   private func flush() throws {
     let sent = takeChanges()
     guard !sent.isEmpty else { return }
-    guard case .done = try answer(to: .apply(sent)) else { throw PolicyError("hopd gave no proper answer to changes") }
+    try send(.apply(sent))
+  }
+
+  /// Sends changes. Where that fails they are lost, and so is the call, whatever the policy makes of the error.
+  func send(_ changes: PolicyWireRequest) throws {
+    do {
+      guard case .done = try answer(to: changes) else { throw PolicyError("hopd gave no proper answer to changes") }
+    } catch {
+      if lost == nil { lost = PolicyError("changes could not be sent: \(error)") }
+      throw error
+    }
   }
 
   private func takeChanges() -> [PolicyWireOperation] {
@@ -287,7 +289,7 @@ public final class MigrationManager {
     return value
   }
 
-  private func found(_ request: PolicyRequest) throws -> [ManagedObject] {
+  func found(_ request: PolicyRequest) throws -> [ManagedObject] {
     switch try question(.plain(request)) {
     case .objects(let objects): return try objects.map(adopt)
     case .ids(let ids): return try ids.map(object(with:))
@@ -303,12 +305,13 @@ public final class MigrationManager {
 
   private func answer(to request: PolicyWireRequest) throws -> PolicyAnswer {
     guard let ask else { throw PolicyError("the manager can be used in hooks only") }
+    if let lost { throw lost }
     let answer = try ask(request)
     if case .refused(let reason) = answer { throw PolicyError(reason) }
     return answer
   }
 
-  private func entity(_ name: String, _ side: PolicyObjectID.Side) throws -> PolicyEntityDescription {
+  func entity(_ name: String, _ side: PolicyObjectID.Side) throws -> PolicyEntityDescription {
     guard let entity = side == .source ? sourceEntities[name] : destinationEntities[name] else {
       throw PolicyError("the \(side.rawValue) model has no entity \(name)")
     }
@@ -340,6 +343,7 @@ public final class MigrationManager {
     }
     try hook()
     for table in tables.values.sorted(by: { $0.name < $1.name }) { try table.flush() }
+    if let lost { throw lost }
     return takeChanges()
   }
 
@@ -386,7 +390,7 @@ extension PolicyRequest {
   fileprivate var dependsOnChanges: Bool {
     switch self {
     case .values(let ids, _): ids.contains { $0.side == .destination }
-    case .fetch(let side, _, _, _): side == .destination
+    case .fetch(let side, _, _, _, _, _): side == .destination
     case .destinationInstances, .sourceInstances: true
     case .apply, .lookup, .remember, .log: false
     }

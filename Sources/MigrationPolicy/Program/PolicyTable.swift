@@ -6,10 +6,11 @@
 public final class PolicyTable {
   let name: String
   private unowned let manager: MigrationManager
-  private var known: [PolicyValue: PolicyValue] = [:]
+  /// By the key as it is kept on the disk: two texts that look alike are two keys, and NaN is one.
+  private var known: [[UInt8]: PolicyValue] = [:]
   /// Written and not sent, in the order of their first writing.
   private var unsent: [PolicyValue] = []
-  private var isUnsent: Set<PolicyValue> = []
+  private var isUnsent: Set<[UInt8]> = []
 
   init(_ name: String, manager: MigrationManager) {
     self.name = name
@@ -18,19 +19,21 @@ public final class PolicyTable {
 
   /// The value kept under a key; `null` where there is none.
   public func value(for key: PolicyValue) throws -> PolicyValue {
-    if let value = known[key] { return value }
+    let place = Self.place(key)
+    if let value = known[place] { return value }
     guard case .value(let value) = try manager.question(.plain(.lookup(table: name, key: key))) else {
       throw PolicyError("hopd gave no proper answer to a lookup in \(name)")
     }
-    known[key] = value
+    known[place] = value
     return value
   }
 
   /// Keeps a value under a key.
   public func setValue(_ value: PolicyValue, for key: PolicyValue) throws {
     try manager.requireCall()
-    known[key] = value
-    if isUnsent.insert(key).inserted { unsent.append(key) }
+    let place = Self.place(key)
+    known[place] = value
+    if isUnsent.insert(place).inserted { unsent.append(key) }
   }
 
   /// The object kept under a key.
@@ -44,13 +47,21 @@ public final class PolicyTable {
     try setValue(.object(object.objectID), for: key)
   }
 
+  private static func place(_ key: PolicyValue) -> [UInt8] {
+    var bytes = PackedWriter([])
+    var entities = PackedEntities()
+    // −0 and 0 are one key.
+    bytes.value(key == .double(0) ? .double(0) : key, &entities)
+    // Entities are numbered within one key, so their names belong to it.
+    entities.write(to: &bytes)
+    return bytes.bytes
+  }
+
   /// Sends what was written.
   func flush() throws {
     for key in unsent {
-      guard let value = known[key] else { continue }
-      guard case .done = try manager.question(.plain(.remember(table: name, key: key, value))) else {
-        throw PolicyError("hopd gave no proper answer to a change of \(name)")
-      }
+      guard let value = known[Self.place(key)] else { continue }
+      try manager.send(.plain(.remember(table: name, key: key, value)))
     }
     unsent.removeAll()
     isUnsent.removeAll()

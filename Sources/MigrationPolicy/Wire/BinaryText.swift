@@ -73,6 +73,11 @@ enum Hexadecimal {
     }
   }
 
+  /// Upper case.
+  static func text(_ bytes: [UInt8]) -> String {
+    String(decoding: bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }, as: UTF8.self)
+  }
+
   /// Upper case, with hyphens.
   static func uuid(_ bytes: [UInt8]) -> [UInt8] {
     var text: [UInt8] = []
@@ -101,5 +106,34 @@ enum Hexadecimal {
       index += 2
     }
     return bytes
+  }
+}
+
+extension JSONReader {
+  /// Digits with at most one point, a sign in front and an exponent behind, as Decimal's description has them.
+  static func isDecimal(_ text: String) -> Bool {
+    if text == "NaN" { return true }
+    guard text.utf8.count <= 400 else { return false }
+    var digits = 0
+    var exponentDigits: Int?
+    var hasPoint = false
+    var previous: UInt8 = 0
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"):
+        if exponentDigits == nil { digits += 1 } else { exponentDigits? += 1 }
+      case UInt8(ascii: "."):
+        guard !hasPoint, exponentDigits == nil else { return false }
+        hasPoint = true
+      case UInt8(ascii: "e"), UInt8(ascii: "E"):
+        guard exponentDigits == nil, digits > 0 else { return false }
+        exponentDigits = 0
+      case UInt8(ascii: "-"), UInt8(ascii: "+"):
+        guard previous == 0 || previous | 0x20 == UInt8(ascii: "e") else { return false }
+      default: return false
+      }
+      previous = byte
+    }
+    return digits > 0 && exponentDigits != 0
   }
 }

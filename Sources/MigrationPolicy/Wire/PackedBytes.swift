@@ -23,6 +23,7 @@ enum PackedKind: UInt8, Sendable {
   case list = 14
   /// In the row of a standard object: the same value as that of a column of its source.
   case copy = 15
+  case variable = 16
 }
 
 /// A packed value where it lies: numbers read, everything else as a place among the bytes.
@@ -124,6 +125,9 @@ struct PackedWriter {
       kind(.list)
       count(values.count)
       for value in values { self.value(value, &entities) }
+    case .variable(let variable):
+      kind(.variable)
+      text(variable.rawValue)
     }
   }
 
@@ -291,6 +295,9 @@ struct PackedReader {
       var values: [PolicyValue] = []
       for _ in 0..<(try count(ofAtLeast: 1)) { values.append(try value(entities, depth: depth + 1)) }
       return .list(values)
+    case .variable:
+      guard let variable = PolicyVariable(rawValue: try text()) else { throw fault("a variable that is known") }
+      return .variable(variable)
     case .copy: throw fault("a copy outside the row of a standard object")
     }
   }
@@ -323,7 +330,7 @@ struct PackedReader {
     case .copy:
       guard let column = Int(exactly: try varint()) else { throw fault("no column has this number") }
       return .copy(column)
-    case .decimal, .uri, .transformable, .uuid: _ = try place()
+    case .decimal, .uri, .transformable, .uuid, .variable: _ = try place()
     case .object: try skipObject()
     case .objects: for _ in 0..<(try count(ofAtLeast: 2)) { try skipObject() }
     case .list: try skipList(depth: 1)

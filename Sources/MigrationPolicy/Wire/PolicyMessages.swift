@@ -42,6 +42,27 @@ public enum PolicyValue: Sendable, Hashable {
   indirect case object(PolicyObjectID)
   case objects([PolicyObjectID])
   case list([PolicyValue])
+  /// What only the program has, as an argument of a method: `$manager`, `$entityMapping` or `$entityPolicy`.
+  case variable(PolicyVariable)
+}
+
+/// A variable of a mapping model that stands for something in the policy's own program.
+public enum PolicyVariable: String, Sendable, Hashable, CaseIterable {
+  case manager, entityMapping, entityPolicy
+}
+
+/// A key path by which fetched objects are ordered, after NSSortDescriptor.
+public struct PolicySort: Sendable, Hashable {
+  /// A key path to a value, `name` or `author.name`.
+  public var keyPath: String
+  /// From the least value on; nil comes first.
+  public var ascending: Bool
+
+  /// Orders by a key path.
+  public init(keyPath: String, ascending: Bool = true) {
+    self.keyPath = keyPath
+    self.ascending = ascending
+  }
 }
 
 /// An object with those of its values that were asked for or are sent along.
@@ -108,12 +129,22 @@ public enum PolicyOperation: Sendable, Hashable {
   case associate(source: PolicyObjectID, destination: PolicyObjectID)
 }
 
+/// A change as it goes over the wire.
+package enum PolicyWireOperation: Sendable, Hashable {
+  /// Insert the standard object of the call's instance with this number, some values replaced, and associate it.
+  case standard(Int, replacing: PolicyFields)
+  case plain(PolicyOperation)
+}
+
 /// A question of a policy.
 public enum PolicyRequest: Sendable, Hashable {
   /// Carry these changes out now; no answer but `done`.
   case apply([PolicyOperation])
-  /// Objects of an entity (and below it) that fulfil a predicate in text form, by primary key.
-  case fetch(side: PolicyObjectID.Side, entity: String, predicate: String?, limit: Int?)
+  /// Objects of an entity (and below it) that fulfil a predicate in text form, in the order of `sort` and then by
+  /// primary key. The predicate knows `objects` as variables of these names.
+  case fetch(
+    side: PolicyObjectID.Side, entity: String, predicate: String?, limit: Int?,
+    objects: [String: PolicyObjectID] = [:], sort: [PolicySort] = [])
   /// Values of objects, to-manys included where they are named; no names asks for all but the to-manys.
   case values([PolicyObjectID], properties: [String])
   /// destinationInstancesForEntityMappingNamed:sourceInstances:; no sources asks for all of the mapping.

@@ -12,13 +12,6 @@ package enum PolicyProgramMessage: Sendable, Hashable {
   case reply(PolicyReply)
 }
 
-/// A change as it goes over the wire.
-package enum PolicyWireOperation: Sendable, Hashable {
-  /// Insert the standard object of the call's instance with this number, some values replaced, and associate it.
-  case standard(Int, replacing: PolicyFields)
-  case plain(PolicyOperation)
-}
-
 extension PolicyWire {
   /// The frame of a message, nil where it is longer than a frame can be.
   package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
@@ -186,7 +179,7 @@ extension JSONWriter {
     raw("{\"request\":\"")
     switch request {
     case .apply: raw("apply\"")  // written by encode(apply:)
-    case .fetch(let side, let entity, let predicate, let limit):
+    case .fetch(let side, let entity, let predicate, let limit, let named, let sort):
       raw("fetch\",\"side\":")
       self.side(side)
       raw(",\"entity\":")
@@ -199,6 +192,8 @@ extension JSONWriter {
         raw(",\"limit\":")
         integer(Int64(limit))
       }
+      if !named.isEmpty { self.named(named) }
+      if !sort.isEmpty { self.sort(sort) }
     case .values(let ids, let properties):
       raw("values\",\"objects\":")
       objects(ids)
@@ -223,6 +218,30 @@ extension JSONWriter {
       string(line)
     }
     byte("}")
+  }
+
+  private mutating func named(_ objects: [String: PolicyObjectID]) {
+    raw(",\"objects\":{")
+    var isFirst = true
+    for (name, id) in objects.sorted(by: { $0.key < $1.key }) {
+      comma(&isFirst)
+      string(name)
+      byte(":")
+      object(id)
+    }
+    byte("}")
+  }
+
+  private mutating func sort(_ sort: [PolicySort]) {
+    raw(",\"sort\":[")
+    var isFirst = true
+    for item in sort {
+      comma(&isFirst)
+      byte("[")
+      string(item.keyPath)
+      raw(item.ascending ? ",true]" : ",false]")
+    }
+    byte("]")
   }
 
   private mutating func lookup(_ name: StaticString, _ mapping: String, _ ids: [PolicyObjectID]?) {
@@ -263,7 +282,7 @@ extension JSONFields {
       guard number.map({ $0 >= 0 }) ?? true else { throw PolicyWireError("a limit below 0") }
       return .fetch(
         side: try side.side(), entity: try string("entity"), predicate: try optionalString("predicate"),
-        limit: number.map { Int(clamping: $0) })
+        limit: number.map { Int(clamping: $0) }, objects: try named(), sort: try sort())
     case "values":
       var ids = try at("objects")
       var properties = try at("properties")
@@ -284,6 +303,33 @@ extension JSONFields {
     case "log": return .log(try string("line"))
     default: throw PolicyWireError("a request that this version of the protocol does not have")
     }
+  }
+
+  private func named() throws -> [String: PolicyObjectID] {
+    var objects: [String: PolicyObjectID] = [:]
+    var cursor = try optional("objects")
+    try cursor?.object { reader, name in objects[name] = try reader.objectID() }
+    return objects
+  }
+
+  private func sort() throws -> [PolicySort] {
+    var sort: [PolicySort] = []
+    var cursor = try optional("sort")
+    try cursor?.array { reader in
+      var item = PolicySort(keyPath: "")
+      var position = 0
+      try reader.array { reader in
+        switch position {
+        case 0: item.keyPath = try reader.string()
+        case 1: item.ascending = try reader.boolean()
+        default: throw reader.fault("an order is [key path, ascending]")
+        }
+        position += 1
+      }
+      guard position > 0 else { throw reader.fault("an order is [key path, ascending]") }
+      sort.append(item)
+    }
+    return sort
   }
 
   fileprivate func operations(_ instances: Int) throws -> [PolicyWireOperation] {

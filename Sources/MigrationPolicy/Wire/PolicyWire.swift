@@ -34,6 +34,7 @@ extension JSONWriter {
     case .transformable(let data): tagged("{\"$transformable\":") { $0.ascii(Base64.encode(data)) }
     case .object(let id): tagged("{\"$object\":") { $0.object(id) }
     case .objects(let ids): tagged("{\"$objects\":") { $0.objects(ids) }
+    case .variable(let variable): tagged("{\"$variable\":") { $0.string(variable.rawValue) }
     case .list(let values):
       byte("[")
       var isFirst = true
@@ -135,6 +136,9 @@ extension JSONReader {
     case "$uri": return .uri(try string())
     case "$object": return .object(try objectID())
     case "$objects": return .objects(try objectIDs())
+    case "$variable":
+      guard let variable = PolicyVariable(rawValue: try string()) else { throw fault("a variable that is known") }
+      return .variable(variable)
     default: throw fault("\(tag.prefix(40)) is no tag of a value")
     }
   }
@@ -209,33 +213,6 @@ extension JSONReader {
     guard try peek() == UInt8(ascii: "n") else { return try string() }
     try null()
     return nil
-  }
-
-  /// Digits with at most one point, a sign in front and an exponent behind, as Decimal's description has them.
-  static func isDecimal(_ text: String) -> Bool {
-    if text == "NaN" { return true }
-    guard text.utf8.count <= 400 else { return false }
-    var digits = 0
-    var exponentDigits: Int?
-    var hasPoint = false
-    var previous: UInt8 = 0
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"):
-        if exponentDigits == nil { digits += 1 } else { exponentDigits? += 1 }
-      case UInt8(ascii: "."):
-        guard !hasPoint, exponentDigits == nil else { return false }
-        hasPoint = true
-      case UInt8(ascii: "e"), UInt8(ascii: "E"):
-        guard exponentDigits == nil, digits > 0 else { return false }
-        exponentDigits = 0
-      case UInt8(ascii: "-"), UInt8(ascii: "+"):
-        guard previous == 0 || previous | 0x20 == UInt8(ascii: "e") else { return false }
-      default: return false
-      }
-      previous = byte
-    }
-    return digits > 0 && exponentDigits != 0
   }
 }
 

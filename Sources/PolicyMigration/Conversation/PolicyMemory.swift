@@ -114,6 +114,7 @@ enum PolicyValueBytes {
       bytes.append(13)
       append(UInt64(values.count), to: &bytes)
       for value in values { append(value, to: &bytes) }
+    case .variable(let variable): append(14, Array(variable.rawValue.utf8), to: &bytes)
     }
   }
 
@@ -151,6 +152,7 @@ enum PolicyValueBytes {
     case 11: return id(from: &rest).map { .object($0) }
     case 12: return list(from: &rest) { id(from: &$0) }.map { .objects($0) }
     case 13: return list(from: &rest) { take(from: &$0, depth: depth - 1) }.map { .list($0) }
+    case 14: return text(from: &rest).flatMap { PolicyVariable(rawValue: $0) }.map { .variable($0) }
     default: return nil
     }
   }

@@ -12,28 +12,29 @@ import SQLite
 /// Answers the questions of one hop's policies.
 final class PolicyAnswers {
   /// A query for objects.
-  private struct Fetch {
+  struct Fetch {
     let statement: Statement
     /// For predicates that SQL cannot say.
-    let test: ((PolicyObjectID) throws -> Bool)?
+    let test: ((PolicyObjectID, [String: PolicyObjectID]) throws -> Bool)?
   }
 
   /// Longest line of a policy in the journal, in characters.
   static let lineLength = 4_000
   /// Most queries that are kept ready.
-  private static let keptFetches = 128
+  static let keptFetches = 128
+  /// Most objects that one predicate may name: each is a table of the query.
+  static let fetchObjects = 40
 
-  private let connection: Connection
+  let connection: Connection
   private let sides: [PolicyObjectID.Side: PolicySide]
-  private let targets: [PolicyObjectID.Side: PolicyTargetEntity]
+  let targets: [PolicyObjectID.Side: PolicyTargetEntity]
   private let members: [PolicyObjectID.Side: PolicyMembers]
   private let associations: PolicyAssociations
   private let memory: PolicyMemory
   private let external: PolicyExternalContent
   private let options: EngineOptions
-  /// Reads a predicate in text over an entity of one side.
-  private let predicate: (String, String, PolicySide) throws -> PolicyPredicate
-  private var fetches: [String: Fetch] = [:]
+  let expressions: PolicyExpressions
+  var fetches: [PolicyFetchText: Fetch] = [:]
   private var readers: [String: Reader] = [:]
 
   /// Reads single objects of an entity.
@@ -51,7 +52,7 @@ final class PolicyAnswers {
     connection: Connection, sides: [PolicyObjectID.Side: PolicySide],
     targets: [PolicyObjectID.Side: PolicyTargetEntity], members: [PolicyObjectID.Side: PolicyMembers],
     associations: PolicyAssociations, memory: PolicyMemory, external: PolicyExternalContent, options: EngineOptions,
-    predicate: @escaping (String, String, PolicySide) throws -> PolicyPredicate
+    expressions: PolicyExpressions
   ) {
     self.connection = connection
     self.sides = sides
@@ -61,7 +62,7 @@ final class PolicyAnswers {
     self.memory = memory
     self.external = external
     self.options = options
-    self.predicate = predicate
+    self.expressions = expressions
   }
 
   /// The answer to a question; changes and log lines are not questions.
@@ -69,8 +70,10 @@ final class PolicyAnswers {
     do {
       switch request {
       case .apply, .log: return .done
-      case .fetch(let side, let entity, let predicate, let limit):
-        return .objects(try fetch(side, entity, predicate, limit: limit))
+      case .fetch(let side, let entity, let predicate, let limit, let objects, let sort):
+        let text = PolicyFetchText(
+          side: side, entity: entity, predicate: predicate, sort: sort, variables: objects.mapValues(\.entity))
+        return .objects(try fetch(text, objects, limit: limit))
       case .values(let ids, let properties): return .objects(try values(of: ids, properties))
       case .destinationInstances(let mapping, let sources):
         return .ids(
@@ -88,57 +91,6 @@ final class PolicyAnswers {
     }
   }
 
-  // MARK: Fetching
-
-  private func fetch(
-    _ sideName: PolicyObjectID.Side, _ entity: String, _ predicate: String?, limit: Int?
-  ) throws -> [PolicyObject] {
-    let side = try self.side(sideName)
-    guard let shape = side.shape(of: entity) else {
-      throw PolicyRefusal(reason: "the \(sideName.rawValue) version has no entity \(entity)")
-    }
-    let name = "\(sideName.rawValue)\u{0}\(entity)\u{0}\(predicate ?? "")"
-    let fetch: Fetch
-    if let known = fetches[name] {
-      fetch = known
-    } else {
-      var test: ((PolicyObjectID) throws -> Bool)?
-      var conditions: [String] = []
-      let numbers = side.schema.numbersOfSubtree(of: entity)
-      if numbers.count < shape.table.entities.count {
-        conditions.append("s.\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))")
-      }
-      if let predicate {
-        do {
-          switch try self.predicate(predicate, entity, side) {
-          case .sql(let sql): conditions.append("(\(sql))")
-          case .evaluated(let body): test = body
-          }
-        } catch let error as HopdError {
-          throw PolicyRefusal(reason: "the predicate cannot be used: \(error.headline)")
-        }
-      }
-      fetch = Fetch(
-        statement: try connection.prepare(
-          "SELECT s.\"Z_PK\", s.\"Z_ENT\" FROM \(side.qualified(shape.table.name)) AS s"
-            + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
-            + " ORDER BY s.\"Z_PK\""), test: test)
-      if fetches.count >= Self.keptFetches { fetches = [:] }
-      fetches[name] = fetch
-    }
-    defer { fetch.statement.reset() }
-    var objects: [PolicyObject] = []
-    var weight = 0
-    while objects.count < limit ?? .max, try fetch.statement.step() {
-      guard let entity = side.entityName(fetch.statement.integer(at: 1)) else { continue }
-      let id = PolicyObjectID(side: sideName, entity: entity, key: fetch.statement.integer(at: 0))
-      if let test = fetch.test, try !test(id) { continue }
-      guard let object = try object(id, on: side, [], weight: &weight) else { continue }
-      objects.append(object)
-    }
-    return objects
-  }
-
   // MARK: Values
 
   private func values(of ids: [PolicyObjectID], _ properties: [String]) throws -> [PolicyObject] {
@@ -154,7 +106,7 @@ final class PolicyAnswers {
   }
 
   /// An object with all attributes and to-ones, or with the properties that are named; nil where there is none.
-  private func object(
+  func object(
     _ id: PolicyObjectID, on side: PolicySide, _ properties: [String], weight: inout Int
   ) throws -> PolicyObject? {
     guard let shape = side.shape(of: id.entity) else {
@@ -199,7 +151,7 @@ final class PolicyAnswers {
     return reader
   }
 
-  private func side(_ name: PolicyObjectID.Side) throws -> PolicySide {
+  func side(_ name: PolicyObjectID.Side) throws -> PolicySide {
     guard let side = sides[name] else { throw PolicyRefusal(reason: "there is no \(name.rawValue)") }
     return side
   }

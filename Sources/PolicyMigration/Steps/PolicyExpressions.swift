@@ -15,8 +15,23 @@ import SQLite
 enum PolicyPredicate {
   /// A condition on the row `s`.
   case sql(String)
-  /// A test of each object.
-  case evaluated((PolicyObjectID) throws -> Bool)
+  /// A test of each object, with the variables.
+  case evaluated((PolicyObjectID, [String: PolicyObjectID]) throws -> Bool)
+}
+
+/// A fetch request of a policy, but for the keys of its variables: what can be compiled once.
+struct PolicyFetchText: Hashable {
+  let side: PolicyObjectID.Side
+  let entity: String
+  let predicate: String?
+  let sort: [PolicySort]
+  /// Entities of the variables by name without `$`.
+  let variables: [String: String]
+
+  /// The table alias of a variable's row.
+  static func alias(_ index: Int) -> String { "v\(index)" }
+  /// Variables in their order.
+  var names: [String] { variables.keys.sorted() }
 }
 
 /// Compiles for the policies of one hop.
@@ -60,23 +75,54 @@ struct PolicyExpressions {
       filter: { try mapped.condition($0, row: row, lane: lane) })
   }
 
-  /// A predicate in text over objects of an entity.
+  /// The predicate of a fetch request.
   func predicate(
-    _ text: String, on entity: String, of side: PolicySide, connection: Connection
+    _ text: String, of fetch: PolicyFetchText, _ side: PolicySide, connection: Connection
   ) throws -> PolicyPredicate {
-    let predicate = ElementPaths(model: side.model, source: entity)
-      .joined(try ExpressionParser.predicate(text, at: Place(hop: hop.title, entity: entity)))
-    let scope = ExpressionScope(model: side.model, sourceEntity: entity, place: .sourceFilter)
+    let predicate = ElementPaths(model: side.model, source: fetch.entity, variables: fetch.variables)
+      .joined(try ExpressionParser.predicate(text, at: Place(hop: hop.title, entity: fetch.entity)))
+    let scope = scope(fetch, side)
     try ExpressionChecker(scope).check(predicate)
     let compiler = SQLExpressionCompiler(
       scope: scope, schema: side.schema, space: side.space, moment: moment)
-    if let sql = try? compiler.filter(predicate, row: SQLRow(alias: "s", entity: entity)) { return .sql(sql) }
+    if let sql = try? compiler.filter(predicate, row: row(fetch)) { return .sql(sql) }
     // What SQL cannot say exactly is asked of each object.
     let evaluator = ExpressionEvaluator(
       scope: scope,
       source: StoreInstanceSource(
         reader: StoreReader(connection: connection, space: side.space), schema: side.schema), moment: moment)
-    return .evaluated { try evaluator.isTrue(predicate, on: InstanceID(entity: $0.entity, key: $0.key)) }
+    return .evaluated { id, variables in
+      try evaluator.isTrue(
+        predicate, on: InstanceID(entity: id.entity, key: id.key),
+        variables: variables.mapValues { InstanceID(entity: $0.entity, key: $0.key) })
+    }
+  }
+
+  /// A term of ORDER BY.
+  func order(_ sort: PolicySort, of fetch: PolicyFetchText, _ side: PolicySide) throws -> String {
+    let place = Place(hop: hop.title, entity: fetch.entity)
+    let node = ElementPaths(model: side.model, source: fetch.entity)
+      .joined(try ExpressionParser.expression(sort.keyPath, at: place))
+    guard case .keyPath = node else {
+      throw HopdError(.expressionInvalid, "an order is a key path, as name or author.name", at: place)
+    }
+    let scope = scope(fetch, side)
+    try ExpressionChecker(scope).checkKey(node)
+    let compiler = SQLExpressionCompiler(scope: scope, schema: side.schema, space: side.space, moment: moment)
+    return "\(try compiler.value(node, row: row(fetch))) \(sort.ascending ? "ASC" : "DESC")"
+  }
+
+  private func scope(_ fetch: PolicyFetchText, _ side: PolicySide) -> ExpressionScope {
+    ExpressionScope(
+      model: side.model, sourceEntity: fetch.entity, place: .sourceFilter, variables: fetch.variables)
+  }
+
+  private func row(_ fetch: PolicyFetchText) -> SQLRow {
+    var row = SQLRow(alias: "s", entity: fetch.entity)
+    for (index, name) in fetch.names.enumerated() {
+      row.variables[name] = SQLRow(alias: PolicyFetchText.alias(index), entity: fetch.variables[name] ?? "")
+    }
+    return row
   }
 
   /// The associations of a mapping; nil where it makes no objects of objects.

@@ -94,6 +94,24 @@ extension PolicyHopRunner {
     work.writer.keepReferences([:])
   }
 
+  /// A method of an attribute runs before default creation: the object that is about to be made takes no changes yet.
+  private func requireNoneOf(
+    _ changes: [PolicyOperation], comesBefore batch: PolicyBatch, of selector: String, _ session: PolicySession
+  ) throws {
+    var keys: Set<Int64>?
+    for change in changes {
+      guard let id = change.changed, batch.count > 0, id.side == .destination,
+        id.entity == batch.standard(of: 0).entity
+      else { continue }
+      if keys == nil { keys = Set(batch.standardKeys) }
+      guard keys?.contains(id.key) == true else { continue }
+      throw session.speaker.failure(
+        "\(selector) wants to change $destination, which is made only when the methods of its attributes are done",
+        entity: id.entity, row: id.key,
+        hint: "give the value as the method's result, or change the object in createDestinationInstances")
+    }
+  }
+
   /// Results of the policy's methods become values of the standard objects.
   private func addResults(
     to chunk: inout PolicySourceReader.Chunk, _ reader: PolicySourceReader, _ session: PolicySession,
@@ -105,6 +123,7 @@ extension PolicyHopRunner {
       let results = try session.results(
         of: method.selector, arguments: arguments, keys: work.keys.keys
       ) { try answer($0, session, work, context) }
+      try requireNoneOf(results.changes, comesBefore: chunk.batch, of: method.selector, session)
       work.inserted += try work.writer.apply(results.changes, mapping: session.index, for: session.speaker)
       for (index, result) in results.values.enumerated() where index < chunk.batch.count {
         try work.writer.check(result, of: method.property, chunk.batch.standard(of: index), for: session.speaker)
@@ -113,5 +132,16 @@ extension PolicyHopRunner {
       all.append(results.values)
     }
     chunk.batch = chunk.batch.adding(columns, all)
+  }
+}
+
+extension PolicyOperation {
+  /// The object that must be there already.
+  fileprivate var changed: PolicyObjectID? {
+    switch self {
+    case .insert: nil
+    case .set(let object): object.id
+    case .add(let id, _, _), .remove(let id, _, _), .delete(let id), .associate(_, let id): id
+    }
   }
 }

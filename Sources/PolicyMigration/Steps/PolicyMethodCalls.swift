@@ -15,6 +15,8 @@ enum PolicyArgument {
   case constant(PolicyValue)
   /// `$source` itself.
   case source
+  /// `$destination`: the object that was made, or is about to be.
+  case destination
   /// An attribute or to-one that is read with the source object anyway.
   case property(String)
   /// A to-many of the source object.
@@ -40,6 +42,10 @@ struct PolicyMethodCall {
         arguments.append(.constant(PolicyValue(constant)))
       } else if node == .variable("source") {
         arguments.append(.source)
+      } else if node == .variable("destination") {
+        arguments.append(.destination)
+      } else if case .variable(let name) = node, let variable = PolicyVariable(rawValue: name) {
+        arguments.append(.constant(.variable(variable)))
       } else if case .keyPath(.variable("source"), let steps) = node, steps.count == 1,
         case .key(let name)? = steps.first,
         let slot = shape.slots[name]
@@ -60,10 +66,10 @@ struct PolicyMethodCall {
     self.arguments = arguments
   }
 
-  /// The arguments for the source object of the row at hand.
+  /// The arguments for the source object of the row at hand, and for what it becomes.
   func values(
-    of source: PolicyObjectID, values: [String: PolicyValue], in row: Statement, rowForm: PolicyRowForm,
-    members: PolicyMembers, limit: Int, weight: inout Int
+    of source: PolicyObjectID, for destination: PolicyObjectID, values: [String: PolicyValue], in row: Statement,
+    rowForm: PolicyRowForm, members: PolicyMembers, limit: Int, weight: inout Int
   ) throws -> [PolicyValue] {
     var result: [PolicyValue] = []
     result.reserveCapacity(arguments.count)
@@ -72,6 +78,7 @@ struct PolicyMethodCall {
         switch argument {
         case .constant(let value): value
         case .source: .object(source)
+        case .destination: .object(destination)
         case .property(let name): values[name] ?? .null
         case .members(let link): .objects(try members.members(of: source.key, by: link, limit: limit))
         case .column(let column, let form): try rowForm.value(of: form, in: row, at: column, key: source.key)
@@ -132,8 +139,8 @@ final class PolicyRelationshipMethods {
       for (index, call) in calls.enumerated() {
         arguments[index].append(
           try call.values(
-            of: object.source, values: values, in: statement, rowForm: rowForm, members: members, limit: limit,
-            weight: &weight))
+            of: object.source, for: object.destination, values: values, in: statement, rowForm: rowForm,
+            members: members, limit: limit, weight: &weight))
       }
     }
     if targets.isEmpty { return 0 }
@@ -141,8 +148,10 @@ final class PolicyRelationshipMethods {
     for (call, arguments) in zip(calls, arguments) {
       let results = try session.results(
         of: call.selector, arguments: arguments, keys: work.keys.keys, answering: answering)
-      let changes = zip(targets, results.values).map {
-        PolicyOperation.set(PolicyObject(id: $0, values: [call.property: $1]))
+      let changes = zip(targets, results.values).map { target, value in
+        let isToMany = work.destination.shape(of: target.entity)?.link(call.property)?.isToMany ?? false
+        return PolicyOperation.set(
+          PolicyObject(id: target, values: [call.property: value.asObjects(toMany: isToMany)]))
       }
       // A result may name what the method has just inserted.
       work.inserted += try work.writer.apply(results.changes + changes, mapping: session.index, for: session.speaker)
@@ -152,6 +161,23 @@ final class PolicyRelationshipMethods {
 }
 
 extension PolicyValue {
+  /// A method's result as a relationship takes it: a list of objects is objects, an empty one too, and for a to-one a
+  /// list with one object is that object, as look-ups give it. Anything else stays as it is, to be told.
+  fileprivate func asObjects(toMany isToMany: Bool) -> PolicyValue {
+    var ids: [PolicyObjectID] = []
+    switch self {
+    case .objects(let found): ids = found
+    case .list(let values):
+      for value in values {
+        guard case .object(let id) = value else { return self }
+        ids.append(id)
+      }
+    default: return self
+    }
+    if isToMany || ids.count > 1 { return .objects(ids) }
+    return ids.first.map { .object($0) } ?? .null
+  }
+
   /// A constant of an expression.
   init(_ constant: ConstantValue) {
     switch constant {

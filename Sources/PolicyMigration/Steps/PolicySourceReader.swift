@@ -187,8 +187,8 @@ final class PolicySourceReader {
     for (index, method) in methods.enumerated() {
       chunk.arguments[index].append(
         try method.values(
-          of: source, values: values, in: statement, rowForm: rowForm, members: members, limit: memberLimit,
-          weight: &weight))
+          of: source, for: PolicyObjectID(side: .destination, entity: lane.destinationEntity, key: standardKey),
+          values: values, in: statement, rowForm: rowForm, members: members, limit: memberLimit, weight: &weight))
     }
     return weight
   }

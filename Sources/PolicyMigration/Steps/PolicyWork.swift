@@ -72,8 +72,7 @@ final class PolicyWork {
       connection: connection, sides: [.source: source, .destination: destination],
       targets: [.source: sourceTargets, .destination: targets],
       members: [.source: sourceMembers, .destination: members], associations: associations, memory: memory,
-      external: external, options: context.options,
-      predicate: { try expressions.predicate($0, on: $1, of: $2, connection: connection) })
+      external: external, options: context.options, expressions: expressions)
     self.source = source
     self.destination = destination
     self.sourceTargets = sourceTargets

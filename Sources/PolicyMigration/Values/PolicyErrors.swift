@@ -60,13 +60,14 @@ extension PolicyValue {
     case .object: "an object"
     case .objects: "a list of objects"
     case .list: "a list"
+    case .variable: "a variable"
     }
   }
 
   /// About how many bytes the value takes in a message and in memory.
   var weight: Int {
     switch self {
-    case .null, .boolean, .integer, .double, .date: 16
+    case .null, .boolean, .integer, .double, .date, .variable: 16
     case .decimal(let text), .string(let text), .uri(let text): 16 &+ text.utf8.count
     case .data(let bytes), .uuid(let bytes), .transformable(let bytes): 16 &+ bytes.count
     case .object: 48
