@@ -323,7 +323,7 @@ let package = Package(
       name: "PolicyMigrationTests",
       dependencies: [
         "BlockingTests",
-        "OtherPrograms",
+        "OtherPrograms", "PolicyHost",
         "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPlanning",
         "MigrationPolicy", "PolicyMigration", "PersistentStore", "PropertyLists", "SeededRandom", "SQLite",
         systemPackage,

@@ -1,5 +1,5 @@
-// What a policy does by hooks or methods, in any order, is in the store or in an error. A policy that acts at random
-// keeps a book of what it has done; the staged store must agree with it.
+// What a policy does by hooks or methods is in the store or in an error: case by case. RestlessPolicyTests does the same
+// at random.
 
 import BlockingTests
 import Diagnostics
@@ -7,7 +7,6 @@ import Expressions
 import ManagedObjectModel
 import MappingModel
 import MigrationPolicy
-import SeededRandom
 import Testing
 
 @testable import MigrationEngine
@@ -88,18 +87,6 @@ import Testing
     #expect(error?.place.row == 77, "\(error.map { "\($0)" } ?? "no error")")
   }
 
-  @Test("A policy at random, against its own book", arguments: UInt64(1)...40)
-  func anythingInAnyOrder(seed: UInt64) throws {
-    RestlessPolicy.start(seed)
-    let world = try world()
-    try world.run(LocalPolicies(["P": RestlessPolicy.self]))
-    let book = RestlessPolicy.book
-    #expect(RestlessPolicy.count > 3)
-    let stored = try world.rows("SELECT ZTAG, ZTEXT, ZITEM FROM ZNOTE ORDER BY ZTAG")
-    let wanted = book.sorted { $0.key < $1.key }.map { [$0.key, $0.value.text, $0.value.item.map { "\($0)" } ?? "–"] }
-    #expect(stored == wanted, "seed \(seed)")
-  }
-
   @Test("A change between two calls is an error of the next one, though the policy lets it pass")
   func changesOutsideCalls() throws {
     for hook in LatePolicy.hooks {
@@ -114,106 +101,6 @@ import Testing
       let error = policyError { try world.run(LocalPolicies(["P": LatePolicy.self])) }
       #expect("\(error.map { "\($0)" } ?? "")".contains("outside hooks and methods"), "\(hook)")
     }
-  }
-}
-
-/// Does something at random in every hook and method, and writes down what must come of it.
-private final class RestlessPolicy: EntityMigrationPolicy {
-  struct Entry {
-    var text: String
-    var item: Int64?
-    let note: PolicyObjectID
-  }
-
-  // One test runs at a time, on one thread.
-  nonisolated(unsafe) static var random = Dice(seed: 0)
-  nonisolated(unsafe) static var book: [String: Entry] = [:]
-  nonisolated(unsafe) static var count = 0
-
-  static func start(_ seed: UInt64) {
-    random = Dice(seed: seed)
-    book = [:]
-    count = 0
-  }
-
-  private func act(_ manager: MigrationPolicy.MigrationManager) throws {
-    for _ in 0..<Int.random(in: 0...3, using: &Self.random) {
-      let tags = Self.book.keys.sorted()
-      switch (Int.random(in: 0..<8, using: &Self.random), tags.randomElement(using: &Self.random)) {
-      case (0...2, _), (_, nil):
-        let note = try manager.insertNewObject(forEntityName: "Note")
-        Self.count += 1
-        let tag = String(1000 + Self.count)
-        try note.setValue(.string(tag), forKey: "tag")
-        try note.setValue("new", forKey: "text")
-        Self.book[tag] = Entry(text: "new", item: nil, note: note.objectID)
-      case (3...4, let tag?):
-        guard let entry = Self.book[tag] else { continue }
-        let text = "\(Int.random(in: 0..<100, using: &Self.random))"
-        try manager.object(with: entry.note).setValue(.string(text), forKey: "text")
-        Self.book[tag]?.text = text
-      case (5, let tag?):
-        guard let entry = Self.book.removeValue(forKey: tag) else { continue }
-        try manager.delete(try manager.object(with: entry.note))
-      case (6, let tag?):
-        // What is read is what was written, which also sends everything out.
-        let found = try manager.fetch("Note", where: "tag == %@", .string(tag))
-        #expect(try found.map { try $0.string(forKey: "text") } == [Self.book[tag]?.text])
-      default:
-        guard let tag = tags.last, let entry = Self.book[tag],
-          let item = try manager.fetch("Item", limit: 1).first
-        else { continue }
-        try manager.object(with: entry.note).setValue(item, forKey: "item")
-        Self.book[tag]?.item = item.objectID.key
-      }
-    }
-  }
-
-  override func begin(_ mapping: MigrationPolicy.EntityMapping, with manager: MigrationPolicy.MigrationManager) throws {
-    try act(manager)
-  }
-
-  override func createDestinationInstances(
-    forSource source: ManagedObject, in mapping: MigrationPolicy.EntityMapping,
-    manager: MigrationPolicy.MigrationManager
-  ) throws {
-    try act(manager)
-    try manager.insertStandardInstance(for: source)
-    try act(manager)
-  }
-
-  override func endInstanceCreation(
-    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
-  ) throws {
-    try act(manager)
-  }
-
-  override func createRelationships(
-    forDestination destination: ManagedObject, in mapping: MigrationPolicy.EntityMapping,
-    manager: MigrationPolicy.MigrationManager
-  ) throws { try act(manager) }
-
-  override func endRelationshipCreation(
-    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
-  ) throws {
-    try act(manager)
-  }
-
-  override func performCustomValidation(
-    forMapping mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager
-  ) throws {
-    try act(manager)
-  }
-
-  override func end(_ mapping: MigrationPolicy.EntityMapping, manager: MigrationPolicy.MigrationManager) throws {
-    try act(manager)
-  }
-
-  override func method(_ selector: String, arguments: [PolicyValue], manager: MigrationPolicy.MigrationManager) throws
-    -> PolicyValue
-  {
-    try act(manager)
-    return selector == "next:" ? .null : arguments.first ?? .null
   }
 }
 

@@ -90,7 +90,9 @@ struct PolicyPredicateFormat {
     let isPath = keys.enumerated().allSatisfy { index, key in
       let name = index > 0 && key.first == "@" ? key.dropFirst() : key
       guard let first = name.unicodeScalars.first, first == "_" || first.properties.isAlphabetic else { return false }
-      return name.unicodeScalars.allSatisfy { $0 == "_" || $0.properties.isAlphabetic || $0.properties.numericType != nil }
+      return name.unicodeScalars.allSatisfy {
+        $0 == "_" || $0.properties.isAlphabetic || $0.properties.numericType != nil
+      }
     }
     guard isPath else { throw PolicyError("%K takes a key path, as name or author.name") }
     return keys.map { $0.first == "@" ? String($0) : "#" + $0 }.joined(separator: ".")

@@ -126,26 +126,28 @@ final class PolicyRelationshipMethods {
     to objects: [(row: Int64, source: PolicyObjectID, destination: PolicyObjectID)], _ session: PolicySession,
     _ work: PolicyWork, answering: (PolicyRequest) throws -> PolicyAnswer
   ) throws -> Int64 {
-    var targets: [PolicyObjectID] = []
+    // The policy may have associated objects of other entities, on either side: the mapping's expressions do not speak
+    // of those that have no such relationship.
+    let havingIt = calls.map { owners(of: $0.property, on: work.destination) }
+    var targets: [[PolicyObjectID]] = calls.map { _ in [] }
     var arguments: [[[PolicyValue]]] = calls.map { _ in [] }
     var weight = 0
-    // The policy may have associated an object of another entity: the mapping's expressions do not speak of those.
     for object in objects where object.source.entity == lane.sourceEntity {
       try statement.bind(.integer(object.source.key), at: 1)
       defer { statement.reset() }
       guard try statement.step() else { continue }
       let values = try rowForm.read(statement, at: 1, key: object.source.key, weight: &weight)
-      targets.append(object.destination)
-      for (index, call) in calls.enumerated() {
+      for (index, call) in calls.enumerated() where havingIt[index].contains(object.destination.entity) {
+        targets[index].append(object.destination)
         arguments[index].append(
           try call.values(
             of: object.source, for: object.destination, values: values, in: statement, rowForm: rowForm,
             members: members, limit: limit, weight: &weight))
       }
     }
-    if targets.isEmpty { return 0 }
     work.inserted = 0
-    for (call, arguments) in zip(calls, arguments) {
+    for (index, call) in calls.enumerated() where !targets[index].isEmpty {
+      let (targets, arguments) = (targets[index], arguments[index])
       let results = try session.results(
         of: call.selector, arguments: arguments, keys: work.keys.keys, answering: answering)
       let changes = zip(targets, results.values).map { target, value in
@@ -157,6 +159,16 @@ final class PolicyRelationshipMethods {
       work.inserted += try work.writer.apply(results.changes + changes, mapping: session.index, for: session.speaker)
     }
     return work.inserted
+  }
+}
+
+extension PolicyRelationshipMethods {
+  /// Names of the entities whose objects have the relationship of the mapping's destination.
+  private func owners(of relationship: String, on side: PolicySide) -> Set<String> {
+    guard let entity = side.model.entity(named: lane.destinationEntity),
+      let declarer = side.model.declaringEntity(of: relationship, in: entity)
+    else { return [lane.destinationEntity] }
+    return Set(side.model.subtree(of: declarer).map(\.name))
   }
 }
 
