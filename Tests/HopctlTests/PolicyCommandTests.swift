@@ -13,7 +13,9 @@ import Testing
   .enabled(if: access("/usr/bin/python3", X_OK) == 0, "python3 is not there"))
 struct PolicyCommandTests {
   /// The example of books, with a mapping whose title comes of a method, and a policy of that text.
-  private func books(_ policy: String) throws -> (room: Room, store: String, words: [String]) {
+  private func books(
+    _ policy: String, relationships: String? = nil
+  ) throws -> (room: Room, store: String, words: [String]) {
     let room = try Room()
     let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
     try FileManager.default.copyItem(
@@ -21,7 +23,9 @@ struct PolicyCommandTests {
     let mapping = "books/Books to Books 2.hopmap.toml"
     let text = String(decoding: try Data(contentsOf: URL(filePath: room.path(mapping))), as: UTF8.self)
     try room.file(
-      mapping, text + "attributes = { title = 'FUNCTION($entityPolicy, \"titleOf:\", $source.title)' }\n")
+      mapping,
+      text + "attributes = { title = 'FUNCTION($entityPolicy, \"titleOf:\", $source.title)' }\n"
+        + (relationships.map { "relationships = \($0)\n" } ?? ""))
     try room.file("books/policy.py", "#!/usr/bin/python3\n" + policy)
     try #require(chmod(room.path("books/policy.py"), 0o755) == 0)
     let store = room.path("books/a.sqlite")
@@ -51,6 +55,31 @@ struct PolicyCommandTests {
     #expect(try room.sql(store, "SELECT count(*) FROM ZBOOK WHERE ZTITLE IS NULL") == "0")
   }
 
+  @Test("A method takes $source and $manager, and gives the objects of a relationship, or none")
+  func methodsGiveObjects() throws {
+    let (room, store, words) = try books(
+      """
+      from hopd_policy import EntityMigrationPolicy, run
+      class BookToBookPolicy(EntityMigrationPolicy):
+          def titleOf(self, title): return title or "untitled"
+          def authorOf_manager(self, source, manager):
+              name = source["authorName"]
+              if name is None: return []
+              found = manager.fetch("Author", "%K == %@", "name", name, sort="name")
+              if found: return found
+              author = manager.insert_new_object("Author")
+              author["name"] = name
+              return author
+      run(BookToBookPolicy)
+      """,
+      relationships: #"{ author = 'FUNCTION($entityPolicy, "authorOf:manager:", $source, $manager)' }"#)
+    let names = try room.sql(store, "SELECT count(DISTINCT ZAUTHORNAME) || '|' || count(ZAUTHORNAME) FROM ZBOOK")
+    let outcome = try room.run(words: words)
+    try #require(outcome.status == 0, "\(outcome.errors)")
+    #expect(
+      try room.sql(store, "SELECT (SELECT count(*) FROM ZAUTHOR) || '|' || count(ZAUTHOR) FROM ZBOOK") == names)
+  }
+
   @Test("A policy that ends early is quoted with its last lines")
   func earlyEnd() throws {
     let (room, store, words) = try books(
@@ -58,7 +87,9 @@ struct PolicyCommandTests {
     let before = try Data(contentsOf: URL(filePath: store))
     let outcome = try room.run(words: words)
     #expect(outcome.status == 65)
-    #expect(outcome.errors.contains("the program wrote: first") && outcome.errors.contains("the program wrote: no shelf today"))
+    #expect(
+      outcome.errors.contains("the program wrote: first")
+        && outcome.errors.contains("the program wrote: no shelf today"))
     #expect(try Data(contentsOf: URL(filePath: store)) == before)
   }
 

@@ -163,6 +163,81 @@ import Testing
     #expect(result.requests == [.lookup(table: "authors", key: "x"), .remember(table: "authors", key: "x", 1)])
   }
 
+  /// Keys that Swift takes for one are two on the disk, and NaN is a key though it equals nothing.
+  @Test func tablesTellKeysApartAsTheDiskDoes() throws {
+    let keys: [PolicyValue] = ["e\u{301}", "\u{e9}", .double(.nan), .double(0), .double(-0.0), .integer(0), true]
+    let result = try run { _, _, manager in
+      let table = manager.table("t")
+      for (number, key) in keys.enumerated() { try table.setValue(.integer(Int64(number)), for: key) }
+      #expect(try table.value(for: .double(0)) == 4)
+      #expect(try table.value(for: .double(.nan)) == 2)
+    }
+    let stored = result.requests.compactMap { if case .remember(_, _, let value) = $0 { value } else { nil } }
+    #expect(stored == [0, 1, 2, 4, 5, 6])
+  }
+
+  /// What comes behind a deletion is sent behind it, whichever handle it comes from, so that the engine can refuse it.
+  @Test func nothingJoinsWhatWasDeletedSince() throws {
+    let result = try run { _, _, manager in
+      let book = try manager.insertNewObject(forEntityName: "Book")
+      let id = book.objectID
+      _ = try manager.object(with: id)
+      let other = ManagedObject(book.entity, id.key, manager: manager)
+      try manager.delete(other)
+      try book.setValue("back", forKey: "title")
+    }
+    let id = Self.id(.destination, 100)
+    #expect(
+      result.reply
+        == .done([
+          .insert(PolicyObject(id: id, values: [:])), .delete(id),
+          .set(PolicyObject(id: id, values: ["title": "back"])),
+        ]))
+  }
+
+  /// Changes that were on their way when something failed are lost, so the call is: also if the policy goes on.
+  @Test func changesThatCannotBeSentFailTheCall() throws {
+    let result = try run(
+      asking: Answers { request in
+        if case .apply = request { return .refused("the pipe is full") }
+        return .ids([])
+      }
+    ) { source, _, manager in
+      try manager.insertStandardInstance(for: source)
+      for _ in 0..<2 { _ = try? manager.fetch("Book") }
+    }
+    guard case .failed(let reason) = result.reply else {
+      Issue.record("\(result.reply)")
+      return
+    }
+    #expect(reason.contains("changes could not be sent") && reason.contains("the pipe is full"))
+    #expect(result.requests.count == 1)
+  }
+
+  @Test func predicatesTakeArguments() throws {
+    func text(_ format: String, _ arguments: PolicyValue...) throws -> String {
+      var predicate = PolicyPredicateFormat(arguments)
+      return try predicate.text(format)
+    }
+    let book = PolicyValue.object(Self.id(.destination, 3))
+    #expect(try text("100% '%@'") == "100% '%@'", "without arguments nothing is replaced")
+    #expect(
+      try text("%K == %@ AND b = '%@ \\' %@' AND c == \"%d\"", "a.@count", 1)
+        == "#a.@count == 1 AND b = '%@ \\' %@' AND c == \"%d\"")
+    #expect(try text("a IN %@ AND b == %@", [book, book], book) == "a IN {$object0, $object0} AND b == $object0")
+    #expect(try text("%d %ld %lld %f", -1, 2, true, 0.5) == "(-1) 2 TRUE (0.5)")
+    #expect(
+      try text("%@", .uuid([UInt8](repeating: 255, count: 16)))
+        == "CAST('FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF', 'NSUUID')")
+    #expect(try text("%@ %@", .data([1, 171]), .objects([])) == "CAST('01AB', 'NSData') {}")
+    for (format, argument) in [
+      ("%@ %@", 1), ("a", 1), ("%", 1), ("%l", 1), ("%s", "x"), ("%d", "1"), ("%K", 1), ("%K", "a b"), ("%K", ""),
+      ("%K", "a..b"), ("%K", "@count"), ("%@", .uri("x:")), ("%@", .double(.nan)), ("%@", .variable(.manager)),
+    ] as [(String, PolicyValue)] {
+      #expect(throws: PolicyError.self, "\(format) \(argument)") { try text(format, argument) }
+    }
+  }
+
   @Test func mistakesOfAPolicyAreToldWithTheObject() throws {
     func reason(_ create: @escaping (ManagedObject, EntityMapping, MigrationManager) throws -> Void) throws -> String {
       guard

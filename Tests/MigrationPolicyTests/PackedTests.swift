@@ -14,7 +14,7 @@ import Testing
     .decimal("NaN"), .decimal("-1.50e-3"), .string(""), .string("a\u{0}\"\\\n😀e\u{301}"),
     .string(String(repeating: "é", count: 300)), .uri("x:"), .data([]), .data([UInt8](repeating: 255, count: 200)),
     .transformable([0]), .uuid([UInt8](0..<16)), .object(PolicyObjectID(side: .source, entity: "", key: .min)),
-    .objects([]), .list([.list([.list([]), .null]), .double(.nan)]),
+    .variable(.manager), .objects([]), .list([.list([.list([]), .null]), .double(.nan)]),
   ]
 
   private func object(_ random: inout SeededRandom, _ side: PolicyObjectID.Side) -> PolicyObject {

@@ -38,7 +38,11 @@ import Testing
           destinationEntities: [entity, entity])),
       .call(.begin, keys: keys), .call(.endInstanceCreation, keys: keys), .call(.endRelationshipCreation, keys: keys),
       .call(.performCustomValidation, keys: keys), .call(.end, keys: PolicyKeys(next: [:])),
-      .call(.method(selector: "hex:with:", arguments: [[random.value(depth: 1)], []]), keys: keys),
+      .call(
+        .method(
+          selector: "hex:with:",
+          arguments: [[random.value(depth: 1)], [], PolicyVariable.allCases.map { .variable($0) }]),
+        keys: keys),
       .call(.createDestinationInstances(instances), keys: keys), .call(.createDestinationInstances([]), keys: keys),
       .call(.createRelationships([Self.book, random.id()]), keys: keys), .answer(.done), .answer(.objects(objects)),
       .answer(.ids([Self.old, Self.book, random.id()])), .answer(.value(random.value(depth: 2))),
@@ -57,6 +61,11 @@ import Testing
       .hello(version: 1), .request(.apply(operations)), .request(.apply([])),
       .request(.fetch(side: .source, entity: "Book", predicate: "title == 'a'", limit: 3)),
       .request(.fetch(side: .destination, entity: "Book", predicate: nil, limit: nil)),
+      .request(
+        .fetch(
+          side: .destination, entity: "Book", predicate: "a == $b", limit: nil,
+          objects: ["b": Self.book, "ä\"": Self.old],
+          sort: [PolicySort(keyPath: "a.b"), PolicySort(keyPath: "", ascending: false)])),
       .request(.values([Self.book, random.id()], properties: ["authors"])),
       .request(.destinationInstances(mapping: "M", sources: [Self.old])),
       .request(.destinationInstances(mapping: "M", sources: nil)),
@@ -150,7 +159,10 @@ import Testing
     #"{"reply":"done","operations":[["standard",-1]]}"#,
     #"{"reply":"done","operations":[[]]}"#, #"{"reply":"done","operations":[["explode",1]]}"#, #"{"reply":"done"} x"#,
     #"{"reply":"failed"}"#, #"{"request":"fetch","side":"source","entity":"A","limit":-1}"#,
-    #"{"reply":"done","reply":"done"}"#,
+    #"{"reply":"done","reply":"done"}"#, #"{"reply":"done","operation":[]}"#, #"{"request":"apply"}"#,
+    #"{"request":"apply","operations":[],"more":1}"#, #"{"request":"fetch","side":"source","entity":"A","sort":[[]]}"#,
+    #"{"request":"fetch","side":"source","entity":"A","sort":[["a",true,1]]}"#,
+    #"{"request":"lookup","table":"t","key":{"$variable":"nobody"}}"#,
   ])
   func whatTheProtocolDoesNotHaveIsRefused(_ text: String) {
     #expect(throws: PolicyWireError.self) { try PolicyWire.decodeProgram(Array(text.utf8), during: nil) }

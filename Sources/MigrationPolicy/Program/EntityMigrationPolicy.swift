@@ -41,9 +41,10 @@ open class EntityMigrationPolicy {
   /// endEntityMapping:manager:error: is called last.
   open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
-  /// A method that an attribute's expression calls: `FUNCTION($entityPolicy, "selector:…", …)`.
+  /// A method that an expression calls: `FUNCTION($entityPolicy, "selector:…", …)`. It gives the value of an attribute, or
+  /// the objects of a relationship, as `PolicyValue(object)`, `PolicyValue(objects)` or `[]`.
   ///
-  /// It may run before or in the midst of instance creation, and should depend on its arguments alone.
+  /// For an attribute it may run before or in the midst of instance creation, and should depend on its arguments alone.
   open func method(_ selector: String, arguments: [PolicyValue], manager: MigrationManager) throws -> PolicyValue {
     throw PolicyError("the policy does not implement \(selector)")
   }

@@ -179,6 +179,14 @@ public enum PolicyReply: Sendable, Hashable {
   case failed(String)
 }
 
+/// What a program may say.
+package enum PolicyProgramMessage: Sendable, Hashable {
+  /// First: the version of the protocol.
+  case hello(version: Int64, packed: Int64 = 0)
+  case request(PolicyRequest)
+  case reply(PolicyReply)
+}
+
 /// The next free primary key per root entity of the destination, sent with every call. A policy takes from it in order.
 public struct PolicyKeys: Sendable, Hashable {
   /// By root entity.

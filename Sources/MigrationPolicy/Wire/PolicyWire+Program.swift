@@ -4,14 +4,6 @@
 // fourth instance and associating it, so that values which the engine has sent do not travel back. The host spells it
 // out.
 
-/// What a program may say.
-package enum PolicyProgramMessage: Sendable, Hashable {
-  /// First: the version of the protocol.
-  case hello(version: Int64, packed: Int64 = 0)
-  case request(PolicyRequest)
-  case reply(PolicyReply)
-}
-
 extension PolicyWire {
   /// The frame of a message, nil where it is longer than a frame can be.
   package static func encode(_ message: PolicyProgramMessage) -> [UInt8]? {
@@ -101,14 +93,26 @@ extension PolicyWire {
       return .message(.hello(version: try version.integer(), packed: try fields.packed()))
     }
     if offsets["request"] != nil {
-      if try fields.string("request") == "apply" { return .apply(try fields.operations(instances)) }
+      if try fields.string("request") == "apply" {
+        guard try fields.optional("operations") != nil else { throw PolicyWireError("apply without operations") }
+        try requireKnown(offsets.keys, ["request", "operations"])
+        return .apply(try fields.operations(instances))
+      }
       return .message(.request(try fields.request()))
     }
     if offsets["reply"] != nil {
+      try requireKnown(offsets.keys, ["reply", "operations", "results", "reason"])
       if try fields.string("reply") == "done" { return .done(try fields.operations(instances)) }
       return .message(.reply(try fields.reply()))
     }
     throw PolicyWireError("a message without hello, request or reply")
+  }
+
+  /// Changes under a name that is not known would be lost without a word.
+  private static func requireKnown(_ names: some Sequence<String>, _ known: Set<String>) throws {
+    for name in names.sorted() where !known.contains(name) {
+      throw PolicyWireError("a field \(name.prefix(40)) that the protocol does not have here")
+    }
   }
 }
 
