@@ -115,9 +115,12 @@ extension ExplicitEntityMapping {
   package var typeWord: String { deadness == nil ? type.word : "dead" }
 
   /// An entity mapping of which only the name is left, for the reason given.
-  static func dead(_ name: String, because reason: String, of source: String?, policy: String? = nil) -> ExplicitEntityMapping {
+  static func dead(
+    _ name: String, because reason: String, of source: String?, policy: String? = nil
+  ) -> ExplicitEntityMapping {
     ExplicitEntityMapping(
-      name: name, type: .undefined, source: nil, destination: nil, deadness: Deadness(reason: reason, source: source, policy: policy))
+      name: name, type: .undefined, source: nil, destination: nil,
+      deadness: Deadness(reason: reason, source: source, policy: policy))
   }
 
   /// What a plan says of a dead one; nil for one that is followed.

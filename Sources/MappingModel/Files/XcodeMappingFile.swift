@@ -94,7 +94,8 @@ package struct XcodeMappingFile: MappingFile {
     living.entityMappings.removeAll { Self.deadness($0, source, destination) != nil }
     let dead = mapping.entityMappings.compactMap { entity in
       Self.deadness(entity, source, destination).map {
-        ExplicitEntityMapping.dead(MappingCompiler.name(of: entity), because: $0, of: entity.source, policy: entity.policy)
+        ExplicitEntityMapping.dead(
+          MappingCompiler.name(of: entity), because: $0, of: entity.source, policy: entity.policy)
       }
     }
     let compiler = MappingCompiler(living, source: source, destination: destination)
