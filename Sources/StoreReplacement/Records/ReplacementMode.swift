@@ -32,7 +32,10 @@ extension ReplacementMode {
   package static func refusalOfRename(
     _ location: StoreLocation, files: any DurableFileSystem = LinuxFileSystem()
   ) throws -> HopdError? {
-    guard let status = try files.status(location.canonical(files).database) else { return nil }
+    // A path without a last component is the root folder: it names no store, so there is nothing to refuse.
+    guard location.database.lastComponent != nil,
+      let status = try files.status(location.canonical(files).database)
+    else { return nil }
     let reasons = obstaclesToRename(status)
     return reasons.isEmpty ? nil : renameRefused(location, reasons)
   }
