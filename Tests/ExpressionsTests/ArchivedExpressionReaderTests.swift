@@ -43,6 +43,25 @@ import Testing
       ("now()", { $0.builtIn("now", []) }), ("count:(pages)", { $0.builtIn("count:", [$0.path($0.myself, "pages")]) }),
       ("1 + $source.a", { $0.builtIn("add:to:", [$0.constant(.integer(1)), $0.path($0.variable("source"), "a")]) }),
       (
+        "CAST($source.a, \"NSDate\")",
+        { $0.builtIn("castObject:toType:", [$0.path($0.variable("source"), "a"), $0.classConstant("NSDate")]) }
+      ),
+      (
+        "CAST((0), \"NSDate\")",
+        { $0.builtIn("castObject:toType:", [$0.constant(.integer(0)), $0.constant($0.text("NSDate"))]) }
+      ),
+      ("canonical:($source.a)", { $0.builtIn("canonical:", [$0.path($0.variable("source"), "a")]) }),
+      ("sqrt:(4)", { $0.builtIn("sqrt:", [$0.constant(.integer(4))]) }),
+      (
+        "$source.a ** 2",
+        { $0.builtIn("raise:toPower:", [$0.path($0.variable("source"), "a"), $0.constant(.integer(2))]) }
+      ),
+      (
+        "bitwiseAnd:with:($source.a, 4)",
+        { $0.builtIn("bitwiseAnd:with:", [$0.path($0.variable("source"), "a"), $0.constant(.integer(4))]) }
+      ),
+      ("$source.a.stringValue", { $0.path($0.variable("source"), "a.stringValue") }),
+      (
         "CAST($source.a, \"NSNumber\")",
         { $0.builtIn("castObject:toType:", [$0.path($0.variable("source"), "a"), $0.constant($0.text("NSNumber"))]) }
       ),
@@ -83,6 +102,7 @@ import Testing
       ("a == 1", { $0.comparison(a($0), 4, $0.constant(.integer(1))) }),
       ("a != 1", { $0.comparison(a($0), 4, $0.constant(.integer(1)), negated: true) }),
       ("a != nil", { $0.comparison(a($0), 5, $0.constant(nil), negated: true) }),
+      ("a <[c] \"x\"", { $0.comparison(a($0), 0, $0.constant($0.text("x")), options: 1) }),
       ("a >= 1", { $0.comparison(a($0), 3, $0.constant(.integer(1))) }),
       ("ANY a LIKE[cd] \"x*\"", { $0.comparison(a($0), 7, $0.constant($0.text("x*")), modifier: 2, options: 3) }),
       ("ALL a CONTAINS \"x\"", { $0.comparison(a($0), 99, $0.constant($0.text("x")), modifier: 1) }),
@@ -119,12 +139,14 @@ import Testing
       ("NSArray", { $0.constant($0.list([$0.text("a")])) }), ("@median", { $0.path($0.myself, "a.@median.b") }),
       ("is none", { $0.path($0.myself, "a..b") }), ("is none", { $0.path($0.myself, "a b") }),
       ("is none", { $0.path($0.myself, "") }), ("no name", { $0.variable("a b") }),
-      ("canonical:", { $0.builtIn("canonical:", [$0.myself]) }), ("random", { $0.builtIn("random", []) }),
+      ("random", { $0.builtIn("random", []) }),
       ("takes 1 arguments, not 0", { $0.builtIn("abs:", []) }),
       ("destinationContext", { $0.function($0.variable("manager"), "destinationContext", []) }),
       ("takes 1 arguments, not 0", { $0.function($0.variable("entityPolicy"), "state:", []) }),
       ("something else than a variable", { $0.function($0.path($0.myself, "a"), "state:", [$0.myself]) }),
       ("no finite number", { $0.constant(.real(.infinity)) }),
+      ("CAST to NSSet", { $0.builtIn("castObject:toType:", [$0.myself, $0.classConstant("NSSet")]) }),
+      ("no name", { $0.builtIn("castObject:toType:", [$0.myself, $0.path($0.myself, "a")]) }),
       ("CAST to NSSet", { $0.builtIn("castObject:toType:", [$0.myself, $0.constant($0.text("NSSet"))]) }),
     ]
     for (word, build) in refused {

@@ -50,6 +50,11 @@ final class ExpressionArchive {
     return object("NSConstantValueExpression", fields)
   }
 
+  /// A class as a constant, as the receivers of built-in functions are.
+  func classConstant(_ name: String) -> PropertyListValue {
+    object("NSConstantValueExpression", ["NSExpressionType": .integer(0), "NSConstantValueClassName": text(name)])
+  }
+
   func variable(_ name: String) -> PropertyListValue {
     object("NSVariableExpression", ["NSExpressionType": .integer(2), "NSVariable": text(name)])
   }

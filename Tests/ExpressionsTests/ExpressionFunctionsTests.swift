@@ -20,8 +20,10 @@ import Testing
       let found = try connection.rows(
         "SELECT hopd_uppercase(?1), hopd_lowercase(?1), hopd_length(?1), typeof(hopd_uppercase(?1))", [.text(text)]
       ) { row in [row.text(at: 0), row.text(at: 1), "\(row.integer(at: 2))", row.text(at: 3)] }
+      // The standard library has no final sigma.
+      let lower = text == "ΑΣ" ? "ας" : text.lowercased()
       #expect(
-        found == [[text.uppercased(), text.lowercased(), "\(text.utf16.count)", "text"]], "\(text.debugDescription)")
+        found == [[text.uppercased(), lower, "\(text.utf16.count)", "text"]], "\(text.debugDescription)")
     }
     for sql in ["SELECT hopd_uppercase(x'61')", "SELECT hopd_lowercase(1)", "SELECT hopd_length(1.5)"] {
       #expect(throws: SQLiteError.self, "\(sql)") { try connection.value(sql) }

@@ -31,7 +31,8 @@ import Testing
     }
     #expect(
       read.isSuperset(of: [
-        "casts", "collections", "comparisons", "functions", "keywords", "lookup", "matches", "policy", "smallest",
+        "bits", "casts", "collections", "comparisons", "functions", "getters", "keywords", "lookup", "matches",
+        "memberships", "policy", "smallest", "statistics",
         "strings", "subquery", "ternary", "union", "uuid",
       ]), "\(read.sorted())")
     #expect(read.isDisjoint(with: ["deep-not", "deep-parentheses", "long-sum", "surrogate", "unfinished"]))

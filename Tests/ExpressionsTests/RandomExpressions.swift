@@ -111,9 +111,9 @@ struct ExpressionDice: RandomNumberGenerator {
       return .comparison(
         Comparison(
           expression(max(0, below)), operation, expression(max(0, below)), modifier: pick(Comparison.Modifier.allCases),
-          ignoresCase: operation.takesOptions && chance(1, in: 3),
-          ignoresDiacritics: operation.takesOptions && chance(1, in: 3),
-          isNormalized: operation.takesOptions && chance(1, in: 5)))
+          ignoresCase: chance(1, in: 3),
+          ignoresDiacritics: chance(1, in: 3),
+          isNormalized: chance(1, in: 5)))
     }
   }
 }

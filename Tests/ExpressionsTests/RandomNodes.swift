@@ -102,9 +102,15 @@ struct RandomNodes {
       return .arithmetic(operation, number(base, depth - 1), number(base, depth - 1))
     case 3: return .negated(number(base, depth - 1))
     case 4:
-      return .function(dice.pick([.absolute, .ceiling, .floor, .truncate]), [number(base, depth - 1)])
+      let functions: [ExpressionFunction] = [
+        .absolute, .ceiling, .floor, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential,
+      ]
+      if dice.chance(20) { return getter(base, depth) }
+      return .function(dice.pick(functions), [number(base, depth - 1)])
     case 5: return .function(.modulus, [number(base, depth - 1), number(base, depth - 1)])
-    case 6: return .function(.length, [text(base, depth - 1)])
+    case 6:
+      if dice.chance(50) { return bits(base, depth) }
+      return .function(.length, [text(base, depth - 1)])
     case 7: return .ternary(predicate(base, depth - 1), number(base, depth - 1), number(base, depth - 1))
     case 8: return .cast(text(base, depth - 1), dice.pick([.number, .integer32, .integer64, .double, .boolean]))
     case 9:
@@ -112,6 +118,32 @@ struct RandomNodes {
       return .cast(number(base, depth - 1), dice.pick(targets))
     default: return aggregate(base, depth) ?? constantNumber()
     }
+  }
+
+  /// Bits of integers; now and then of something else, which fails in each way.
+  private mutating func bits(_ base: Base, _ depth: Int) -> ExpressionNode {
+    func integer(_ nodes: inout RandomNodes) -> ExpressionNode {
+      nodes.attribute(base, [.integer16, .integer32, .integer64, .boolean])
+        ?? .constant(.integer(nodes.dice.pick(ExpressionWorld.integers)))
+    }
+    let function: ExpressionFunction = dice.pick([
+      .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement,
+    ])
+    if function == .onesComplement { return .function(function, [integer(&self)]) }
+    let isShift = function == .leftShift || function == .rightShift
+    let right = isShift && dice.chance(70) ? .constant(.integer(Int64(dice.below(64)))) : integer(&self)
+    return .function(function, [integer(&self), right])
+  }
+
+  /// A getter that gives a number.
+  private mutating func getter(_ base: Base, _ depth: Int) -> ExpressionNode {
+    let names: [ValueGetter] = [.intValue, .integerValue, .shortValue, .floatValue, .doubleValue, .boolValue]
+    if dice.chance(40) {
+      let getter: ValueGetter = dice.pick([.intValue, .integerValue, .doubleValue, .boolValue, .length])
+      return step(text(base, depth - 1), [.key(getter.rawValue)])
+    }
+    if dice.chance(20), let path = attribute(base, [.date]) { return step(path, [.key("timeIntervalSince1970")]) }
+    return step(number(base, depth - 1), [.key(dice.pick(names).rawValue)])
   }
 
   private mutating func constantNumber() -> ExpressionNode {
@@ -124,7 +156,8 @@ struct RandomNodes {
   private mutating func aggregate(_ base: Base, _ depth: Int) -> ExpressionNode? {
     if dice.chance(15) {
       let members = (0..<Int.random(in: 1...3, using: &dice)).map { _ in number(base, 0) }
-      return .function(dice.pick([.count, .sum, .min, .max, .average]), [.aggregate(members)])
+      return .function(
+        dice.pick([.count, .sum, .min, .max, .average, .median, .standardDeviation]), [.aggregate(members)])
     }
     guard let members = many(base, depth - 1) else { return nil }
     if dice.chance(25) { return step(members.node, [.collection(.count)]) }
@@ -135,7 +168,11 @@ struct RandomNodes {
     }
     guard let name = attributes(end.entity, Self.numbers).randomElement(using: &dice) else { return nil }
     if dice.chance(35) {
-      return .function(dice.pick([.count, .sum, .min, .max, .average]), [step(end.node, [.key(name)])])
+      let path = step(end.node, [.key(name)] + (dice.chance(20) ? [.key("doubleValue")] : []))
+      if dice.chance(15) { return step(path, [.collection(dice.pick([.sum, .max])), .key("self")]) }
+      if dice.chance(15) { return step(path, [.collection(.count)]) }
+      return .function(
+        dice.pick([.count, .sum, .min, .max, .average, .median, .standardDeviation]), [path])
     }
     return step(members.node, [.collection(dice.pick([.sum, .min, .max, .average]))] + tail(members, name))
   }
@@ -153,7 +190,10 @@ struct RandomNodes {
     switch dice.below(7) {
     case 5: return .function(.concatenate, (0..<2 + dice.below(4)).map { _ in text(base, depth - 1) })
     case 0: return .function(.uppercase, [text(base, depth - 1)])
-    case 1: return .function(.lowercase, [text(base, depth - 1)])
+    case 1:
+      if dice.chance(30) { return .function(.canonical, [text(base, depth - 1)]) }
+      if dice.chance(30) { return step(number(base, depth - 1), [.key("stringValue")]) }
+      return .function(.lowercase, [text(base, depth - 1)])
     case 2: return .cast(number(base, depth - 1), .string)
     case 3: return step(one(base).node, [.objectPath])
     case 4: return attribute(base, [.uuid]).map { .cast($0, .string) } ?? .constant(.string("u"))
@@ -225,7 +265,10 @@ struct RandomNodes {
     if dice.chance(20) {
       // The other way round: is a value among them?
       let value = isText ? text(base, 0) : number(base, 0)
-      return .comparison(Comparison(value, .in, left))
+      return .comparison(
+        dice.chance(50)
+          ? Comparison(value, .in, left, ignoresCase: isText && dice.chance(30))
+          : Comparison(left, .contains, value, ignoresCase: isText && dice.chance(30)))
     }
     let right = isText ? text(base, 0) : number(base, 1)
     return .comparison(comparison(left, right, isText: isText, dice.pick([.any, .all, .none]), base))

@@ -90,11 +90,31 @@ private let person = try? mapping("PersonToPerson", from: "Person", to: "Person"
     }
   }
 
+  /// A key alone is the source object's; the mapping model serves, and a remark says how it is read.
+  @Test func bareKeysAreTheSourcesWithARemark() throws {
+    let person = try #require(person)
+    let bare = try mapping(
+      attributes: [property("name", "uppercase:(owner.name)"), property("weight", "age + $source.age")],
+      relationships: [property("owner", objects("PersonToPerson", "owner"))])
+    let (mappings, warnings) = try MappingChecker.checked([file([bare, person])], source: old, destination: new)
+    let values = mappings.first?.entityMappings.first.map { ($0.attributes + $0.relationships).map(\.value) }
+    #expect(
+      values?.map { $0?.description ?? "" } == [
+        "uppercase:($source.owner.name)", "$source.age + $source.age", objects("PersonToPerson", "$source.owner"),
+      ])
+    #expect(warnings.map(\.place.property) == ["name", "weight", "owner"])
+    #expect(warnings.allSatisfy { $0.code == .mappingRemark && $0.place.file == "/Test.cdm" })
+    #expect(warnings.first?.message.contains("“owner.name” is read as “$source.owner.name”") == true)
+    // In a filter both are the source object, and nothing is to be said.
+    let filtered = try mapping(filter: "$source.age > 1 AND owner == $source.owner")
+    #expect(try MappingChecker.checked([file([filtered])], source: old, destination: new).warnings.isEmpty)
+  }
+
   @Test func whatIsNotSupportedIsInvalid() throws {
     let person = try #require(person)
     let cases: [(ExplicitEntityMapping, String)] = [
-      // A bare key path means nothing in a value.
-      (try mapping(attributes: [property("name", "name")]), "name"),
+      // A bare key that the source does not have.
+      (try mapping(attributes: [property("name", "nome")]), "nome"),
       (try mapping(filter: "height > 1"), "height"),
       (try mapping(attributes: [property("name", "FUNCTION($entityPolicy, 'nameOf:', $source)")]), "nameOf:"),
       (try mapping(to: "Animal"), "abstract"),

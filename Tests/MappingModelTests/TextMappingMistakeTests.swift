@@ -48,7 +48,7 @@ import Testing
     ("attributes.title = [1]", 4, ["must be an expression in a string, not an array"]),
     ("attributes.title = \"$source.\"", 4, []),
     ("attributes.title = \"$source.nothing\"", 4, ["nothing"]),
-    ("attributes.title = \"title\"", 4, ["$source"]),
+    ("attributes.title = \"titel\"", 4, ["$source"]),
     ("relationships.author = { mapping = \"BookToBook\" }", 4, ["one of the four forms"]),
     ("relationships.author = { maping = \"X\", objects = \"$source\" }", 4, ["unknown key `maping`", "`mapping`"]),
     ("relationships.author = { mapping = \"BookToBuch\", objects = \"$source\" }", 4, ["did you mean BookToBook?"]),

@@ -108,9 +108,20 @@ enum Arithmetic {
     }
   }
 
-  /// Functions of one number: abs, ceiling, floor, trunc.
+  /// Functions of one number: abs, ceiling, floor, trunc, and those of reals.
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
+    if function.isOfReals {
+      guard let real = value.asDouble else {
+        throw .mismatch("\(function.rawValue) is used on a value that is no number")
+      }
+      return switch function {
+      case .squareRoot: number(real.squareRoot())
+      case .logarithm: number(log10(real))
+      case .naturalLogarithm: number(log(real))
+      default: number(exp(real))
+      }
+    }
     if let integer = integer(value) {
       guard function == .absolute else { return .integer(integer) }
       guard integer != .min else { throw .overflow("64 bits") }
@@ -138,6 +149,26 @@ enum Arithmetic {
     }
   }
 
+  /// Operations on the bits of integers of 64 bits; `right` is not used for the complement.
+  static func bits(
+    _ function: ExpressionFunction, _ left: ExpressionValue, _ right: ExpressionValue
+  ) throws(HopdError) -> ExpressionValue {
+    if left.isNull || right.isNull { return .null }
+    guard let one = integer(left), let other = integer(right) else {
+      throw .mismatch("\(function.rawValue) is used on a value that is no integer")
+    }
+    switch function {
+    case .bitwiseAnd: return .integer(one & other)
+    case .bitwiseOr: return .integer(one | other)
+    case .bitwiseXor: return .integer(one ^ other)
+    case .onesComplement: return .integer(~one)
+    default:
+      // C does not say what a shift by more bits than there are gives.
+      guard (0...63).contains(other) else { throw .overflow("a shift by 0 to 63 bits") }
+      return .integer(function == .leftShift ? one << other : one >> other)
+    }
+  }
+
   /// `modulus:by:`: the remainder has the sign of the left side.
   static func modulus(_ left: ExpressionValue, _ right: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
@@ -151,6 +182,16 @@ enum Arithmetic {
     }
     guard other != 0 else { throw .divisionByZero() }
     return number(one.truncatingRemainder(dividingBy: other))
+  }
+}
+
+extension ExpressionFunction {
+  /// Does it make a double of any number?
+  var isOfReals: Bool {
+    switch self {
+    case .squareRoot, .logarithm, .naturalLogarithm, .exponential: true
+    default: false
+    }
   }
 }
 

@@ -16,15 +16,32 @@ extension ExpressionEvaluator {
     case .min: return try collection(.min, value)
     case .max: return try collection(.max, value)
     case .average: return try collection(.average, value)
-    case .absolute, .ceiling, .floor, .truncate: return try Arithmetic.apply(function, value)
+    case .median: return try members(function, value).map { try ValueStatistics.median($0) } ?? .null
+    case .standardDeviation:
+      return try members(function, value).map { try ValueStatistics.standardDeviation($0) } ?? .null
+    case .mode: return try members(function, value).map { .list(try ValueStatistics.mode($0)) } ?? .null
+    case .absolute, .ceiling, .floor, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential:
+      return try Arithmetic.apply(function, value)
+    case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift:
+      return try Arithmetic.bits(function, value, one(arguments[1], bindings))
+    case .onesComplement: return try Arithmetic.bits(function, value, .integer(0))
+    case .noIndex: return value
     case .modulus: return try Arithmetic.modulus(value, one(arguments[1], bindings))
-    case .uppercase, .lowercase, .length: return try TextFunction.apply(function, value)
+    case .uppercase, .lowercase, .length, .canonical: return try TextFunction.apply(function, value)
     case .concatenate:
       // Every argument is evaluated, also behind a nil: which rows fail must not hang on the order.
       var values = [value]
       for argument in arguments.dropFirst() { values.append(try one(argument, bindings)) }
       return try TextFunction.concatenate(values)
     case .now: return .date(moment)
+    }
+  }
+
+  private func members(_ function: ExpressionFunction, _ value: ExpressionValue) throws -> [ExpressionValue]? {
+    switch value {
+    case .null: return nil
+    case .list(let members): return members
+    default: throw HopdError.mismatch("\(function.rawValue) is used on a value that is no collection")
     }
   }
 
@@ -53,6 +70,8 @@ extension ExpressionEvaluator {
       switch (left, left.value) {
       // A to-one without an object is a member, as an attribute without a value is.
       case (.many(let ends, _), .list(let values)): members = values + (ends.contains(nil) ? [.null] : [])
+      // Here a member without a value counts, as it does in Core Data's SQL.
+      case (.members(let values), _): members = values
       case (_, .null): members = []
       case (_, .list(let values)): members = values
       default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is no collection")
@@ -71,9 +90,8 @@ extension ExpressionEvaluator {
   /// One comparison, without modifier (docs/formats/expressions.md, "nil").
   private func compare(_ comparison: Comparison, _ left: ExpressionValue, _ right: ExpressionValue) throws -> Bool {
     func fold(_ value: ExpressionValue) -> ExpressionValue {
-      guard case .string(let text) = value, comparison.ignoresCase || comparison.ignoresDiacritics else { return value }
-      return .string(
-        TextFolding.fold(text, ignoringCase: comparison.ignoresCase, ignoringDiacritics: comparison.ignoresDiacritics))
+      guard case .string(let text) = value, comparison.folds else { return value }
+      return .string(comparison.folded(text))
     }
     switch comparison.operation {
     case .equal: return fold(left) == fold(right)
@@ -83,9 +101,12 @@ extension ExpressionEvaluator {
     case .greater: return fold(left).order(fold(right)).map { $0 > 0 } ?? false
     case .greaterOrEqual: return fold(left).order(fold(right)).map { $0 >= 0 } ?? false
     case .in:
+      // For texts it is the question whether one is part of the other.
+      if case .string = right { return try compare(comparison.swapped(.contains), right, left) }
       guard case .list(let members) = right else { return false }
       let value = fold(left)
       return members.contains { fold($0) == value }
+    case .contains where left.isList: return try compare(comparison.swapped(.in), right, left)
     case .between:
       guard case .list(let bounds) = right, bounds.count == 2 else {
         throw HopdError.invalid("BETWEEN needs two bounds in braces")

@@ -85,6 +85,8 @@ package struct ExpressionEvaluator {
     /// Objects of a collection; nil where a to-one of a member is nil.
     case many([InstanceID?], entity: String?)
     case values([ExpressionValue])
+    /// What a key path over a collection gives, one value for each member: for KVC the set of these values.
+    case members([ExpressionValue])
     case single(ExpressionValue)
 
     var value: ExpressionValue {
@@ -94,6 +96,9 @@ package struct ExpressionEvaluator {
         var seen: Set<InstanceID> = []
         return .list(members.compactMap { id in id.flatMap { seen.insert($0).inserted ? .object($0) : nil } })
       case .values(let values): return .list(values)
+      case .members(let values):
+        var seen: Set<ExpressionValue> = []
+        return .list(values.filter { !$0.isNull && seen.insert($0).inserted })
       case .single(let value): return value
       }
     }
@@ -107,7 +112,8 @@ package struct ExpressionEvaluator {
     case .selfObject: return try object(bindings.object, "SELF")
     case .variable("source"): return try object(bindings.object, "$source")
     case .variable(let name): return try object(bindings.variables[name], "$\(name)")
-    case .keyPath(let base, let steps): return try follow(evaluate(base, bindings), steps[...])
+    case .keyPath(let base, let steps): return try path(base, steps, bindings)
+    case .function(.noIndex, let arguments) where arguments.count == 1: return try evaluate(arguments[0], bindings)
     case .function(let function, let arguments): return .single(try call(function, arguments, bindings))
     case .cast(let operand, let target): return .single(try ValueCast.apply(target, to: one(operand, bindings)))
     case .ternary(let predicate, let yes, let no): return try evaluate(holds(predicate, bindings) ? yes : no, bindings)
@@ -180,20 +186,30 @@ package struct ExpressionEvaluator {
 
   // MARK: Key paths
 
-  private func follow(_ start: Reached, _ steps: ArraySlice<KeyPathStep>) throws -> Reached {
+  private func path(_ base: ExpressionNode, _ steps: [KeyPathStep], _ bindings: Bindings) throws -> Reached {
+    // Numbers of Float attributes are written with fewer digits: what the getter stands behind says which they are.
+    var isFloat = false
+    if case .key(let name)? = steps.last, ValueGetter.isWritten(name) {
+      isFloat = ExpressionTyping.isFloat(
+        base, steps.dropLast(), scope, variables: bindings.variables.mapValues(\.entity))
+    }
+    return try follow(evaluate(base, bindings), steps[...], isFloat: isFloat)
+  }
+
+  private func follow(_ start: Reached, _ steps: ArraySlice<KeyPathStep>, isFloat: Bool) throws -> Reached {
     var reached = start
     var rest = steps
     while let step = rest.popFirst() {
       switch step {
-      case .key(let name): reached = try property(name, of: reached)
+      case .key(let name): reached = try property(name, of: reached, isFloat: isFloat)
       case .objectPath: reached = try objectPath(of: reached)
-      case .collection(let operation): return try collect(operation, reached, rest)
+      case .collection(let operation): return try collect(operation, reached, rest, isFloat: isFloat)
       }
     }
     return reached
   }
 
-  private func property(_ name: String, of reached: Reached) throws -> Reached {
+  private func property(_ name: String, of reached: Reached, isFloat: Bool) throws -> Reached {
     switch reached {
     case .one(let id, let entity):
       guard let relationship = try relationship(name, of: id?.entity ?? entity) else {
@@ -205,9 +221,9 @@ package struct ExpressionEvaluator {
         ? .many(objects, entity: relationship.destinationEntityName)
         : .one(objects.first, entity: relationship.destinationEntityName)
     case .many(let members, let entity):
-      guard let owner = entity ?? members.lazy.compactMap({ $0?.entity }).first else { return .values([]) }
+      guard let owner = entity ?? members.lazy.compactMap({ $0?.entity }).first else { return .members([]) }
       guard let relationship = try relationship(name, of: owner) else {
-        return .values(try members.map { try $0.map { try source.value(ofAttribute: name, in: $0) } ?? .null })
+        return .members(try members.map { try $0.map { try source.value(ofAttribute: name, in: $0) } ?? .null })
       }
       let objects = try members.flatMap { member -> [InstanceID?] in
         let found: [InstanceID?] = try member.map { try source.objects(ofRelationship: name, in: $0) } ?? []
@@ -215,11 +231,22 @@ package struct ExpressionEvaluator {
       }
       return .many(objects, entity: relationship.destinationEntityName)
     case .single(.null): return .single(.null)
-    case .single(.object(let id)): return try property(name, of: .one(id, entity: id.entity))
+    case .single(.object(let id)): return try property(name, of: .one(id, entity: id.entity), isFloat: isFloat)
     case .single(.list(let members)), .values(let members):
-      return try property(name, of: .many(try ExpressionEvaluator.objects(members), entity: nil))
-    case .single: throw HopdError.mismatch("\(name) is asked of a value that is no object")
+      if members.contains(where: { if case .object = $0 { true } else { false } }) || members.isEmpty {
+        return try property(name, of: .many(try ExpressionEvaluator.objects(members), entity: nil), isFloat: isFloat)
+      }
+      return .values(try members.map { try getter(name, $0, isFloat: isFloat) })
+    case .members(let members): return .members(try members.map { try getter(name, $0, isFloat: isFloat) })
+    case .single(let value): return .single(try getter(name, value, isFloat: isFloat))
     }
+  }
+
+  private func getter(_ name: String, _ value: ExpressionValue, isFloat: Bool) throws -> ExpressionValue {
+    guard let getter = ValueGetter(rawValue: name) else {
+      throw HopdError.mismatch("\(name) is asked of a value that is no object")
+    }
+    return try GetterValue.apply(getter, to: value, isFloat: isFloat)
   }
 
   private func relationship(_ name: String, of entityName: String) throws -> Relationship? {
@@ -245,20 +272,25 @@ package struct ExpressionEvaluator {
 
   /// A collection operator with the path it works on.
   private func collect(
-    _ operation: CollectionOperator, _ reached: Reached, _ path: ArraySlice<KeyPathStep>
+    _ operation: CollectionOperator, _ reached: Reached, _ path: ArraySlice<KeyPathStep>, isFloat: Bool
   ) throws -> Reached {
     let members: Reached
     switch reached {
     case .many(_, let entity): members = .many(try collectionObjects(reached.value), entity: entity)
     case .values: members = reached
-    case .single(.list(let values)): members = .values(values)
+    case .members: members = .single(reached.value)
+    case .single(.list): members = reached
     // A collection behind a nil object is empty; a single object is no collection.
     case .single(.null), .one(nil, _): members = .values([])
     default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
     }
-    let result = try follow(members, path)
-    guard case .list(let values) = result.value else {
-      throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
+    let result = try follow(members, path, isFloat: isFloat)
+    let values: [ExpressionValue]
+    switch (result, result.value) {
+    // The operator asks every member, and what they give is no set.
+    case (.members(let all), _): values = all
+    case (_, .list(let all)): values = all
+    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
     }
     switch operation {
     case .count, .sum, .min, .max, .average: return .single(try ExpressionEvaluator.combine(operation, values))

@@ -38,6 +38,11 @@ package enum ExpressionValue: Sendable {
   package var isNull: Bool {
     if case .null = self { true } else { false }
   }
+
+  /// Is it a collection?
+  var isList: Bool {
+    if case .list = self { true } else { false }
+  }
 }
 
 /// Where the objects are.

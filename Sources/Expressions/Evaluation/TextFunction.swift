@@ -5,7 +5,7 @@ import Diagnostics
 
 /// Functions on text.
 enum TextFunction {
-  /// uppercase:, lowercase: with Unicode's full mapping and no locale; length: in UTF-16 units.
+  /// uppercase:, lowercase: with Unicode's full mapping and no locale; length: in UTF-16 units; canonical:.
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     guard case .string(let text) = value else {
@@ -13,9 +13,37 @@ enum TextFunction {
     }
     switch function {
     case .uppercase: return .string(text.uppercased())
-    case .lowercase: return .string(text.lowercased())
+    case .lowercase: return .string(lowercased(text))
+    case .canonical: return .string(TextFolding.canonical(text))
     default: return .integer(Int64(text.utf16.count))
     }
+  }
+
+  /// Small letters; a capital sigma at the end of a word becomes a final one (Unicode, SpecialCasing), which the
+  /// standard library leaves out.
+  private static func lowercased(_ text: String) -> String {
+    guard text.unicodeScalars.contains("\u{3a3}") else { return text.lowercased() }
+    let scalars = Array(text.unicodeScalars)
+    // Whether a cased letter comes next, case-ignorable characters aside, for each place; from the end.
+    var isFollowed = [Bool](repeating: false, count: scalars.count)
+    var state = false
+    for index in scalars.indices.reversed() {
+      isFollowed[index] = state
+      let properties = scalars[index].properties
+      if !properties.isCaseIgnorable { state = properties.isCased }
+    }
+    var result = ""
+    var isPreceded = false
+    for (index, scalar) in scalars.enumerated() {
+      let properties = scalar.properties
+      if scalar == "\u{3a3}" {
+        result.unicodeScalars.append(isPreceded && !isFollowed[index] ? "\u{3c2}" : "\u{3c3}")
+      } else {
+        result.unicodeScalars.append(contentsOf: properties.lowercaseMapping.unicodeScalars)
+      }
+      if !properties.isCaseIgnorable { isPreceded = properties.isCased }
+    }
+    return result
   }
 
   /// concat: the texts behind one another; nil where one of them is nil.
@@ -39,13 +67,28 @@ enum TextFunction {
     let (case_, marks) = (comparison.ignoresCase, comparison.ignoresDiacritics)
     if comparison.operation == .matches {
       guard !pattern.isEmpty else { return false }
-      let folded = marks ? TextFolding.fold(text, ignoringCase: false, ignoringDiacritics: true) : text
-      let expression = marks ? TextFolding.fold(pattern, ignoringCase: false, ignoringDiacritics: true) : pattern
-      return try patterns.pattern(expression, ignoringCase: case_).matches(folded)
+      func folded(_ text: String) -> String {
+        marks ? TextFolding.simplyFolded(text, ignoringCase: false, ignoringDiacritics: true) : text
+      }
+      return try patterns.pattern(folded(pattern), ignoringCase: case_).matches(folded(text))
     }
-    guard case_ || marks else { return TextComparison.holds(comparison.operation, text, pattern) }
     return TextComparison.holds(
-      comparison.operation, TextFolding.fold(text, ignoringCase: case_, ignoringDiacritics: marks),
-      TextFolding.fold(pattern, ignoringCase: case_, ignoringDiacritics: marks))
+      comparison.operation, comparison.folded(text), comparison.folded(pattern))
   }
+}
+
+extension Comparison {
+  /// Does any text differ for it from what it is?
+  var folds: Bool { ignoresCase || ignoresDiacritics }
+
+  /// The text without what the modifiers leave aside.
+  func folded(_ text: String) -> String {
+    guard folds else { return text }
+    return operation == .like
+      ? TextFolding.simplyFolded(text, ignoringCase: ignoresCase, ignoringDiacritics: ignoresDiacritics)
+      : TextFolding.fold(text, ignoringCase: ignoresCase, ignoringDiacritics: ignoresDiacritics)
+  }
+
+  /// As the value of `hopd_fold`: case 1, diacritics 2, one character for each 4.
+  var foldFlags: Int { (ignoresCase ? 1 : 0) + (ignoresDiacritics ? 2 : 0) + (operation == .like ? 4 : 0) }
 }

@@ -1,6 +1,6 @@
-// Folding for `[c]` and `[d]` (docs/formats/expressions.md, "Strings"): case by Unicode's simple folding, diacritics by
-// canonical decomposition without its combining marks. SQLite knows ASCII only and the standard library offers neither,
-// hence a table of our own.
+// Folding for `[c]` and `[d]` (docs/formats/expressions.md, "Strings"): case by Unicode's full folding, texts in their
+// canonical decomposition, diacritics by leaving its marks out. SQLite knows ASCII only and the standard library offers
+// none of it, hence a table of our own.
 
 /// Folding of text.
 package enum TextFolding {
@@ -19,24 +19,75 @@ package enum TextFolding {
       step: UInt32(clamping: parts[2]), delta: parts[3])
   }
 
-  private static let bases: [UInt32: [Unicode.Scalar]] = {
+  private static let longFolds = table(TextFoldingTable.longFolds)
+  private static let decompositions = table(TextFoldingTable.decompositions)
+  /// Marks that make another letter of one that is not Latin, Greek or Cyrillic, by that letter.
+  private static let compositions: [UInt32: [[Unicode.Scalar]]] = {
+    var table: [UInt32: [[Unicode.Scalar]]] = [:]
+    for word in TextFoldingTable.compositions.split(whereSeparator: \.isWhitespace) {
+      guard let code = UInt32(word, radix: 16), let parts = decompositions[code], let base = parts.first else {
+        continue
+      }
+      table[base.value, default: []].append(Array(parts.dropFirst()))
+    }
+    return table
+  }()
+  /// What is left of decompositions without combining marks.
+  private static let bases = decompositions.compactMapValues { parts in
+    let kept = parts.filter { $0.properties.canonicalCombiningClass == .notReordered }
+    return kept.isEmpty ? nil : kept
+  }
+
+  private static func table(_ text: String) -> [UInt32: [Unicode.Scalar]] {
     var last: UInt32 = 0
-    var bases: [UInt32: [Unicode.Scalar]] = [:]
-    for word in TextFoldingTable.bases.split(whereSeparator: \.isWhitespace) {
+    var table: [UInt32: [Unicode.Scalar]] = [:]
+    for word in text.split(whereSeparator: \.isWhitespace) {
       let parts = word.split(separator: ":")
       guard parts.count == 2, let distance = UInt32(parts[0], radix: 16) else { continue }
       last += distance
-      bases[last] = parts[1].split(separator: ",").compactMap { UInt32($0, radix: 16).flatMap(Unicode.Scalar.init) }
+      table[last] = parts[1].split(separator: ",").compactMap { UInt32($0, radix: 16).flatMap(Unicode.Scalar.init) }
     }
-    return bases
-  }()
+    return table
+  }
+
+  // MARK: Whole texts
 
   /// The text folded; two texts are equal under `[c]`, `[d]` or `[cd]` when their folded forms are.
   package static func fold(_ text: String, ignoringCase: Bool, ignoringDiacritics: Bool) -> String {
+    if text.utf8.allSatisfy({ $0 < 0x80 }) {
+      guard ignoringCase else { return text }
+      return String(decoding: text.utf8.map { (0x41...0x5a).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
+    }
+    var result = String.UnicodeScalarView()
+    var rest = decomposed(text)[...]
+    // A mark with nothing before it is no diacritic of anything.
+    while let scalar = rest.popFirst() {
+      if ignoringCase { result.append(contentsOf: fullFold(scalar)) } else { result.append(scalar) }
+      let marks = rest.prefix { isMark($0) }
+      rest = rest.dropFirst(marks.count)
+      result.append(contentsOf: ignoringDiacritics ? partOfLetter(scalar, marks) : marks)
+    }
+    return String(result)
+  }
+
+  private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.value >= 0x300 && scalar.properties.isGraphemeExtend
+  }
+
+  /// The marks that are no diacritics: が is a letter of its own, not か with something on it.
+  private static func partOfLetter(
+    _ base: Unicode.Scalar, _ marks: ArraySlice<Unicode.Scalar>
+  ) -> ArraySlice<Unicode.Scalar> {
+    guard !marks.isEmpty, let letters = compositions[base.value] else { return [] }
+    return marks.prefix(letters.filter { marks.starts(with: $0) }.map(\.count).max() ?? 0)
+  }
+
+  /// Folded with one character for each: for patterns, where `?` and `.` count characters.
+  package static func simplyFolded(_ text: String, ignoringCase: Bool, ignoringDiacritics: Bool) -> String {
     var result = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       if scalar.isASCII {
-        result.append(ignoringCase ? lowercaseASCII(scalar) : scalar)
+        result.append(ignoringCase ? foldedCase(scalar) : scalar)
       } else if ignoringDiacritics {
         if let parts = bases[scalar.value] {
           for part in parts { result.append(ignoringCase ? foldedCase(part) : part) }
@@ -50,12 +101,88 @@ package enum TextFolding {
     return String(result)
   }
 
-  private static func lowercaseASCII(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-    (0x41...0x5a).contains(scalar.value) ? Unicode.Scalar(UInt8(scalar.value) + 0x20) : scalar
+  /// Text as `canonical:` gives it: without case, and Latin, Greek and Cyrillic letters without marks; other letters
+  /// keep theirs, as written.
+  package static func canonical(_ text: String) -> String {
+    var result = String.UnicodeScalarView()
+    var dropsMarks = false
+    for scalar in text.unicodeScalars {
+      if isMark(scalar), !result.isEmpty {
+        if !dropsMarks { result.append(scalar) }
+        continue
+      }
+      let base = decompositions[scalar.value]?.first ?? scalar
+      dropsMarks = base.value < firstAfterCyrillic
+      result.append(contentsOf: fullFold(dropsMarks ? base : scalar))
+    }
+    return String(result)
+  }
+
+  /// Letters below are Latin, Greek and Cyrillic (docs/formats/expressions.md, "Strings").
+  private static let firstAfterCyrillic: UInt32 = 0x510
+
+  // MARK: Decomposition
+
+  /// The text's canonical decomposition, marks in canonical order.
+  private static func decomposed(_ text: String) -> [Unicode.Scalar] {
+    var result: [Unicode.Scalar] = []
+    for scalar in text.unicodeScalars {
+      if scalar.value < 0xc0 {
+        result.append(scalar)
+      } else if (0xac00...0xd7a3).contains(scalar.value) {
+        appendHangul(scalar.value - 0xac00, to: &result)
+      } else if let parts = decompositions[scalar.value] {
+        result += parts
+      } else {
+        result.append(scalar)
+      }
+    }
+    order(&result)
+    return result
+  }
+
+  /// A syllable is a leading consonant, a vowel and perhaps a trailing consonant, by its number.
+  private static func appendHangul(_ number: UInt32, to result: inout [Unicode.Scalar]) {
+    let trailing = number % 28
+    let parts = [0x1100 + number / 588, 0x1161 + number % 588 / 28] + (trailing > 0 ? [0x11a7 + trailing] : [])
+    result += parts.compactMap(Unicode.Scalar.init)
+  }
+
+  /// Runs of marks sorted by their combining class; those of equal class keep their order.
+  private static func order(_ scalars: inout [Unicode.Scalar]) {
+    var start = 0
+    while start < scalars.count {
+      guard scalars[start].value >= 0x300, combiningClass(scalars[start]) != 0 else {
+        start += 1
+        continue
+      }
+      var end = start + 1
+      while end < scalars.count, combiningClass(scalars[end]) != 0 { end += 1 }
+      if end - start > 1 {
+        let marks = scalars[start..<end].enumerated().sorted { one, other in
+          (combiningClass(one.element), one.offset) < (combiningClass(other.element), other.offset)
+        }
+        scalars.replaceSubrange(start..<end, with: marks.map(\.element))
+      }
+      start = end
+    }
+  }
+
+  private static func combiningClass(_ scalar: Unicode.Scalar) -> UInt8 {
+    scalar.properties.canonicalCombiningClass.rawValue
+  }
+
+  // MARK: Case
+
+  private static func fullFold(_ scalar: Unicode.Scalar) -> [Unicode.Scalar] {
+    longFolds[scalar.value] ?? [foldedCase(scalar)]
   }
 
   /// Simple case folding of one character.
   static func foldedCase(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+    if scalar.isASCII {
+      return (0x41...0x5a).contains(scalar.value) ? Unicode.Scalar(UInt8(scalar.value) + 0x20) : scalar
+    }
     // The last run that begins at or before it.
     var (low, high) = (0, runs.count)
     while low < high {

@@ -14,10 +14,13 @@ package enum ExpressionFunctions {
   static let uppercase = "hopd_uppercase"
   static let lowercase = "hopd_lowercase"
   static let length = "hopd_length"
+  static let canonical = "hopd_canonical"
   private static let failing = "hopd_checked_"
   static let arithmetic = failing + "arithmetic"
   static let number = failing + "number"
   static let modulus = failing + "modulus"
+  static let bits = failing + "bits"
+  static let getter = failing + "getter"
   static let cast = failing + "cast"
   static let store = failing + "store"
   static let matches = failing + "matches"
@@ -35,6 +38,7 @@ package enum ExpressionFunctions {
     try registerText(on: connection)
     try registerNumbers(on: connection)
     try registerConversions(on: connection)
+    try registerGetter(on: connection)
   }
 
   private static func registerText(on connection: Connection) throws(SQLiteError) {
@@ -44,7 +48,10 @@ package enum ExpressionFunctions {
     }
     try connection.registerFailingFunction(fold, argumentCount: 2, isDeterministic: true) { values in
       guard case .text(let text) = values[0], case .integer(let flags) = values[1] else { return values[0] }
-      return .text(TextFolding.fold(text, ignoringCase: flags & 1 != 0, ignoringDiacritics: flags & 2 != 0))
+      let comparison = Comparison(
+        .selfObject, flags & 4 != 0 ? .like : .equal, .selfObject, ignoresCase: flags & 1 != 0,
+        ignoresDiacritics: flags & 2 != 0)
+      return .text(comparison.folded(text))
     }
     try connection.registerFailingFunction(string, argumentCount: 3, isDeterministic: true) { values in
       guard case .text(let name) = values[0], let operation = Comparison.Operator(rawValue: name),
@@ -54,6 +61,7 @@ package enum ExpressionFunctions {
     }
     let functions: [(String, ExpressionFunction, CaseMapping?)] = [
       (uppercase, .uppercase, .uppercase), (lowercase, .lowercase, .lowercase), (length, .length, nil),
+      (canonical, .canonical, nil),
     ]
     for (name, function, mapping) in functions {
       try connection.registerFailingFunction(name, argumentCount: 1, isDeterministic: true, mapping: mapping) {
@@ -89,6 +97,12 @@ package enum ExpressionFunctions {
     }
     try connection.registerFailingFunction(modulus, argumentCount: 4, isDeterministic: true) { values in
       try named(values) { try Arithmetic.modulus(value(values[0]), value(values[1])) }
+    }
+    try connection.registerFailingFunction(bits, argumentCount: 5, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
+        return try Arithmetic.bits(function, value(values[1]), value(values[2]))
+      }
     }
     try registerSum(sum, on: connection) { sum in try sum.sum() }
     try registerSum(average, on: connection) { sum in try sum.average() }
@@ -126,6 +140,24 @@ package enum ExpressionFunctions {
         return try StorageForm.stored(value(values[2], isUUID: values[1] == .integer(1)), as: type)
       } catch let error as HopdError {
         throw error.located(place(values))
+      }
+    }
+  }
+
+  /// What a getter's value is in SQL: numbers of Float attributes and moments look like others there.
+  enum GetterOperand: Int64 {
+    case plain, uuid, date, float
+  }
+
+  private static func registerGetter(on connection: Connection) throws(SQLiteError) {
+    try connection.registerFailingFunction(getter, argumentCount: 5, isDeterministic: true) { values in
+      try named(values) {
+        guard case .text(let name) = values[0], let getter = ValueGetter(rawValue: name),
+          case .integer(let number) = values[1], let operand = GetterOperand(rawValue: number)
+        else { return .null }
+        var operandValue = value(values[2], isUUID: operand == .uuid)
+        if operand == .date, let seconds = operandValue.asDouble { operandValue = .date(seconds) }
+        return try GetterValue.apply(getter, to: operandValue, isFloat: operand == .float)
       }
     }
   }

@@ -8,14 +8,32 @@ import SQLite
 extension SQLExpressionCompiler {
   // MARK: Steps
 
-  func follow(_ start: SQLReached, _ steps: [KeyPathStep], _ frame: Frame) throws(NotCompilable) -> SQLReached {
+  func path(
+    _ base: ExpressionNode, _ steps: [KeyPathStep], _ frame: Frame
+  ) throws(NotCompilable) -> SQLReached {
+    var isFloat = false
+    if case .key(let name)? = steps.last, ValueGetter.isWritten(name) {
+      isFloat = ExpressionTyping.isFloat(
+        base, steps.dropLast(), scope, variables: frame.row.variables.mapValues(\.entity))
+    }
+    return try follow(try reach(base, frame), steps, frame, isFloat: isFloat)
+  }
+
+  private func follow(
+    _ start: SQLReached, _ steps: [KeyPathStep], _ frame: Frame, isFloat: Bool
+  ) throws(NotCompilable) -> SQLReached {
     var reached = start
     for (index, step) in steps.enumerated() {
       switch step {
-      case .key(let name): reached = try property(name, of: reached)
+      case .key(let name):
+        if case .objects = reached {
+          reached = try property(name, of: reached)
+        } else {
+          reached = try getter(name, of: reached, frame, isFloat: isFloat)
+        }
       case .objectPath: reached = try objectPath(of: reached)
       case .collection(let operation):
-        return try collect(operation, reached, Array(steps[(index + 1)...]), frame)
+        return try collect(operation, reached, Array(steps[(index + 1)...]), frame, isFloat: isFloat)
       }
     }
     return reached
@@ -40,7 +58,7 @@ extension SQLExpressionCompiler {
     let fragment = SQLFragment(
       sql: chain.scalar(expression), kind: kind, isColumn: isColumn && chain.tail.isEmpty)
     guard chain.isCollection else { return .value(fragment) }
-    return .values(SQLValues(tables: chain.tables, conditions: chain.conditions, member: fragment))
+    return .values(SQLValues(tables: chain.tables, conditions: chain.conditions, member: fragment, isPath: true))
   }
 
   func kind(of attribute: Attribute) -> SQLKind {
@@ -191,7 +209,7 @@ extension SQLExpressionCompiler {
         }
       return .value(member ?? .null)
     }
-    if index == .size { return .value(try count(reached)) }
+    if index == .size { return .value(try count(asSet(reached))) }
     guard case .objects(let chain) = reached, chain.isCollection, !chain.mayRepeat, !chain.hasLostOrder,
       let table = schema.table(of: chain.entity)
     else { throw NotCompilable("an index is used on values, or on objects that are reached in several ways") }
@@ -225,20 +243,22 @@ extension SQLExpressionCompiler {
   // MARK: Collection operators
 
   private func collect(
-    _ operation: CollectionOperator, _ reached: SQLReached, _ path: [KeyPathStep], _ frame: Frame
+    _ operation: CollectionOperator, _ reached: SQLReached, _ path: [KeyPathStep], _ frame: Frame, isFloat: Bool
   ) throws(NotCompilable) -> SQLReached {
-    var members = reached
+    var members = asSet(reached)
     if case .objects(let chain) = reached {
       guard chain.isCollection else { throw NotCompilable("\(operation.rawValue) is used on a single object") }
       members = .objects(try once(chain))
     }
-    let result = try follow(members, path, frame)
+    let result = try follow(members, path, frame, isFloat: isFloat)
     switch operation {
     case .count: return .value(try count(result))
     case .sum, .min, .max, .average: return .value(try combined(operation, try values(of: result), frame))
     case .unionOfObjects, .distinctUnionOfObjects, .distinctUnionOfSets:
       if case .objects = result { return result }
       var values = try values(of: result)
+      if values.isDistinct { values = materialised(values) }
+      values.isPath = false
       values.dropsNull = true
       values.isDistinct = operation != .unionOfObjects
       return .values(values)
@@ -345,6 +365,7 @@ extension SQLExpressionCompiler {
       return (entity, isToMany)
     case .subquery(let base, _, _): return staticEntity(base, row).map { ($0.entity, true) }
     case .element(let base, _): return staticEntity(base, row).map { ($0.entity, false) }
+    case .function(.noIndex, let arguments): return arguments.first.flatMap { staticEntity($0, row) }
     case .ternary(_, let yes, let no):
       guard let one = staticEntity(yes, row) else { return staticEntity(no, row) }
       guard let other = staticEntity(no, row) else { return one }

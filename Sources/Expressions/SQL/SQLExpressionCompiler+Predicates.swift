@@ -37,6 +37,9 @@ extension SQLExpressionCompiler {
 
   private func comparison(_ comparison: Comparison, _ frame: Frame) throws(NotCompilable) -> SQLCondition {
     guard comparison.modifier != .direct else {
+      if comparison.operation == .contains, try isCollection(comparison.left, frame) {
+        return try membership(comparison.swapped(.in), try scalar(comparison.right, frame), frame)
+      }
       return try compare(comparison, try scalar(comparison.left, frame), frame)
     }
     if endsInToOne(comparison.left, frame) {
@@ -54,6 +57,14 @@ extension SQLExpressionCompiler {
       ExpressionFunctions.mayFail(test) ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
     let exists = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
+  }
+
+  private func isCollection(_ node: ExpressionNode, _ frame: Frame) throws(NotCompilable) -> Bool {
+    switch try reach(node, frame) {
+    case .value: false
+    case .objects(let chain): chain.isCollection
+    case .values, .list: true
+    }
   }
 
   /// Is it the to-one of each member of a collection? The joins of SQL leave out members that have none.
@@ -131,6 +142,8 @@ extension SQLExpressionCompiler {
     let value = fold(left, comparison)
     let reached = try reach(comparison.right, frame)
     if case .value(let right) = reached {
+      // For texts it is the question whether one is part of the other.
+      if right.kind == .string { return try text(comparison.swapped(.contains), right, left, frame) }
       guard right.kind == .null else { throw NotCompilable("IN needs a collection") }
       return .never(after: [value, right])
     }
@@ -154,7 +167,7 @@ extension SQLExpressionCompiler {
       guard !tests.isEmpty else { return .never(after: [value]) }
       return SQLCondition(sql: Self.any(tests), isTwoValued: true)
     }
-    let values = try values(of: reached)
+    let values = try values(of: asSet(reached))
     let test = try equal(value, fold(values.member, comparison), isNegated: false)
     return SQLCondition(
       sql: "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(test.sql))", isTwoValued: true)
@@ -176,15 +189,10 @@ extension SQLExpressionCompiler {
 
   /// Text without what `[c]` and `[d]` leave aside.
   private func fold(_ fragment: SQLFragment, _ comparison: Comparison) -> SQLFragment {
-    guard comparison.ignoresCase || comparison.ignoresDiacritics, fragment.kind == .string else { return fragment }
-    if case .string(let text)? = fragment.constant {
-      return literal(
-        .string(
-          TextFolding.fold(
-            text, ignoringCase: comparison.ignoresCase, ignoringDiacritics: comparison.ignoresDiacritics)))
-    }
-    let flags = (comparison.ignoresCase ? 1 : 0) + (comparison.ignoresDiacritics ? 2 : 0)
-    return SQLFragment(sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(flags))", kind: .string)
+    guard comparison.folds, fragment.kind == .string else { return fragment }
+    if case .string(let text)? = fragment.constant { return literal(.string(comparison.folded(text))) }
+    return SQLFragment(
+      sql: "\(ExpressionFunctions.fold)(\(fragment.sql), \(comparison.foldFlags))", kind: .string)
   }
 
   private func text(
@@ -196,9 +204,9 @@ extension SQLExpressionCompiler {
     }
     let name = SQLiteIdentifier.literal(comparison.operation.rawValue)
     if comparison.operation == .matches {
-      let flags = (comparison.ignoresCase ? 1 : 0) + (comparison.ignoresDiacritics ? 2 : 0)
       return SQLCondition(
-        sql: "\(ExpressionFunctions.matches)(\(left.sql), \(right.sql), \(flags)\(frame.site))", isTwoValued: false)
+        sql: "\(ExpressionFunctions.matches)(\(left.sql), \(right.sql), \(comparison.foldFlags)\(frame.site))",
+        isTwoValued: false)
     }
     let text = fold(left, comparison)
     let pattern = fold(right, comparison)

@@ -15,7 +15,8 @@ extension SQLExpressionCompiler {
     case .variable(let name):
       guard let row = frame.row.variables[name] else { throw NotCompilable("$\(name) is not known here") }
       return .objects(SQLChain(alias: row.alias, entity: row.entity))
-    case .keyPath(let base, let steps): return try follow(try reach(base, frame), steps, frame)
+    case .keyPath(let base, let steps): return try path(base, steps, frame)
+    case .function(.noIndex, let arguments) where arguments.count == 1: return try reach(arguments[0], frame)
     case .function(let function, let arguments): return .value(try call(function, arguments, frame))
     case .cast(let operand, let target): return .value(try cast(try scalar(operand, frame), to: target, frame))
     case .ternary(let predicate, let yes, let no): return .value(try ternary(predicate, yes, no, frame))
@@ -159,8 +160,11 @@ extension SQLExpressionCompiler {
     guard let first = arguments.first else { return now() }
     switch function {
     case .now: return now()
+    case .noIndex: return try scalar(first, frame)
+    // Rare, and computed from all values at once.
+    case .median, .mode, .standardDeviation: throw NotCompilable("\(function.rawValue) has no form in SQL")
     case .count, .sum, .min, .max, .average:
-      let reached = try reach(first, frame)
+      let reached = asSet(try reach(first, frame))
       if case .value(let fragment) = reached, fragment.kind == .null { return fragment }
       switch function {
       case .count: return try count(reached)
@@ -177,9 +181,16 @@ extension SQLExpressionCompiler {
         left.kind.range != nil && right.kind.range != nil
         ? .integer(.min ... .max) : left.kind == .number || right.kind == .number ? .number : .real
       return SQLFragment(sql: "\(ExpressionFunctions.modulus)(\(left.sql), \(right.sql)\(frame.site))", kind: kind)
-    case .absolute, .ceiling, .floor, .truncate:
+    case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement:
+      return try bits(function, arguments, frame)
+    case .absolute, .ceiling, .floor, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential:
       let operand = try number(first, frame)
       if operand.kind == .null { return operand }
+      if function.isOfReals {
+        let name = SQLiteIdentifier.literal(function.rawValue)
+        return SQLFragment(
+          sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: .real)
+      }
       if let range = operand.kind.range {
         if function != .absolute { return SQLFragment(sql: operand.sql, kind: .integer(range)) }
         if range.lowerBound > .min {
@@ -191,7 +202,7 @@ extension SQLExpressionCompiler {
         operand.kind.range != nil ? .integer(.min ... .max) : operand.kind == .number ? .number : .real
       let name = SQLiteIdentifier.literal(function.rawValue)
       return SQLFragment(sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: kind)
-    case .uppercase, .lowercase, .length:
+    case .uppercase, .lowercase, .length, .canonical:
       let operand = try scalar(first, frame)
       if operand.kind == .null { return operand }
       guard operand.kind == .string else {
@@ -201,6 +212,7 @@ extension SQLExpressionCompiler {
         switch function {
         case .uppercase: ExpressionFunctions.uppercase
         case .lowercase: ExpressionFunctions.lowercase
+        case .canonical: ExpressionFunctions.canonical
         default: ExpressionFunctions.length
         }
       return SQLFragment(
@@ -208,6 +220,26 @@ extension SQLExpressionCompiler {
         kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
     case .concatenate: return try concatenated(arguments, frame)
     }
+  }
+
+  private func bits(
+    _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    var operands: [SQLFragment] = []
+    for argument in arguments { operands.append(try number(argument, frame)) }
+    guard let left = operands.first else { return .null }
+    let right = operands.count > 1 ? operands[1] : literal(.integer(0))
+    if left.kind == .null || right.kind == .null { return .null(after: left, right) }
+    let sql: String
+    switch function {
+    case .bitwiseAnd where left.kind.range != nil && right.kind.range != nil: sql = "(\(left.sql) & \(right.sql))"
+    case .bitwiseOr where left.kind.range != nil && right.kind.range != nil: sql = "(\(left.sql) | \(right.sql))"
+    case .onesComplement where left.kind.range != nil: sql = "(~ \(left.sql))"
+    default:
+      let name = SQLiteIdentifier.literal(function.rawValue)
+      sql = "\(ExpressionFunctions.bits)(\(name), \(left.sql), \(right.sql)\(frame.site))"
+    }
+    return SQLFragment(sql: sql, kind: .integer(.min ... .max))
   }
 
   /// `||`, which is NULL where one of the texts is. Halves of halves: a long list stays a shallow tree for SQLite.

@@ -157,6 +157,8 @@ struct SQLValues {
   var isDistinct = false
   /// Without nil.
   var dropsNull = false
+  /// One for each member of a collection, at the end of a key path: for KVC a set.
+  var isPath = false
 
   var from: String { tables.joined(separator: ", ") }
 

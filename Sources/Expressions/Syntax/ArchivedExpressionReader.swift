@@ -100,11 +100,16 @@ package struct ArchivedExpressionReader {
     let selector = try text(object, "NSSelectorName")
     guard let operand = try object.object("NSOperand") else { throw object.damaged("it has no receiver") }
     var arguments: [ExpressionNode] = []
+    let isBuiltIn = try isUtilities(operand)
     for value in try object.elements("NSArguments") {
       guard let argument = value.object else { throw object.damaged("an argument is \(value.kind)") }
-      arguments.append(try expression(argument, depth: depth + 1))
+      if isBuiltIn, selector == CastTarget.selector, arguments.count == 1, let type = try className(argument) {
+        arguments.append(.constant(.string(type)))
+      } else {
+        arguments.append(try expression(argument, depth: depth + 1))
+      }
     }
-    if try isUtilities(operand) { return try builtIn(selector, arguments, object) }
+    if isBuiltIn { return try builtIn(selector, arguments, object) }
     let target = try expression(operand, depth: depth + 1)
     if selector == MethodCall.appendSelector, arguments.count == 1, target != .variable("manager"),
       target != .variable("entityPolicy")
@@ -124,10 +129,15 @@ package struct ArchivedExpressionReader {
 
   /// Functions of the language have a class as receiver, written as a constant with the class's name.
   private func isUtilities(_ operand: ArchivedObject) throws(HopdError) -> Bool {
-    guard operand.className == "NSConstantValueExpression",
-      case .string(let name) = try operand.value("NSConstantValueClassName")
-    else { return false }
-    return name == "_NSPredicateUtilities"
+    try className(operand) == "_NSPredicateUtilities"
+  }
+
+  /// The name of the class that a constant is; nil for all other expressions.
+  private func className(_ object: ArchivedObject) throws(HopdError) -> String? {
+    guard object.className == "NSConstantValueExpression",
+      case .string(let name) = try object.value("NSConstantValueClassName")
+    else { return nil }
+    return name
   }
 
   private func builtIn(
@@ -136,8 +146,11 @@ package struct ArchivedExpressionReader {
     if let operation = ArithmeticOperator(functionName: selector), arguments.count == 2 {
       return .arithmetic(operation, arguments[0], arguments[1])
     }
-    // CAST is archived under its function's name (D: NSExpression's list of functions).
-    if selector == "castObject:toType:", arguments.count == 2, case .constant(.string(let type)) = arguments[1] {
+    // CAST is archived under its function's name (docs/formats/expressions.md, "Archived expressions").
+    if selector == CastTarget.selector {
+      guard arguments.count == 2, case .constant(.string(let type)) = arguments[1] else {
+        throw unsupported(object, "a CAST whose type is no name is not supported")
+      }
       guard let target = CastTarget(typeName: type) else {
         throw unsupported(object, "CAST to \(type) is not supported")
       }

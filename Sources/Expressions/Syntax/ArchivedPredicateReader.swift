@@ -53,7 +53,7 @@ extension ArchivedExpressionReader {
     }
     // CONTAINS and IN keep their options under another name.
     let options = try operation.integer(operation.has("NSOptions") ? "NSOptions" : "NSFlags") ?? 0
-    guard options & ~7 == 0, options == 0 || kind.takesOptions else {
+    guard options & ~7 == 0 else {
       throw unsupported(object, "the options \(options) of \(kind.rawValue) are not supported")
     }
     return Comparison(

@@ -29,6 +29,12 @@ struct ExpressionToken {
     case and = "&&"
     case or = "||"
     case not = "!"
+    case bitAnd = "&"
+    case bitOr = "|"
+    case bitXor = "^"
+    case bitNot = "~"
+    case shiftLeft = "<<"
+    case shiftRight = ">>"
   }
 
   /// What a token is.
@@ -153,10 +159,10 @@ struct ExpressionLexer {
     case "<": symbol = .less
     case ">": symbol = .greater
     case "!": symbol = .not
-    case "&", "|", "^", "~":
-      throw source.unsupported(
-        "the bit operator \(scalar) is not supported", at: index,
-        hint: scalar == "&" ? "for both to hold, write AND" : scalar == "|" ? "for either to hold, write OR" : nil)
+    case "&": symbol = .bitAnd
+    case "|": symbol = .bitOr
+    case "^": symbol = .bitXor
+    case "~": symbol = .bitNot
     case "%":
       throw source.unsupported(
         "arguments as %@ and %K are not supported: the text must be complete", at: index,
@@ -185,8 +191,8 @@ struct ExpressionLexer {
     case ("|", "|"): return .or
     case ("*", "*"): return .power
     case (":", "="): throw source.unsupported("assignment (:=) is not supported", at: index)
-    case ("<", "<"), (">", ">"):
-      throw source.unsupported("the bit operator \(first)\(second) is not supported", at: index)
+    case ("<", "<"): return .shiftLeft
+    case (">", ">"): return .shiftRight
     default: return nil
     }
   }

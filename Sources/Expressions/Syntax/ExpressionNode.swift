@@ -85,6 +85,27 @@ package enum ExpressionFunction: String, Sendable, Hashable, CaseIterable {
   case floor = "floor:"
   case truncate = "trunc:"
   case modulus = "modulus:by:"
+  case squareRoot = "sqrt:"
+  /// The logarithm to base 10.
+  case logarithm = "log:"
+  /// The logarithm to base e.
+  case naturalLogarithm = "ln:"
+  case exponential = "exp:"
+  case median = "median:"
+  /// The most frequent values, as a list.
+  case mode = "mode:"
+  /// The standard deviation of the values as a whole population.
+  case standardDeviation = "stddev:"
+  case bitwiseAnd = "bitwiseAnd:with:"
+  case bitwiseOr = "bitwiseOr:with:"
+  case bitwiseXor = "bitwiseXor:with:"
+  case leftShift = "leftshift:by:"
+  case rightShift = "rightshift:by:"
+  case onesComplement = "onesComplement:"
+  /// The value itself; for Core Data a hint to use no index.
+  case noIndex = "noindex:"
+  /// Text without case and diacritics, as derived attributes store it.
+  case canonical = "canonical:"
   case uppercase = "uppercase:"
   case lowercase = "lowercase:"
   case length = "length:"
@@ -195,5 +216,12 @@ package struct Comparison: Sendable, Hashable {
     self.ignoresCase = ignoresCase
     self.ignoresDiacritics = ignoresDiacritics
     self.isNormalized = isNormalized
+  }
+
+  /// The same with the sides changed: what `a IN b` and `b CONTAINS a` mean to one another.
+  func swapped(_ operation: Operator) -> Comparison {
+    Comparison(
+      right, operation, left, modifier: modifier, ignoresCase: ignoresCase, ignoresDiacritics: ignoresDiacritics,
+      isNormalized: isNormalized)
   }
 }

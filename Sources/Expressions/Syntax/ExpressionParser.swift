@@ -197,10 +197,9 @@ package struct ExpressionParser {
     }
     let left = try expression()
     guard let operation = comparisonOperator else { throw missingOperator() }
-    let operatorOffset = offset
     advance()
     var result = Comparison(left.node, operation, left.node, modifier: modifier)
-    if peek() == .symbol(.openBracket) { try readOptions(into: &result, behind: operatorOffset) }
+    if peek() == .symbol(.openBracket) { try readOptions(into: &result) }
     let right = try expression()
     result.right = right.node
     if comparisonOperator != nil {
@@ -250,8 +249,7 @@ package struct ExpressionParser {
   }
 
   /// `[cd]`, directly behind the operator.
-  private mutating func readOptions(into comparison: inout Comparison, behind offset: Int) throws(HopdError) {
-    let start = self.offset
+  private mutating func readOptions(into comparison: inout Comparison) throws(HopdError) {
     advance()
     let letters: String
     switch peek() {
@@ -273,20 +271,5 @@ package struct ExpressionParser {
     }
     advance()
     try expect(.closeBracket, "behind the modifiers")
-    guard comparison.operation.takesOptions else {
-      throw source.syntax(
-        "\(comparison.operation.rawValue) takes no modifiers", at: start,
-        hint: "== != BEGINSWITH CONTAINS ENDSWITH LIKE MATCHES take them")
-    }
-  }
-}
-
-extension Comparison.Operator {
-  /// Operators of strings, and (un)equality.
-  package var takesOptions: Bool {
-    switch self {
-    case .equal, .notEqual, .beginsWith, .contains, .endsWith, .like, .matches: true
-    case .less, .lessOrEqual, .greater, .greaterOrEqual, .in, .between: false
-    }
   }
 }

@@ -73,9 +73,6 @@ enum ExpressionRefusal {
     case "distanceToLocation:fromLocation:": return "geographic functions (\(name)) are not supported"
     case "random", "random:", "randomn:":
       return "\(name) is not supported: a migration that is resumed must give the same values again"
-    case "bitwiseAnd:with:", "bitwiseOr:with:", "bitwiseXor:with:", "leftshift:by:", "rightshift:by:",
-      "onesComplement:":
-      return "bit operations (\(name)) are not supported"
     case "BLOCKPREDICATE": return "block predicates are not supported: they are code of the app"
     default: return "the function \(name) is not known"
     }
@@ -99,7 +96,7 @@ extension ExpressionFunction {
   package var argumentCounts: ClosedRange<Int> {
     switch self {
     case .now: 0...0
-    case .modulus: 2...2
+    case .modulus, .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift: 2...2
     case .concatenate: 2...ExpressionLimits.members
     default: 1...1
     }
@@ -132,6 +129,9 @@ extension ArithmeticOperator {
 }
 
 extension CastTarget {
+  /// CAST's name among the functions (docs/formats/expressions.md, "Functions").
+  static let selector = "castObject:toType:"
+
   /// The target of that name: Foundation's class or Core Data's type.
   init?(typeName name: String) {
     switch name {

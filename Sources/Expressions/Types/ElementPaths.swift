@@ -38,7 +38,9 @@ package struct ElementPaths {
       let start = reach(base)
       let path = join(steps, from: start.entity)
       return (.keyPath(start.node, path.steps), path.entity)
-    case .function(let function, let arguments): return (.function(function, arguments.map { reach($0).node }), nil)
+    case .function(let function, let arguments):
+      let parts = arguments.map(reach)
+      return (.function(function, parts.map(\.node)), function == .noIndex ? parts.first?.entity : nil)
     case .cast(let operand, let target): return (.cast(reach(operand).node, target), nil)
     case .ternary(let condition, let first, let second):
       let (one, other) = (reach(first), reach(second))

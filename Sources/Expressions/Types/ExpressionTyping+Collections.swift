@@ -36,7 +36,11 @@ extension ExpressionTyping {
     switch type {
     case .objects(_, isOrdered: true): return type.member
     case .values:
-      if case .aggregate = base { return type.member }
+      // The most frequent values come in their order.
+      switch base {
+      case .aggregate, .function(.mode, _): return type.member
+      default: break
+      }
     default: break
     }
     invalid(

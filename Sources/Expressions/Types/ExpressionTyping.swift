@@ -13,6 +13,9 @@ struct ExpressionTyping {
   /// How many attributes with external storage were met: only whether they are nil can be asked.
   var externalValues = 0
 
+  /// What to write instead of the path that was looked at last, if it goes over two to-manys.
+  var nestedPath: String?
+
   static let maximumFindings = 20
   static let reservedVariables: Set<String> = [
     "source", "destination", "manager", "entityPolicy", "entityMapping", "propertyMapping",
@@ -60,10 +63,14 @@ struct ExpressionTyping {
     case .variable(let name): return variableType(name)
     case .keyPath(let base, let steps):
       if case .selfObject = base, scope.place != .sourceFilter {
-        invalid(
-          "“\(node)” stands alone, and what it is a property of is not said",
-          hint: scope.sourceEntity == nil ? nil : "write $source.\(node)")
-        return .unknown
+        // Mapping models have such values; what else should the key be of (docs/formats/expressions.md, "Variables")?
+        guard let entity = scope.sourceEntity, isProperty(steps.first, of: entity) else {
+          invalid(
+            "“\(node)” stands alone, and what it is a property of is not said",
+            hint: scope.sourceEntity == nil ? nil : "write $source.\(node)")
+          return .unknown
+        }
+        return follow(.object(entity: entity), steps[...], node)
       }
       let baseType = type(of: base)
       return follow(baseType, steps[...], node)
@@ -95,6 +102,18 @@ struct ExpressionTyping {
     }
   }
 
+  /// Does the entity have what a path begins with?
+  private func isProperty(_ step: KeyPathStep?, of entity: String) -> Bool {
+    switch step {
+    case .objectPath?: true
+    case .key(let name)?:
+      scope.model.entity(named: entity).map { found in
+        scope.model.lineage(of: found).contains { $0.hasProperty(named: name) }
+      } ?? false
+    case .collection?, nil: false
+    }
+  }
+
   private mutating func selfType() -> ExpressionType {
     if scope.place == .sourceFilter, let entity = scope.sourceEntity { return .object(entity: entity) }
     invalid("SELF has no meaning in a value", hint: "write $source")
@@ -104,10 +123,6 @@ struct ExpressionTyping {
   private mutating func variableType(_ name: String) -> ExpressionType {
     if let entity = variables[name] { return .object(entity: entity) }
     if name == "source" {
-      if scope.place == .sourceFilter {
-        invalid("$source has no meaning in a filter", hint: "write the key alone: it is the source object's")
-        return .unknown
-      }
       if let entity = scope.sourceEntity { return .object(entity: entity) }
       invalid("$source has no meaning here: the entity mapping has no source", hint: nil)
       return .unknown
@@ -116,17 +131,17 @@ struct ExpressionTyping {
       unsupported("$\(name) is not supported here", hint: "$source is the object that is migrated")
       return .unknown
     }
-    let known = (variables.keys.sorted() + (scope.place == .sourceFilter ? [] : ["source"])).map { "$" + $0 }
+    let known = (variables.keys.sorted() + ["source"]).map { "$" + $0 }
     invalid(
       "the variable $\(name) is not known",
-      hint: known.isEmpty ? "a filter has no variables" : "variables are: " + known.joined(separator: ", "))
+      hint: "variables are: " + known.joined(separator: ", "))
     return .unknown
   }
 
   // MARK: Operands
 
   /// The type of an operand that must be a number; nil where it is none. nil itself counts as an integer.
-  private mutating func number(_ operand: ExpressionNode, _ node: ExpressionNode) -> AttributeType? {
+  mutating func number(_ operand: ExpressionNode, _ node: ExpressionNode) -> AttributeType? {
     switch type(of: operand) {
     case .value(let type) where type.kind == .number: return type
     case .null: return .integer64
@@ -169,83 +184,6 @@ struct ExpressionTyping {
       }
     }
     return .value(operation == .power ? .double : .arithmetic(numbers[0], numbers[1]))
-  }
-
-  private mutating func functionType(
-    _ function: ExpressionFunction, _ arguments: [ExpressionNode], _ node: ExpressionNode
-  ) -> ExpressionType {
-    if let problem = function.problem(ofCount: arguments.count) {
-      invalid(problem, hint: nil)
-      return .unknown
-    }
-    guard let first = arguments.first else { return .value(.date) }
-    switch function {
-    case .now: return .value(.date)
-    case .count, .sum, .min, .max, .average:
-      let operand = type(of: first)
-      if operand == .unknown { return .unknown }
-      guard operand.isMany else {
-        invalid(
-          "\(function.rawValue) wants a collection, but “\(first)” gives \(operand.words)",
-          hint: "a collection is a to-many relationship, a path over one, or a list {a, b}")
-        return .unknown
-      }
-      return combined(function.combination, operand.member, node)
-    case .absolute, .ceiling, .floor, .truncate:
-      guard let number = number(first, node) else { return .unknown }
-      return .value(.arithmetic(number, .integer16))
-    case .modulus:
-      guard let left = number(first, node), let right = number(arguments[1], node) else { return .unknown }
-      guard left.isInteger, right.isInteger else {
-        invalid("“\(node)” wants integers", hint: "write CAST(x, 'Integer 64')")
-        return .unknown
-      }
-      return .value(.integer64)
-    case .uppercase, .lowercase, .length:
-      switch type(of: first) {
-      case .value(.string), .null: return .value(function == .length ? .integer64 : .string)
-      case .unknown: return .unknown
-      case let type:
-        invalid("\(function.rawValue) wants a string, but “\(first)” gives \(type.words)", hint: nil)
-        return .unknown
-      }
-    case .concatenate:
-      for argument in arguments {
-        switch type(of: argument) {
-        case .value(.string), .null: continue
-        case .unknown: return .unknown
-        case let type:
-          invalid(
-            "\(function.rawValue) wants strings, but “\(argument)” gives \(type.words)",
-            hint: type.isCastable ? "write CAST(\(argument), 'NSString')" : nil)
-          return .unknown
-        }
-      }
-      return .value(.string)
-    }
-  }
-
-  /// The type of a collection's count, sum, least …, given its members'.
-  mutating func combined(
-    _ operation: CollectionOperator, _ member: ExpressionType, _ node: ExpressionNode
-  ) -> ExpressionType {
-    switch (operation, member) {
-    case (.count, _): return .value(.integer64)
-    case (_, .unknown): return .unknown
-    // The empty list.
-    case (.sum, .value(.undefined)): return .value(.integer64)
-    case (_, .value(.undefined)): return .null
-    case (.sum, .value(let type)) where type.kind == .number: return .value(.arithmetic(type, .integer16))
-    case (.average, .value(let type)) where type.kind == .number:
-      return .value(type == .decimal ? .decimal : .double)
-    case (.min, .value(let type)), (.max, .value(let type)):
-      if type.kind.isOrdered { return .value(type) }
-    default: break
-    }
-    invalid(
-      "“\(node)” wants \(operation == .min || operation == .max ? "values with an order" : "numbers"), "
-        + "but each member gives \(member.words)", hint: nil)
-    return .unknown
   }
 
   private mutating func castType(
@@ -324,19 +262,6 @@ extension AttributeType {
   static func words(_ type: AttributeType) -> String { type.kind.words }
 }
 
-extension ExpressionFunction {
-  /// The collection operator that does the same; count for functions that combine nothing.
-  package var combination: CollectionOperator {
-    switch self {
-    case .sum: .sum
-    case .min: .min
-    case .max: .max
-    case .average: .average
-    default: .count
-    }
-  }
-}
-
 extension ConstantValue {
   /// The type of the constant.
   package var type: ExpressionType {
@@ -351,13 +276,5 @@ extension ConstantValue {
     case .data: .value(.binary)
     case .uuid: .value(.uuid)
     }
-  }
-}
-
-extension ExpressionType {
-  /// Does CAST make a text of it?
-  fileprivate var isCastable: Bool {
-    guard case .value(let type) = self else { return false }
-    return type.kind == .number || type.kind == .uuid
   }
 }

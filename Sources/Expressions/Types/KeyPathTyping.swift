@@ -11,15 +11,37 @@ extension ExpressionTyping {
   ) -> ExpressionType {
     var reached = base
     var rest = steps
+    let externalBefore = externalValues
+    nestedPath = nil
     while let step = rest.popFirst() {
       switch step {
-      case .key(let name): reached = property(name, of: reached, node)
+      case .key(let name):
+        noteNesting(name, of: reached, rest, node)
+        reached = property(name, of: reached, node)
       case .objectPath: reached = objectPath(of: reached, node)
-      case .collection(let operation): return collect(operation, reached, rest, node)
+      case .collection(let operation):
+        if rest.startIndex > steps.startIndex + 1,
+          !checkSet(reached, node, isExternal: externalValues > externalBefore)
+        {
+          return .unknown
+        }
+        return collect(operation, reached, rest, node)
       }
       if reached == .unknown { return .unknown }
     }
     return reached
+  }
+
+  /// Keeps what to write instead of a to-many of a collection's members.
+  private mutating func noteNesting(
+    _ name: String, of base: ExpressionType, _ rest: ArraySlice<KeyPathStep>, _ node: ExpressionNode
+  ) {
+    guard nestedPath == nil, case .objects(let entity, _) = base, let found = scope.model.entity(named: entity),
+      scope.model.allRelationships(of: found)[name]?.isToMany == true, case .keyPath(let start, let steps) = node
+    else { return }
+    let before = ExpressionNode.path(start, Array(steps.prefix(steps.count - rest.count - 1)))
+    let behind = rest.compactMap { if case .key(let key) = $0 { ".\(key)" } else { nil } }.joined()
+    nestedPath = "(\(before).\(CollectionOperator.distinctUnionOfSets.rawValue).\(name))\(behind)"
   }
 
   private mutating func property(
@@ -30,12 +52,41 @@ extension ExpressionTyping {
     case .object(let entity): return property(name, of: entity, isMany: false, isOrdered: false, node)
     case .objects(let entity, let isOrdered):
       return property(name, of: entity, isMany: true, isOrdered: isOrdered, node)
-    case .value, .values, .destinationObjects:
-      invalid(
-        "in “\(node)”, \(name) is asked of \(base.words)",
-        hint: name == "length" && base.member == .value(.string) ? "write length:(x)" : nil)
+    case .value(let type): return getter(name, of: type, base, node).map { .value($0) } ?? .unknown
+    case .values(let type): return getter(name, of: type, base, node).map { .values($0) } ?? .unknown
+    case .destinationObjects:
+      invalid("in “\(node)”, \(name) is asked of \(base.words)", hint: nil)
       return .unknown
     }
+  }
+
+  /// The type of what a getter gives; nil where values of that type have none of that name.
+  private mutating func getter(
+    _ name: String, of type: AttributeType, _ base: ExpressionType, _ node: ExpressionNode
+  ) -> AttributeType? {
+    guard let result = ValueGetter(rawValue: name)?.type(of: type) else {
+      let known = ValueGetter.names(of: type)
+      invalid(
+        "in “\(node)”, \(name) is asked of \(base.words)",
+        hint: known.isEmpty ? nil : "of \(type.kind.words) there are: \(known)")
+      return nil
+    }
+    if type == .binary, externalValues > 0 {
+      unsupported(
+        "in “\(node)”, \(name) is asked of content in external storage, of which only nil tests are supported",
+        hint: nil)
+      return nil
+    }
+    return result
+  }
+
+  /// Is what a path reaches the number of a Float attribute?
+  static func isFloat(
+    _ base: ExpressionNode, _ steps: [KeyPathStep], _ scope: ExpressionScope, variables: [String: String]
+  ) -> Bool {
+    var typing = ExpressionTyping(scope, variables: variables)
+    let type = typing.type(of: ExpressionNode.path(base, steps))
+    return type.member == .value(.float)
   }
 
   private mutating func property(

@@ -23,6 +23,11 @@ extension ExpressionTyping {
     if left == .unknown || right == .unknown { return }
     let text = PredicateNode.comparison(comparison)
     if comparison.modifier == .direct {
+      if comparison.operation == .contains, left.isMany, !left.isDestination {
+        if left != .values(.undefined) { checkEqual(right, left.member, text) }
+        checkModifiers(comparison, left, right)
+        return
+      }
       guard !left.isMany else {
         invalid("in “\(text)”, “\(comparison.left)” gives \(left.words)", hint: manyHint(comparison, right))
         return
@@ -42,13 +47,7 @@ extension ExpressionTyping {
         hint: "write == nil or != nil")
       return
     }
-    if comparison.operation.takesOptions, comparison.ignoresCase || comparison.ignoresDiacritics {
-      for (side, type) in [(comparison.left, left), (comparison.right, right)]
-      where type != .null && type != .value(.string) {
-        invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)", hint: nil)
-        return
-      }
-    }
+    guard checkModifiers(comparison, left, right) else { return }
     switch comparison.operation {
     case .in: checkMembership(comparison, left, right)
     case .between: checkRange(comparison, left, right)
@@ -67,12 +66,23 @@ extension ExpressionTyping {
     }
   }
 
+  @discardableResult
+  private mutating func checkModifiers(
+    _ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType
+  ) -> Bool {
+    guard comparison.ignoresCase || comparison.ignoresDiacritics else { return true }
+    for (side, type) in [(comparison.left, left.member), (comparison.right, right.member)]
+    where type != .null && type != .value(.string) && type != .value(.undefined) {
+      let text = PredicateNode.comparison(comparison)
+      invalid("in “\(text)”, modifiers want strings, but “\(side)” gives \(type.words)", hint: nil)
+      return false
+    }
+    return true
+  }
+
   private func manyHint(_ comparison: Comparison, _ right: ExpressionType) -> String {
     if right == .null {
       return "write \(comparison.left).@count == 0 for none, \(comparison.left).@count > 0 for some"
-    }
-    if comparison.operation == .contains {
-      return "write ANY \(comparison.left) == \(comparison.right)"
     }
     return "write ANY, ALL or NONE before it, or an operator such as @count"
   }
@@ -138,9 +148,8 @@ extension ExpressionTyping {
   private mutating func checkMembership(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
     let text = PredicateNode.comparison(comparison)
     if right == .value(.string) {
-      unsupported(
-        "in “\(text)”, IN has a text on its right, which is not supported",
-        hint: "write \(comparison.right) CONTAINS \(comparison.left)")
+      // Is the one text a part of the other?
+      checkPattern(comparison.swapped(.contains), right, left, as: text)
       return
     }
     guard right.isMany, !right.isDestination else {
@@ -148,12 +157,6 @@ extension ExpressionTyping {
       return
     }
     if right == .values(.undefined) { return }
-    if case .keyPath(_, let steps) = comparison.right, steps.allSatisfy(\.isKey) {
-      invalid(
-        "in “\(text)”, “\(comparison.right)” gives \(right.words)",
-        hint: "write ANY \(comparison.right) == \(comparison.left)")
-      return
-    }
     checkEqual(left, right.member, text)
   }
 
@@ -169,8 +172,10 @@ extension ExpressionTyping {
 
   // MARK: Patterns
 
-  private mutating func checkPattern(_ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType) {
-    let text = PredicateNode.comparison(comparison)
+  private mutating func checkPattern(
+    _ comparison: Comparison, _ left: ExpressionType, _ right: ExpressionType, as written: PredicateNode? = nil
+  ) {
+    let text = written ?? PredicateNode.comparison(comparison)
     for (side, type) in [(comparison.left, left), (comparison.right, right)]
     where type != .null && type != .value(.string) {
       invalid(

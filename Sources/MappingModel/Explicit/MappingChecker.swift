@@ -27,7 +27,7 @@ package struct MappingChecker {
     in mappings: [ExplicitMapping], source: ManagedObjectModel, destination: ManagedObjectModel
   ) -> [HopdError] {
     let opened = EntityMappingNames.resolved(mappings).mappings.map {
-      $0.openingComposites(source: source, destination: destination)
+      $0.namingSources(source).mapping.openingComposites(source: source, destination: destination)
     }
     var checker = MappingChecker(opened, source: source, destination: destination)
     checker.check()
@@ -56,12 +56,13 @@ package struct MappingChecker {
           ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
           : "change the mapping model; `hopctl mapping show` lists all its expressions", reasons: reasons)
     }
-    let named = EntityMappingNames.resolved(mappings)
-    let opened = named.mappings.map { $0.openingComposites(source: source, destination: destination) }
+    let unique = EntityMappingNames.resolved(mappings)
+    let named = unique.mappings.map { $0.namingSources(source) }
+    let opened = named.map { $0.mapping.openingComposites(source: source, destination: destination) }
     let doubts = LookupReach(opened.flatMap(\.entityMappings), source: source, destination: destination).remarks(
       on: opened)
     let settled = settled(opened, destination)
-    return (settled.mappings, named.warnings + settled.warnings + doubts)
+    return (settled.mappings, unique.warnings + named.flatMap(\.remarks) + settled.warnings + doubts)
   }
 
   /// Only entities that have objects, and only properties that a store keeps: transient ones have no column, and the app

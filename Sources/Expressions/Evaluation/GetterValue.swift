@@ -1,0 +1,199 @@
+// What the getters of Foundation's classes give (docs/formats/expressions.md, "Getters"): for key paths on objects, and
+// for the function that SQL calls.
+
+import Diagnostics
+
+#if canImport(Glibc)
+  import Glibc
+#endif
+
+/// Getters on values.
+enum GetterValue {
+  /// The getter's value; nil has no getter and gives nil. `isFloat` says that a number is one of a Float attribute,
+  /// which has fewer digits.
+  static func apply(
+    _ getter: ValueGetter, to value: ExpressionValue, isFloat: Bool
+  ) throws(HopdError) -> ExpressionValue {
+    switch value {
+    case .null: return .null
+    case .string(let text): return try apply(getter, toText: text)
+    case .boolean, .integer, .double, .decimal: return try apply(getter, toNumber: value, isFloat: isFloat)
+    case .date(let seconds):
+      switch getter {
+      case .itself: return value
+      case .timeIntervalSinceReferenceDate: return .double(seconds)
+      case .timeIntervalSince1970: return .double(seconds + DateText.secondsFrom1970)
+      case .description: return .string(try DateText.description(of: seconds))
+      default: throw missing(getter)
+      }
+    case .uuid:
+      switch getter {
+      case .itself: return value
+      case .uuidString, .description: return ValueCast.text(of: value).map { .string($0) } ?? .null
+      default: throw missing(getter)
+      }
+    case .data(let bytes):
+      switch getter {
+      case .itself: return value
+      case .length: return .integer(Int64(bytes.count))
+      default: throw missing(getter)
+      }
+    case .carried, .object, .list: throw missing(getter)
+    }
+  }
+
+  private static func missing(_ getter: ValueGetter) -> HopdError {
+    .mismatch("\(getter.rawValue) is asked of a value that has no such getter")
+  }
+
+  // MARK: Numbers
+
+  private static func apply(
+    _ getter: ValueGetter, toNumber value: ExpressionValue, isFloat: Bool
+  ) throws(HopdError) -> ExpressionValue {
+    if let integers = getter.integers { return .integer(try truncated(value, in: integers.range, getter)) }
+    switch getter {
+    case .itself: return value
+    case .description, .stringValue: return .string(text(of: value, isFloat: isFloat))
+    case .boolValue: return .boolean(value.asDouble.map { $0 != 0 } ?? false)
+    case .doubleValue: return value.asDouble.map { Arithmetic.number($0) } ?? .null
+    case .floatValue:
+      return try value.asDouble.map { (real) throws(HopdError) in
+        Arithmetic.number(try ValueCast.float(real))
+      } ?? .null
+    default: throw missing(getter)
+    }
+  }
+
+  /// Without its fraction; what does not fit is an error of the row, where C would cut bits off.
+  private static func truncated(
+    _ value: ExpressionValue, in range: ClosedRange<Int64>, _ getter: ValueGetter
+  ) throws(HopdError) -> Int64 {
+    let whole: Int64? =
+      switch value {
+      case .boolean(let value): value ? 1 : 0
+      case .integer(let value): value
+      case .double(let value): Int64(exactly: value.rounded(.towardZero))
+      case .decimal(let value): value.truncated.integer
+      default: nil
+      }
+    guard let whole, range.contains(whole) else { throw .overflow(getter.rawValue) }
+    return whole
+  }
+
+  /// 16 significant digits of a double, 7 of a float.
+  private static func text(of value: ExpressionValue, isFloat: Bool) -> String {
+    guard case .double(let real) = value else { return ValueCast.text(of: value) ?? "" }
+    if real.isInfinite { return real < 0 ? "-inf" : "+inf" }
+    var bytes = [CChar](repeating: 0, count: 40)
+    let count = withVaList([real]) { vsnprintf(&bytes, bytes.count, isFloat ? "%0.7g" : "%0.16g", $0) }
+    return String(decoding: bytes.prefix(max(0, Int(count))).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  // MARK: Texts
+
+  private static func apply(_ getter: ValueGetter, toText text: String) throws(HopdError) -> ExpressionValue {
+    switch getter {
+    case .itself, .description, .absoluteString, .relativeString: return .string(text)
+    case .length: return try TextFunction.apply(.length, .string(text))
+    case .uppercaseString: return try TextFunction.apply(.uppercase, .string(text))
+    case .lowercaseString: return try TextFunction.apply(.lowercase, .string(text))
+    case .boolValue: return .boolean(isTrue(text))
+    case .doubleValue: return .double(leadingDouble(text))
+    case .floatValue: return .double(Double(Float(leadingDouble(text))))
+    default:
+      guard let integers = getter.integers else { throw missing(getter) }
+      return .integer(leadingInteger(text, in: integers.range))
+    }
+  }
+
+  private static func withoutLeadingSpace(_ text: String) -> Substring.UTF8View {
+    text.unicodeScalars.drop { $0.properties.isWhitespace }.utf8Text
+  }
+
+  private static func takeSign(_ rest: inout Substring.UTF8View) -> Bool {
+    guard let sign = rest.first, sign == UInt8(ascii: "-") || sign == UInt8(ascii: "+") else { return false }
+    rest = rest.dropFirst()
+    return sign == UInt8(ascii: "-")
+  }
+
+  /// The number that the text begins with, or 0; the nearest end of the range where it is beyond.
+  private static func leadingInteger(_ text: String, in range: ClosedRange<Int64>) -> Int64 {
+    var rest = withoutLeadingSpace(text)
+    let isNegative = takeSign(&rest)
+    var result: Int64 = 0
+    for byte in rest.prefix(while: { (0x30...0x39).contains($0) }) {
+      let digit = Int64(byte - 0x30)
+      let (product, tooLarge) = result.multipliedReportingOverflow(by: 10)
+      let (sum, alsoTooLarge) = product.addingReportingOverflow(isNegative ? -digit : digit)
+      guard !tooLarge, !alsoTooLarge else { return isNegative ? range.lowerBound : range.upperBound }
+      result = sum
+    }
+    return min(max(result, range.lowerBound), range.upperBound)
+  }
+
+  /// The number that the text begins with, or 0.
+  private static func leadingDouble(_ text: String) -> Double {
+    let all = withoutLeadingSpace(text)
+    var rest = all
+    _ = takeSign(&rest)
+    func takeDigits() -> Int {
+      let digits = rest.prefix { (0x30...0x39).contains($0) }.count
+      rest = rest.dropFirst(digits)
+      return digits
+    }
+    var digits = takeDigits()
+    if rest.first == UInt8(ascii: ".") {
+      rest = rest.dropFirst()
+      digits += takeDigits()
+    }
+    guard digits > 0 else { return 0 }
+    var end = rest
+    if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+      rest = rest.dropFirst()
+      _ = takeSign(&rest)
+      if takeDigits() > 0 { end = rest }
+    }
+    return strtod(String(decoding: all.prefix(all.count - end.count), as: UTF8.self), nil)
+  }
+
+  /// Y, y, T, t or a digit from 1 to 9, behind space, a sign and zeros.
+  private static func isTrue(_ text: String) -> Bool {
+    var rest = withoutLeadingSpace(text)
+    _ = takeSign(&rest)
+    guard let first = rest.drop(while: { $0 == UInt8(ascii: "0") }).first else { return false }
+    return "YyTt123456789".utf8.contains(first)
+  }
+}
+
+extension Substring.UnicodeScalarView {
+  fileprivate var utf8Text: Substring.UTF8View { Substring(self).utf8 }
+}
+
+/// Moments as NSDate describes them.
+enum DateText {
+  /// From 1970 to 2001.
+  static let secondsFrom1970: Double = 978_307_200
+
+  /// "2001-01-01 00:00:00 +0000".
+  static func description(of seconds: Double) throws(HopdError) -> String {
+    // Before the Gregorian calendar, and where a year has no four digits, texts of dates are not agreed on.
+    guard let whole = Int64(exactly: seconds.rounded(.down)), (-13_190_860_800..<252_423_993_600).contains(whole) else {
+      throw .cast(to: "the text of a date: its year is not between 1583 and 9999")
+    }
+    let day = Int64((Double(whole) / 86400).rounded(.down))
+    let second = whole - day * 86400
+    // Days since 0000-03-01, in eras of 400 years (the usual civil calendar from day numbers).
+    let number = day + 730_791
+    let era = number / 146_097
+    let ofEra = number - era * 146_097
+    let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
+    let ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shifted = (5 * ofYear + 2) / 153
+    let month = shifted < 10 ? shifted + 3 : shifted - 9
+    let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+    func two(_ value: Int64) -> String { (value < 10 ? "0" : "") + "\(value)" }
+    let date = "\(year)-\(two(month))-\(two(ofYear - (153 * shifted + 2) / 5 + 1))"
+    return "\(date) \(two(second / 3600)):\(two(second / 60 % 60)):\(two(second % 60)) +0000"
+  }
+}

@@ -1,0 +1,66 @@
+// What key paths over collections give, as sets, and the getters of values (docs/formats/expressions.md, "Collections"
+// and "Getters").
+
+import SQLite
+
+extension SQLExpressionCompiler {
+  /// What a key path over a collection gives, as the set that KVC makes of it; anything else as it is.
+  func asSet(_ reached: SQLReached) -> SQLReached {
+    guard case .values(var values) = reached, values.isPath else { return reached }
+    values.isPath = false
+    values.isDistinct = true
+    values.dropsNull = true
+    return .values(values)
+  }
+
+  /// The same values as a table of their own.
+  func materialised(_ values: SQLValues) -> SQLValues {
+    let alias = counter.next()
+    return SQLValues(
+      tables: ["(\(values.select)) AS \(alias)"], conditions: [],
+      member: SQLFragment(sql: "\(alias).v", kind: values.member.kind, isColumn: true))
+  }
+
+  func getter(
+    _ name: String, of reached: SQLReached, _ frame: Frame, isFloat: Bool
+  ) throws(NotCompilable) -> SQLReached {
+    guard let getter = ValueGetter(rawValue: name) else { throw NotCompilable("\(name) is asked of a value") }
+    switch reached {
+    case .value(let fragment): return .value(try self.getter(getter, fragment, frame, isFloat: isFloat))
+    case .values(var values):
+      // The getter stands in front of what is distinct so far.
+      if values.isDistinct { values = materialised(values) }
+      values.member = try self.getter(getter, values.member, frame, isFloat: isFloat)
+      return .values(values)
+    case .objects, .list: throw NotCompilable("\(name) is asked of a list")
+    }
+  }
+
+  private func getter(
+    _ getter: ValueGetter, _ operand: SQLFragment, _ frame: Frame, isFloat: Bool
+  ) throws(NotCompilable) -> SQLFragment {
+    if operand.kind == .null || getter == .itself { return operand }
+    switch operand.kind {
+    case .carried, .object: throw NotCompilable("\(getter.rawValue) is asked of content that is only carried")
+    case .decimal: throw NotCompilable("decimals are computed in decimal")
+    default: break
+    }
+    let kind: SQLKind
+    switch getter {
+    case .doubleValue, .timeIntervalSince1970, .timeIntervalSinceReferenceDate: kind = .real
+    case .floatValue: kind = .float
+    case .boolValue: kind = .boolean
+    case .length: kind = .integer(0...Int64(Int32.max))
+    default: kind = getter.integers.map { .integer($0.range) } ?? .string
+    }
+    let form: ExpressionFunctions.GetterOperand =
+      switch operand.kind {
+      case .uuid: .uuid
+      case .date: .date
+      default: isFloat ? .float : .plain
+      }
+    let name = SQLiteIdentifier.literal(getter.rawValue)
+    return SQLFragment(
+      sql: "\(ExpressionFunctions.getter)(\(name), \(form.rawValue), \(operand.sql)\(frame.site))", kind: kind)
+  }
+}
