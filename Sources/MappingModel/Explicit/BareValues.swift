@@ -54,7 +54,8 @@ extension ExplicitEntityMapping {
     named(nil) { paths in grouping = self.grouping.named(&paths) }
     return ExplicitEntityMapping(
       name: name, type: type, source: self.source, destination: destination, policy: policy, userInfo: userInfo,
-      filter: filter, attributes: named(attributes), relationships: named(relationships), grouping: grouping)
+      filter: filter, attributes: named(attributes), relationships: named(relationships), grouping: grouping,
+      deadness: deadness)
   }
 }
 
