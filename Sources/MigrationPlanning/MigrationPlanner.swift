@@ -93,7 +93,7 @@ package enum MigrationPlanner {
 
   /// Does the operator's rule say what becomes of the rows?
   private static func isSettled(_ error: HopdError, _ rules: InvalidRowsRules) -> Bool {
-    [.missingRequiredValue, .uniquenessViolation].contains(error.code)
+    [.missingRequiredValue, .uniquenessViolation, .valuesOutOfBounds].contains(error.code)
       && error.place.entity.map { rules.rule(for: $0) != .fail } ?? false
   }
 }

@@ -155,7 +155,7 @@ struct PlanAttempt {
   }
 
   /// Rows per entity, after every question that the inferred hops at the beginning ask of them.
-  private func inspectRows(
+  private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
   ) throws -> [String: Int64] {
     // All that can be asked before anything is known of the rows is asked in one pass.
@@ -168,10 +168,13 @@ struct PlanAttempt {
       rows.checkAbstractEntities()
       try rows.checkRequiredValues()
       try rows.checkUniqueness()
+      try rows.checkRequiredRelationships()
       try rows.checkNumbers()
+      try rows.checkBounds(rules.invalidRows)
       try rows.checkConditions()
       try rows.checkDiscriminators()
       try rows.findings.throwIfAny(at: place)
+      warnings += rows.remarks
     }
     return rows.rows
   }

@@ -35,6 +35,17 @@ import Testing
             uniquenessConstraints: version > 1 && isUnique ? [["code"]] : [])
         ])
     }
+    let second = isUnique ? "'a'" : "'b'"
+    return try migrate(
+      rule, through: used,
+      "INSERT INTO ZPART (Z_PK, Z_ENT, Z_OPT, ZCODE, ZNEXT, ZPREVIOUS) VALUES (1, 1, 1, 'a', 2, NULL),"
+        + " (2, 1, 1, NULL, 3, 1), (3, 1, 1, \(second), NULL, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)")
+  }
+
+  /// What a store with five parts becomes in the last version.
+  private func migrate(
+    _ rule: InvalidRowsRule, through used: [ManagedObjectModel], _ rows: String
+  ) throws -> Result<[DumpedObject], MigrationFailure> {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-invalid-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder.string) }
@@ -42,13 +53,9 @@ import Testing
     try FreshStore(
       schema: StoreSchema(model: used[0], frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
     ).make(at: location.database)
-    let second = isUnique ? "'a'" : "'b'"
-    try Connection.ofApp(location.database).execute(
-      "INSERT INTO ZPART (Z_PK, Z_ENT, Z_OPT, ZCODE, ZNEXT, ZPREVIOUS) VALUES (1, 1, 1, 'a', 2, NULL),"
-        + " (2, 1, 1, NULL, 3, 1), (3, 1, 1, \(second), NULL, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4);"
-        + " UPDATE Z_PRIMARYKEY SET Z_MAX = 5")
+    try Connection.ofApp(location.database).execute("\(rows); UPDATE Z_PRIMARYKEY SET Z_MAX = 5")
     let catalog = ModelCatalog(bundles: [
-      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: used, currentVersionName: "V3")
+      ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: used, currentVersionName: used.last?.name ?? "")
     ])
     let engine = EngineOptions(invalidRows: InvalidRowsRules(standard: rule))
     let request = MigrationRequest(
@@ -57,7 +64,7 @@ import Testing
     do {
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
-      return .success(try dump(location, model: used[2]))
+      return .success(try dump(location, model: try #require(used.last)))
     } catch let failure as MigrationFailure {
       return .failure(failure)
     }
@@ -73,6 +80,45 @@ import Testing
     // Of equal values the first stays.
     let doubled = try migrate(.quarantine, isUnique: true).get()
     #expect(keys(doubled) == ["Part/p1", "Part/p2", "Part/p4", "Part/p5"])
+  }
+
+  /// A to-one becomes required, and texts get a length: Core Data refuses the first and does not look at the second.
+  @Test func requiredToOnesAndBounds() throws {
+    func version(_ name: String, isRequired: Bool, maximum: String?) -> ManagedObjectModel {
+      var attributes = [Attribute(name: "code", type: .string, isOptional: true, maximum: maximum)]
+      if name == "V2" { attributes.append(Attribute(name: "more", type: .integer16, isOptional: true)) }
+      return ManagedObjectModel(
+        name: name,
+        entities: [
+          Entity(
+            name: "Part", attributes: attributes,
+            relationships: [
+              Relationship(
+                name: "next", destinationEntityName: "Part", inverseName: "previous", isOptional: !isRequired),
+              Relationship(name: "previous", destinationEntityName: "Part", inverseName: "next"),
+            ])
+        ])
+    }
+    // The first three point in a circle; 4 → 5, and 5 points nowhere. The code of 2 is too long.
+    let rows =
+      "INSERT INTO ZPART (Z_PK, Z_ENT, Z_OPT, ZCODE, ZNEXT, ZPREVIOUS) VALUES (1, 1, 1, 'a', 2, 3),"
+      + " (2, 1, 1, 'abc', 3, 1), (3, 1, 1, 'b', 1, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)"
+    let first = version("V1", isRequired: false, maximum: nil)
+    let required = [first, version("V2", isRequired: true, maximum: nil)]
+    guard case .failure(let failure) = try migrate(.fail, through: required, rows) else {
+      Issue.record("a required to-one stayed empty")
+      return
+    }
+    #expect(failure.error.code == .missingRequiredValue && failure.error.place.row == 5)
+    // Without 5, 4 has nothing to point to.
+    #expect(keys(try migrate(.skip, through: required, rows).get()) == ["Part/p1", "Part/p2", "Part/p3"])
+
+    let bounded = [first, version("V2", isRequired: false, maximum: "2")]
+    let all = keys(try migrate(.fail, through: bounded, rows).get())
+    #expect(all == ["Part/p1", "Part/p2", "Part/p3", "Part/p4", "Part/p5"])
+    let kept = try migrate(.quarantine, through: bounded, rows).get()
+    #expect(keys(kept) == ["Part/p1", "Part/p3", "Part/p4", "Part/p5"])
+    #expect(kept[0].relationships["next"] == .null && kept[1].relationships["previous"] == .null)
   }
 
   @Test func failIsTheDefault() throws {

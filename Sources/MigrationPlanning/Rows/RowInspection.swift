@@ -14,6 +14,8 @@ struct RowInspection {
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
   private(set) var findings = Findings()
+  /// What the operator should know of rows that go on as they are.
+  var remarks: [HopdError] = []
   private var asked: Set<String> = []
 
   mutating func add(_ finding: HopdError) { findings.add(finding) }

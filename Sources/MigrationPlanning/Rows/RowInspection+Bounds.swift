@@ -1,0 +1,114 @@
+// Bounds and lengths that a hop adds or narrows, and values outside of them. Core Data does not look at them when it
+// infers a hop: it edits the tables (docs/formats/migration-semantics.md, "Validation"). The app then cannot save such
+// an object until the value is corrected, so the plan names them; an operator's `invalid_rows` settles them.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+
+extension HopdError.Code {
+  /// Values lie outside bounds that the new version adds or narrows.
+  package static let valuesOutOfBounds = HopdError.Code("values-out-of-bounds", exit: .dataError)
+}
+
+extension RowInspection {
+  /// Values outside of new or narrower bounds. Findings for entities whose rows the operator settles; remarks for others.
+  mutating func checkBounds(_ rules: InvalidRowsRules) throws(SQLiteError) {
+    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String))] = []
+    forEachLiveEntity { _, version, entity, source, _ in checks.append((version, entity, source)) }
+    for check in checks {
+      let model = migrationPath.models[check.version]
+      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
+      for mapping in mapping?.attributes ?? [] {
+        guard let source = mapping.source, let after = model.allAttributes(of: check.entity)[mapping.destination],
+          !after.isDerived, !after.isTransient, after.minimum != nil || after.maximum != nil,
+          let number = migrationPath.sourceSchema.number(of: check.source.stored),
+          case .column(let table, let column, _) = migrationPath.origin(
+            ofAttribute: source, in: check.source.before, at: check.version - 1)
+        else { continue }
+        let before = migrationPath.definition(of: source, in: check.source.before, at: check.version - 1)
+        for bound in NarrowerBound.all(from: before, to: after) {
+          let broken = try rows(breaking: bound, of: number, in: table, column)
+          guard broken.count > 0 else { continue }
+          let finding = Self.finding(
+            bound, count: broken.count,
+            at: Place(
+              hop: hop(check.version), entity: check.entity.name, property: mapping.destination, row: broken.first))
+          if rules.rule(for: check.entity.name) == .fail { remarks.append(finding) } else { add(finding) }
+        }
+      }
+    }
+  }
+
+  private func rows(
+    breaking bound: NarrowerBound, of number: Int64, in table: String, _ column: String
+  ) throws(SQLiteError) -> (count: Int64, first: Int64?) {
+    if bound.isLength {
+      // NSString's length; SQLite's own counts scalars.
+      try census.reader.connection.registerFunction(ValidationRule.lengthFunction, argumentCount: 1) { values in
+        guard case .text(let text)? = values.first else { return .null }
+        return .integer(Int64(text.utf16.count))
+      }
+    }
+    return try census.reader.connection.rows(
+      "SELECT count(*), min(Z_PK) FROM \(census.reader.qualified(table)) WHERE Z_ENT = \(number) AND "
+        + bound.condition(SQLiteIdentifier.quoted(column))
+    ) { row in (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1)) }.first ?? (0, nil)
+  }
+
+  private static func finding(_ bound: NarrowerBound, count: Int64, at place: Place) -> HopdError {
+    HopdError(
+      .valuesOutOfBounds,
+      "\(count) row\(count == 1 ? "" : "s") \(bound.code.words(count: count)) that this version sets\(bound.words); "
+        + "Core Data does not check it in an inferred hop, and refuses to save such an object later "
+        + "(\(bound.code.rawValue))",
+      at: place,
+      hint:
+        "correct the values with the app, or say what becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)"
+    )
+  }
+}
+
+/// One bound of an attribute that its version before did not have, or had wider.
+private struct NarrowerBound {
+  let code: ValidationErrorCode
+  let limit: Double
+  /// The limit as the model has it, in brackets; empty for dates, which the model has in seconds.
+  let words: String
+  let isMaximum: Bool
+  let isLength: Bool
+
+  static func all(from before: Attribute?, to after: Attribute) -> [NarrowerBound] {
+    let codes: (above: ValidationErrorCode, below: ValidationErrorCode)
+    switch after.type {
+    case .integer16, .integer32, .integer64, .double, .float, .decimal: codes = (.numberTooLarge, .numberTooSmall)
+    case .date: codes = (.dateTooLate, .dateTooSoon)
+    case .string: codes = (.stringTooLong, .stringTooShort)
+    default: return []
+    }
+    func number(_ text: String?) -> Double? { text.flatMap { Double($0) }.flatMap { $0.isFinite ? $0 : nil } }
+    func words(_ text: String?) -> String { after.type == .date ? "" : text.map { " (\($0))" } ?? "" }
+    var bounds: [NarrowerBound] = []
+    if let limit = number(after.maximum), number(before?.maximum).map({ $0 > limit }) ?? true {
+      bounds.append(
+        NarrowerBound(
+          code: codes.above, limit: limit, words: words(after.maximum), isMaximum: true,
+          isLength: after.type == .string))
+    }
+    if let limit = number(after.minimum), number(before?.minimum).map({ $0 < limit }) ?? true {
+      bounds.append(
+        NarrowerBound(
+          code: codes.below, limit: limit, words: words(after.minimum), isMaximum: false,
+          isLength: after.type == .string))
+    }
+    return bounds
+  }
+
+  /// True for a value (quoted column) outside of the bound; a nil has none.
+  func condition(_ column: String) -> String {
+    let value = isLength ? "\(ValidationRule.lengthFunction)(\(column))" : column
+    return "\(value) \(isMaximum ? ">" : "<") \(SQLiteValue.real(limit).literal)"
+  }
+}
