@@ -106,7 +106,7 @@ import Testing
         }
       let row = SQLRow(alias: "s", entity: entity)
       let fallbacks = ExpressionFallbacks()
-      let sql: String
+      let sql: SQLExpression
       do {
         sql = try compiler(world, entity).value(node, row: row)
         compiled += 1
@@ -119,7 +119,7 @@ import Testing
         let expected = try Self.outcome {
           try StorageForm.plain(evaluator(world, entity).value(node, on: object))
         }
-        let found = try Self.query(world, sql, object)
+        let found = try Self.query(world, sql.text, object)
         try #require(
           expected.agrees(found), "seed \(seed), shape \(index), \(object): \(expected) and \(found)\n\(node)\n\(sql)")
       }
@@ -138,7 +138,7 @@ import Testing
       let predicate = nodes.predicate(RandomNodes.Base(node: .selfObject, entity: entity), 3)
       let row = SQLRow(alias: "s", entity: entity)
       let fallbacks = ExpressionFallbacks()
-      let (sql, filter): (String, String)
+      let (sql, filter): (SQLExpression, SQLExpression)
       do {
         let plain = compiler(world, entity)
         (sql, filter) = (try plain.condition(predicate, row: row), try plain.filter(predicate, row: row))
@@ -154,7 +154,7 @@ import Testing
         }
         if expected == .value(.integer(1)) { holding += 1 }
         if case .failure = expected { failing += 1 }
-        for (text, kind) in [(sql, "condition"), ("coalesce(\(filter), 0)", "filter")] {
+        for (text, kind) in [(sql.text, "condition"), ("coalesce(\(filter.text), 0)", "filter")] {
           let found = try Self.query(world, text, object)
           try #require(
             expected.agrees(found),
@@ -185,7 +185,7 @@ import Testing
         let expected = try evaluator(world, "Tag").isTrue(wanted, on: object)
         holding += expected ? 1 : 0
         #expect(try evaluator(world, "Tag").isTrue(predicate, on: object) == expected, "\(modified), \(object)")
-        #expect(try Self.query(world, sql, object) == .value(.integer(expected ? 1 : 0)), "\(modified), \(object)")
+        #expect(try Self.query(world, sql.text, object) == .value(.integer(expected ? 1 : 0)), "\(modified), \(object)")
       }
     }
     #expect(holding > 0)
@@ -219,8 +219,8 @@ import Testing
       for object in world.objects[entity] ?? [] {
         var seen: Set<Int64> = []
         let sql =
-          "SELECT \(objects.alias).Z_PK FROM store.\(SQLiteIdentifier.quoted(table.name)) AS s, \(objects.from)"
-          + " WHERE s.Z_PK = \(object.key) AND (\(objects.condition)) ORDER BY \(objects.order)"
+          "SELECT \(objects.alias).Z_PK FROM store.\(SQLiteIdentifier.quoted(table.name)) AS s, \(objects.from.text)"
+          + " WHERE s.Z_PK = \(object.key) AND (\(objects.condition.text)) ORDER BY \(objects.order.text)"
         // Rows that fail have a test of their own.
         guard let expected = try? evaluator(world, entity).objects(node, on: object).map(\.key) else { continue }
         let rows = try world.connection.rows(sql) { $0.integer(at: 0) }
@@ -260,7 +260,7 @@ import Testing
               throw error.located(Place(row: object.key))
             }
           }
-          let found = try Self.query(world, sql, object)
+          let found = try Self.query(world, sql.text, object)
           try #require(
             expected.agrees(found),
             "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and \(found)\n\(node)\n\(sql)"

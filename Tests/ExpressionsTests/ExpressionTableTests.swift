@@ -58,7 +58,7 @@ import Testing
     let table = try #require(store.schema.table(of: "Order"))
     do {
       let value = try store.connection.value(
-        "SELECT \(sql) FROM store.\(SQLiteIdentifier.quoted(table.name)) AS s WHERE s.Z_PK = 1")
+        "SELECT \(sql.text) FROM store.\(SQLiteIdentifier.quoted(table.name)) AS s WHERE s.Z_PK = 1")
       return (value ?? .null, fallbacks.isEmpty)
     } catch {
       throw store.connection.takeFunctionFailure() ?? error

@@ -187,7 +187,7 @@ import Testing
     try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
     #expect(fallbacks.isEmpty == !forced)
     #expect(throws: SQLiteError.self) {
-      try world.connection.rows("SELECT \(sql) FROM store.ZPERSON AS s ORDER BY s.Z_PK") { $0.value(at: 0) }
+      try world.connection.rows("SELECT \(sql.text) FROM store.ZPERSON AS s ORDER BY s.Z_PK") { $0.value(at: 0) }
     }
     let error = try #require(world.connection.takeFunctionFailure() as? HopdError)
     #expect(error.code == .divisionByZero)
@@ -206,7 +206,7 @@ import Testing
       let attribute = Attribute(name: "to", type: type, allowsExternalStorage: isExternal)
       let sql = try compiler.value(
         .keyPath(.variable("source"), [.key(name)]), row: SQLRow(alias: "s", entity: "Item"), storedAs: attribute)
-      return try world.connection.value("SELECT \(sql) FROM store.ZITEM AS s LIMIT 1")
+      return try world.connection.value("SELECT \(sql.text) FROM store.ZITEM AS s LIMIT 1")
     }
     try world.connection.registerFailingFunction("hopd_external_content", argumentCount: 1) { $0[0] }
     #expect(try stored("picture", .binary, isExternal: true) == .blob([1, 0xaa, 0xbb]))

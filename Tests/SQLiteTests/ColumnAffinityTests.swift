@@ -31,7 +31,7 @@ import Testing
       for source in ["SELECT \(value) AS v", "SELECT v FROM (SELECT \(value) AS v UNION ALL SELECT 1) LIMIT 1"] {
         let answer = try connection.rows(
           "SELECT typeof(x.a), x.a, typeof(y.f), y.f FROM t AS x,"
-            + " (SELECT \(affinity.stored("q.v")) AS f FROM (\(source)) AS q) AS y"
+            + " (SELECT \(affinity.stored("q.v").text) AS f FROM (\(source)) AS q) AS y"
         ) { row in [row.value(at: 0), row.value(at: 1), row.value(at: 2), row.value(at: 3)] }
         let row = try #require(answer.first)
         #expect(row[0] == row[2] && row[1] == row[3], "\(value) in \(type): \(row)")

@@ -55,7 +55,7 @@ package final class ExpressionFallbacks {
     source = StoreInstanceSource(reader: StoreReader(connection: connection, space: space), schema: schema)
     evaluators = [:]
     // Weak: the source keeps statements, and they the connection, which keeps this closure.
-    try connection.registerFailingFunction(ExpressionFunctions.evaluate, argumentCount: -1) { [weak self] values in
+    try connection.registerFailingFunction(ExpressionFunctions.evaluate.text, argumentCount: -1) { [weak self] values in
       guard let self else {
         throw HopdError(.internalError, "an expression was evaluated after its hop", hint: "please report this")
       }
@@ -75,7 +75,7 @@ package final class ExpressionFallbacks {
   /// The SQL that evaluates `work` on a row.
   func call(
     _ work: Work, _ compiler: SQLExpressionCompiler, _ row: SQLRow, property: String?, because reason: String
-  ) -> String {
+  ) -> SQLExpression {
     let variables = row.variables.keys.sorted()
     entries.append(
       Entry(

@@ -8,29 +8,25 @@ import SQLite
 
 /// Functions of expressions in SQL.
 package enum ExpressionFunctions {
-  static let real = "hopd_real"
-  static let fold = "hopd_fold"
-  static let string = "hopd_string"
-  static let uppercase = "hopd_uppercase"
-  static let lowercase = "hopd_lowercase"
-  static let length = "hopd_length"
-  static let canonical = "hopd_canonical"
-  private static let failing = "hopd_checked_"
-  static let arithmetic = failing + "arithmetic"
-  static let number = failing + "number"
-  static let modulus = failing + "modulus"
-  static let bits = failing + "bits"
-  static let getter = failing + "getter"
-  static let cast = failing + "cast"
-  static let store = failing + "store"
-  static let matches = failing + "matches"
-  static let sum = failing + "sum"
-  static let average = failing + "average"
+  static let real = SQLExpression.function("hopd_real")
+  static let fold = SQLExpression.function("hopd_fold")
+  static let string = SQLExpression.function("hopd_string")
+  static let uppercase = SQLExpression.function("hopd_uppercase")
+  static let lowercase = SQLExpression.function("hopd_lowercase")
+  static let length = SQLExpression.function("hopd_length")
+  static let canonical = SQLExpression.function("hopd_canonical")
+  static let arithmetic = SQLExpression.function("hopd_checked_arithmetic", .mayFail)
+  static let number = SQLExpression.function("hopd_checked_number", .mayFail)
+  static let modulus = SQLExpression.function("hopd_checked_modulus", .mayFail)
+  static let bits = SQLExpression.function("hopd_checked_bits", .mayFail)
+  static let getter = SQLExpression.function("hopd_checked_getter", .mayFail)
+  static let cast = SQLExpression.function("hopd_checked_cast", .mayFail)
+  static let store = SQLExpression.function("hopd_checked_store", .mayFail)
+  static let matches = SQLExpression.function("hopd_checked_matches", .mayFail)
+  static let sum = SQLExpression.function("hopd_checked_sum", .mayFail)
+  static let average = SQLExpression.function("hopd_checked_average", .mayFail)
   /// Evaluates an expression of `ExpressionFallbacks` on the object of a row.
-  package static let evaluate = failing + "evaluate"
-
-  /// May evaluating this SQL fail for the values of a row?
-  package static func mayFail(_ sql: String) -> Bool { sql.utf8.count >= failing.utf8.count && sql.contains(failing) }
+  package static let evaluate = SQLExpression.function("hopd_checked_evaluate", .mayFail)
 
   /// Registers what compiled expressions call, `ExpressionFallbacks` aside. None of it can be called from a store's
   /// schema.
@@ -42,35 +38,35 @@ package enum ExpressionFunctions {
   }
 
   private static func registerText(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(real, argumentCount: 1, isDeterministic: true) { values in
+    try connection.registerFailingFunction(real.text, argumentCount: 1, isDeterministic: true) { values in
       guard case .integer(let bits)? = values.first else { return .null }
       return .real(Double(bitPattern: UInt64(bitPattern: bits)))
     }
-    try connection.registerFailingFunction(fold, argumentCount: 2, isDeterministic: true) { values in
+    try connection.registerFailingFunction(fold.text, argumentCount: 2, isDeterministic: true) { values in
       guard case .text(let text) = values[0], case .integer(let flags) = values[1] else { return values[0] }
       let comparison = Comparison(
         .selfObject, flags & 4 != 0 ? .like : .equal, .selfObject, ignoresCase: flags & 1 != 0,
         ignoresDiacritics: flags & 2 != 0)
       return .text(comparison.folded(text))
     }
-    try connection.registerFailingFunction(string, argumentCount: 3, isDeterministic: true) { values in
+    try connection.registerFailingFunction(string.text, argumentCount: 3, isDeterministic: true) { values in
       guard case .text(let name) = values[0], let operation = Comparison.Operator(rawValue: name),
         case .text(let text) = values[1], case .text(let pattern) = values[2]
       else { return .null }
       return .integer(TextComparison.holds(operation, text, pattern) ? 1 : 0)
     }
-    let functions: [(String, ExpressionFunction, CaseMapping?)] = [
+    let functions: [(SQLExpression, ExpressionFunction, CaseMapping?)] = [
       (uppercase, .uppercase, .uppercase), (lowercase, .lowercase, .lowercase), (length, .length, nil),
       (canonical, .canonical, nil),
     ]
     for (name, function, mapping) in functions {
-      try connection.registerFailingFunction(name, argumentCount: 1, isDeterministic: true, mapping: mapping) {
+      try connection.registerFailingFunction(name.text, argumentCount: 1, isDeterministic: true, mapping: mapping) {
         values in
         try StorageForm.plain(TextFunction.apply(function, value(values[0])))
       }
     }
     let patterns = PatternCache()
-    try connection.registerFailingFunction(matches, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(matches.text, argumentCount: 5, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let text) = values[0], case .text(let pattern) = values[1],
           case .integer(let flags) = values[2]
@@ -83,22 +79,22 @@ package enum ExpressionFunctions {
   }
 
   private static func registerNumbers(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(arithmetic, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(arithmetic.text, argumentCount: 5, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let name) = values[0], let operation = ArithmeticOperator(rawValue: name) else { return .null }
         return try Arithmetic.apply(operation, value(values[1]), value(values[2]))
       }
     }
-    try connection.registerFailingFunction(number, argumentCount: 4, isDeterministic: true) { values in
+    try connection.registerFailingFunction(number.text, argumentCount: 4, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
         return try Arithmetic.apply(function, value(values[1]))
       }
     }
-    try connection.registerFailingFunction(modulus, argumentCount: 4, isDeterministic: true) { values in
+    try connection.registerFailingFunction(modulus.text, argumentCount: 4, isDeterministic: true) { values in
       try named(values) { try Arithmetic.modulus(value(values[0]), value(values[1])) }
     }
-    try connection.registerFailingFunction(bits, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(bits.text, argumentCount: 5, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let name) = values[0], let function = ExpressionFunction(rawValue: name) else { return .null }
         return try Arithmetic.bits(function, value(values[1]), value(values[2]))
@@ -110,10 +106,10 @@ package enum ExpressionFunctions {
 
   /// A sum over rows; where it overflows is known at its end, so the row is kept from the terms.
   private static func registerSum(
-    _ name: String, on connection: Connection, _ result: @escaping (ValueSum) throws -> ExpressionValue
+    _ name: SQLExpression, on connection: Connection, _ result: @escaping (ValueSum) throws -> ExpressionValue
   ) throws(SQLiteError) {
     try connection.registerAggregate(
-      name, argumentCount: 3, start: { (sum: ValueSum(), site: [SQLiteValue]()) },
+      name.text, argumentCount: 3, start: { (sum: ValueSum(), site: [SQLiteValue]()) },
       step: { state, values in
         if state.site.isEmpty { state.site = values }
         do {
@@ -126,13 +122,13 @@ package enum ExpressionFunctions {
   }
 
   private static func registerConversions(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(cast, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(cast.text, argumentCount: 5, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let name) = values[0], let target = CastTarget(rawValue: name) else { return .null }
         return try ValueCast.apply(target, to: value(values[2], isUUID: values[1] == .integer(1)))
       }
     }
-    try connection.registerFailingFunction(store, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(store.text, argumentCount: 5, isDeterministic: true) { values in
       guard case .integer(let number) = values[0], let type = AttributeType(rawValue: Int(clamping: number)) else {
         return .null
       }
@@ -150,7 +146,7 @@ package enum ExpressionFunctions {
   }
 
   private static func registerGetter(on connection: Connection) throws(SQLiteError) {
-    try connection.registerFailingFunction(getter, argumentCount: 5, isDeterministic: true) { values in
+    try connection.registerFailingFunction(getter.text, argumentCount: 5, isDeterministic: true) { values in
       try named(values) {
         guard case .text(let name) = values[0], let getter = ValueGetter(rawValue: name),
           case .integer(let number) = values[1], let operand = GetterOperand(rawValue: number)

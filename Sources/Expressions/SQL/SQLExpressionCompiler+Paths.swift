@@ -50,11 +50,11 @@ extension SQLExpressionCompiler {
     guard let attribute = schema.model.allAttributes(of: entity)[name],
       let column = schema.column(ofAttribute: name, in: chain.entity)
     else { throw NotCompilable("\(chain.entity).\(name) is not stored") }
-    return of(chain, "\(chain.alias).\(SQLiteIdentifier.quoted(column))", kind(of: attribute), isColumn: true)
+    return of(chain, .column(column, of: chain.alias), kind(of: attribute), isColumn: true)
   }
 
   /// An expression of the objects at the end of a chain: one value, or one per member.
-  private func of(_ chain: SQLChain, _ expression: String, _ kind: SQLKind, isColumn: Bool) -> SQLReached {
+  private func of(_ chain: SQLChain, _ expression: SQLExpression, _ kind: SQLKind, isColumn: Bool) -> SQLReached {
     let fragment = SQLFragment(
       sql: chain.scalar(expression), kind: kind, isColumn: isColumn && chain.tail.isEmpty)
     guard chain.isCollection else { return .value(fragment) }
@@ -86,8 +86,8 @@ extension SQLExpressionCompiler {
     var next = chain
     next.alias = far
     next.entity = relationship.destinationEntityName
-    let source = "\(qualified(table.name)) AS \(far)"
-    var membership: [String] = []
+    let source: SQLExpression = "\(qualified(table.name)) AS \(far)"
+    var membership: [SQLExpression] = []
     if table.rootEntity != relationship.destinationEntityName {
       let numbers = schema.numbersOfSubtree(of: relationship.destinationEntityName).map(String.init)
       membership = ["\(far).Z_ENT IN (\(numbers.joined(separator: ", ")))"]
@@ -154,7 +154,7 @@ extension SQLExpressionCompiler {
     guard chain.mayRepeat || needsTable else { return chain }
     guard let table = schema.table(of: chain.entity) else { throw NotCompilable("\(chain.entity) has no table") }
     let alias = counter.next()
-    let condition =
+    let condition: SQLExpression =
       needsTable
       ? "\(alias).Z_PK = \(chain.alias).Z_PK"
       : "\(alias).Z_PK IN (SELECT \(chain.alias).Z_PK FROM \(chain.tables.joined(separator: ", "))"
@@ -186,7 +186,7 @@ extension SQLExpressionCompiler {
     inner.row.variables[variable] = SQLRow(alias: chain.alias, entity: chain.entity)
     let condition = try self.predicate(predicate, inner).sql
     // SQL may test members that instances leave out, and leave out members that instances test.
-    if ExpressionFunctions.mayFail(condition) {
+    if condition.mayFail {
       throw NotCompilable("the predicate of a SUBQUERY may fail for a member")
     }
     chain.conditions.append(condition)
@@ -224,7 +224,7 @@ extension SQLExpressionCompiler {
     case .first, .size: break
     }
     let alias = counter.next()
-    let key =
+    let key: SQLExpression =
       "(SELECT \(chain.alias).Z_PK FROM \(chain.allTables.joined(separator: ", "))"
       + " WHERE \(chain.allConditions.joined(separator: " AND "))"
       + " ORDER BY \(order.joined(separator: ", ")) LIMIT 1 OFFSET \(offset))"
@@ -291,7 +291,7 @@ extension SQLExpressionCompiler {
       guard members.count <= 400 else { throw NotCompilable("a list has more than 400 members") }
       let alias = counter.next()
       // A plus takes the first member's affinity away, which would make doubles of the other members' integers.
-      let rows = members.map { "SELECT +\($0.sql) AS v" }.joined(separator: " UNION ALL ")
+      let rows = members.map { "SELECT +\($0.sql) AS v" as SQLExpression }.joined(separator: " UNION ALL ")
       return SQLValues(
         tables: ["(\(rows)) AS \(alias)"], conditions: [],
         member: SQLFragment(sql: "\(alias).v", kind: kind, isColumn: true))
@@ -301,7 +301,7 @@ extension SQLExpressionCompiler {
 
   /// On instances all members are evaluated; SQL leaves out those it does not need.
   private func checkMembers(_ members: [SQLFragment]) throws(NotCompilable) {
-    if members.contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
+    if members.contains(where: { $0.sql.mayFail }) {
       throw NotCompilable("a member of a list may fail")
     }
   }
@@ -312,8 +312,8 @@ extension SQLExpressionCompiler {
       return literal(.integer(Int64(members.count)))
     }
     let values = try values(of: reached)
-    let inner = values.isDistinct ? "(\(values.select))" : values.from
-    let condition = values.isDistinct ? "" : " WHERE \(values.condition)"
+    let inner: SQLExpression = values.isDistinct ? "(\(values.select))" : values.from
+    let condition: SQLExpression = values.isDistinct ? "" : " WHERE \(values.condition)"
     return SQLFragment(sql: "(SELECT count(*) FROM \(inner)\(condition))", kind: .integer(0...Int64.max))
   }
 
@@ -329,7 +329,7 @@ extension SQLExpressionCompiler {
     default: throw NotCompilable("\(operation.rawValue) works on members that are no numbers")
     }
     let alias = counter.next()
-    let from = "(\(values.select)) AS \(alias)"
+    let from: SQLExpression = "(\(values.select)) AS \(alias)"
     if operation == .min || operation == .max {
       let name = operation == .min ? "min" : "max"
       // Which of an equal integer and double comes out depends on the order.

@@ -24,7 +24,7 @@ extension SQLExpressionCompiler {
     guard let last = conditions.last else { return SQLCondition(sql: isAnd ? "1" : "0", isTwoValued: true) }
     // What may fail is evaluated only if the parts before it ask for it, as on instances; SQLite's AND and OR do not
     // promise that.
-    if conditions.contains(where: { ExpressionFunctions.mayFail($0.sql) }) {
+    if conditions.contains(where: { $0.sql.mayFail }) {
       var sql = last.twoValued
       for condition in conditions.dropLast().reversed() {
         sql = "(CASE WHEN \(condition.sql) THEN \(isAnd ? sql : "1") ELSE \(isAnd ? "0" : sql) END)"
@@ -53,9 +53,9 @@ extension SQLExpressionCompiler {
     let condition = try compare(comparison, values.member, frame)
     let test = comparison.modifier == .all ? condition.negated : condition.sql
     // A term that may fail must not meet rows that the joins leave out.
-    let guarded =
-      ExpressionFunctions.mayFail(test) ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
-    let exists = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
+    let guarded: SQLExpression =
+      test.mayFail ? "CASE WHEN \(values.condition) THEN \(test) ELSE 0 END" : test
+    let exists: SQLExpression = "EXISTS (SELECT 1 FROM \(values.from) WHERE \(values.condition) AND \(guarded))"
     return SQLCondition(sql: comparison.modifier == .any ? exists : "(NOT \(exists))", isTwoValued: true)
   }
 
@@ -89,7 +89,7 @@ extension SQLExpressionCompiler {
       }
       let low = try ordered(.greaterOrEqual, fold(left, comparison), fold(bounds[0], comparison))
       let high = try ordered(.lessOrEqual, fold(left, comparison), fold(bounds[1], comparison))
-      if ExpressionFunctions.mayFail(low.sql + high.sql) {
+      if low.sql.mayFail || high.sql.mayFail {
         // Both bounds are evaluated, as on instances.
         return SQLCondition(sql: "(\(low.twoValued) & \(high.twoValued))", isTwoValued: true)
       }
@@ -115,8 +115,8 @@ extension SQLExpressionCompiler {
         throw NotCompilable("the content is only carried: it can be compared with nil")
       }
       if one != other {
-        let sign = ExpressionFunctions.mayFail(left.sql + right.sql) ? "&" : "AND"
-        let both = "((\(left.sql) IS NULL) \(sign) (\(right.sql) IS NULL))"
+        let sign = left.sql.mayFail || right.sql.mayFail ? "&" : "AND"
+        let both: SQLExpression = "((\(left.sql) IS NULL) \(sign) (\(right.sql) IS NULL))"
         return SQLCondition(sql: isNegated ? "(NOT \(both))" : both, isTwoValued: true)
       }
     }
@@ -152,8 +152,8 @@ extension SQLExpressionCompiler {
         throw NotCompilable("the content is only carried: it can be compared with nil")
       }
       // A member that may be nil is compared on its own: nil is a member only of what contains it.
-      var tests: [String] = []
-      var constants: [String] = []
+      var tests: [SQLExpression] = []
+      var constants: [SQLExpression] = []
       for member in members.map({ fold($0, comparison) }) {
         if let constant = member.constant, !constant.isNull, value.isColumn {
           if member.kind.valueClass == value.kind.valueClass { constants.append(member.sql) }
@@ -175,9 +175,9 @@ extension SQLExpressionCompiler {
 
   /// OR as a balanced tree: SQLite bounds the depth of expressions at 1000, and lists may have 10,000 members. Where a
   /// member may fail all are evaluated, as on instances.
-  private static func any(_ tests: [String]) -> String {
-    let sign = tests.contains(where: ExpressionFunctions.mayFail) ? "|" : "OR"
-    func joined(_ tests: ArraySlice<String>) -> String {
+  private static func any(_ tests: [SQLExpression]) -> SQLExpression {
+    let sign = tests.mayFail ? "|" : "OR"
+    func joined(_ tests: ArraySlice<SQLExpression>) -> SQLExpression {
       if tests.count == 1, let test = tests.first { return test }
       let half = tests.startIndex + tests.count / 2
       return "(\(joined(tests[..<half])) \(sign) \(joined(tests[half...])))"
@@ -220,7 +220,7 @@ extension SQLExpressionCompiler {
   }
 
   /// Operators that plain SQL has, exact also for text with NULs; nil for the rest.
-  private func plain(_ operation: Comparison.Operator, _ text: SQLFragment, _ pattern: String) -> String? {
+  private func plain(_ operation: Comparison.Operator, _ text: SQLFragment, _ pattern: String) -> SQLExpression? {
     switch operation {
     case .contains: return "(instr(\(text.sql), \(literal(.string(pattern)).sql)) > 0)"
     case .endsWith:
@@ -237,7 +237,7 @@ extension SQLExpressionCompiler {
   }
 
   /// Patterns without `?` and with `*` at the ends only.
-  private func like(_ text: SQLFragment, _ parts: [WildcardPattern.Part]) -> String? {
+  private func like(_ text: SQLFragment, _ parts: [WildcardPattern.Part]) -> SQLExpression? {
     var middle = String.UnicodeScalarView()
     let isOpenAtStart = parts.first == .any
     let isOpenAtEnd = parts.count > 1 && parts.last == .any

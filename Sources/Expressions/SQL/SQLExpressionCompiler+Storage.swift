@@ -8,7 +8,7 @@ import SQLite
 extension SQLExpressionCompiler {
   func stored(
     _ value: SQLFragment, as attribute: Attribute, _ frame: Frame
-  ) throws(NotCompilable) -> String {
+  ) throws(NotCompilable) -> SQLExpression {
     if value.kind == .null { return value.sql }
     let wanted = kind(of: attribute)
     switch (value.kind, attribute.type) {
@@ -42,7 +42,7 @@ extension SQLExpressionCompiler {
   /// registers.
   func carried(
     _ node: ExpressionNode, _ frame: Frame, as attribute: Attribute
-  ) throws(NotCompilable) -> String? {
+  ) throws(NotCompilable) -> SQLExpression? {
     guard Self.needsEngine(node) == nil, case .value(let value)? = try? reach(node, frame) else { return nil }
     switch (value.kind, attribute.type) {
     case (.carried(isExternal: true), .binary):

@@ -53,29 +53,30 @@ extension SQLExpressionCompiler {
   func literal(_ value: ExpressionValue) -> SQLFragment {
     switch value {
     case .null: return .null
-    case .boolean(let value): return SQLFragment(sql: value ? "1" : "0", kind: .boolean, constant: .boolean(value))
+    case .boolean(let value):
+      return SQLFragment(sql: .integer(value ? 1 : 0), kind: .boolean, constant: .boolean(value))
     case .integer(let number):
-      let text = SQLiteValue.integer(number).literal
+      let sql = SQLExpression.integer(number)
       return SQLFragment(
-        sql: number < 0 && number > .min ? "(\(text))" : text, kind: .integer(number...number), constant: value)
+        sql: number < 0 && number > .min ? "(\(sql))" : sql, kind: .integer(number...number), constant: value)
     case .double(let number): return SQLFragment(sql: Self.real(number), kind: .real, constant: value)
     case .date(let number): return SQLFragment(sql: Self.real(number), kind: .date, constant: value)
     case .decimal(let number):
       let sql = number.integer.map { literal(.integer($0)).sql } ?? Self.real(number.double)
       return SQLFragment(sql: sql, kind: .decimal, constant: value)
-    case .string(let text): return SQLFragment(sql: SQLiteValue.text(text).literal, kind: .string, constant: value)
-    case .data(let bytes): return SQLFragment(sql: SQLiteValue.blob(bytes).literal, kind: .data, constant: value)
-    case .uuid(let bytes): return SQLFragment(sql: SQLiteValue.blob(bytes).literal, kind: .uuid, constant: value)
+    case .string(let text): return SQLFragment(sql: .value(.text(text)), kind: .string, constant: value)
+    case .data(let bytes): return SQLFragment(sql: .value(.blob(bytes)), kind: .data, constant: value)
+    case .uuid(let bytes): return SQLFragment(sql: .value(.blob(bytes)), kind: .uuid, constant: value)
     case .carried, .object, .list: return .null
     }
   }
 
   /// A double, bit for bit: SQLite's reading of decimal text is not always the nearest double (3.40), so only small
   /// whole numbers are written as text.
-  static func real(_ value: Double) -> String {
-    if value.isNaN { return "NULL" }
+  static func real(_ value: Double) -> SQLExpression {
+    if value.isNaN { return .null }
     if value == value.rounded(), value.magnitude < 0x1p53 {
-      let text = "\(Int64(value)).0"
+      let text: SQLExpression = "\(Int64(value)).0"
       return value < 0 ? "(\(text))" : text
     }
     return "\(ExpressionFunctions.real)(\(SQLiteValue.integer(Int64(bitPattern: value.bitPattern)).literal))"
@@ -230,7 +231,7 @@ extension SQLExpressionCompiler {
     guard let left = operands.first else { return .null }
     let right = operands.count > 1 ? operands[1] : literal(.integer(0))
     if left.kind == .null || right.kind == .null { return .null(after: left, right) }
-    let sql: String
+    let sql: SQLExpression
     switch function {
     case .bitwiseAnd where left.kind.range != nil && right.kind.range != nil: sql = "(\(left.sql) & \(right.sql))"
     case .bitwiseOr where left.kind.range != nil && right.kind.range != nil: sql = "(\(left.sql) | \(right.sql))"
@@ -255,7 +256,7 @@ extension SQLExpressionCompiler {
         index + 1 < texts.count ? "(\(texts[index]) || \(texts[index + 1]))" : texts[index]
       }
     }
-    return SQLFragment(sql: texts.first ?? "NULL", kind: .string)
+    return SQLFragment(sql: texts.first ?? .null, kind: .string)
   }
 
   /// A number for a function: dates as their seconds, no decimals.

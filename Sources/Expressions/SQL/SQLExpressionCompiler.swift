@@ -37,9 +37,9 @@ package struct SQLRow: Sendable, Hashable {
 /// correlated or joined with the row's table as the caller likes.
 package struct SQLObjects: Sendable, Hashable {
   /// Tables with aliases, comma-separated.
-  package let from: String
+  package let from: SQLExpression
   /// What joins them with each other and with the row.
-  package let condition: String
+  package let condition: SQLExpression
   /// The alias whose rows are the objects.
   package let alias: String
   /// Their declared entity; subentities included.
@@ -47,12 +47,12 @@ package struct SQLObjects: Sendable, Hashable {
   /// At most one object per row.
   package let isToOne: Bool
   /// Terms of ORDER BY that give the relationship's order, or that of keys.
-  package let order: String
+  package let order: SQLExpression
   /// May one object come several times? Then it counts once, at its first place.
   package let mayRepeat: Bool
 
   /// The objects' keys: SELECT of Z_PK.
-  package var keys: String {
+  package var keys: SQLExpression {
     "SELECT \(mayRepeat ? "DISTINCT " : "")\(alias).Z_PK FROM \(from) WHERE \(condition)"
   }
 }
@@ -85,7 +85,7 @@ package struct SQLExpressionCompiler {
   // MARK: What the engine asks for
 
   /// An SQL scalar; Booleans 0 and 1, dates and decimals as numbers, objects as Z_PK.
-  package func value(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> String {
+  package func value(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     try compiled(.value(node), node, row) { () throws(NotCompilable) in
       try scalar(node, frame(row, property: nil)).sql
     }
@@ -94,7 +94,7 @@ package struct SQLExpressionCompiler {
   /// An SQL scalar in the storage form of a destination attribute; a value that does not fit is an error of the row.
   package func value(
     _ node: ExpressionNode, row: SQLRow, storedAs attribute: Attribute
-  ) throws(NotCompilable) -> String {
+  ) throws(NotCompilable) -> SQLExpression {
     let frame = frame(row, property: attribute.name)
     // Carried content stays in SQL, where files of external storage can be asked for.
     if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
@@ -122,7 +122,7 @@ package struct SQLExpressionCompiler {
   }
 
   /// A condition that is 1 or 0, never NULL.
-  package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
+  package func condition(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
       try self.predicate(predicate, frame(row, property: nil)).twoValued
     }
@@ -130,7 +130,7 @@ package struct SQLExpressionCompiler {
   }
 
   /// A condition for WHERE, where NULL means the same as 0; indexes can serve it.
-  package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> String {
+  package func filter(_ predicate: PredicateNode, row: SQLRow) throws(NotCompilable) -> SQLExpression {
     let sql = try compiled(.condition(predicate), predicate, row) { () throws(NotCompilable) in
       try self.predicate(predicate, frame(row, property: nil)).sql
     }
@@ -189,8 +189,8 @@ package struct SQLExpressionCompiler {
 
   private func compiled(
     _ entry: ExpressionFallbacks.Work, _ node: some Sendable, _ row: SQLRow, property: String? = nil,
-    _ body: () throws(NotCompilable) -> String
-  ) throws(NotCompilable) -> String {
+    _ body: () throws(NotCompilable) -> SQLExpression
+  ) throws(NotCompilable) -> SQLExpression {
     if let reason = entry.needsEngine { throw NotCompilable(reason) }
     guard let fallbacks else { return try body() }
     if evaluatesOnInstances {
@@ -204,8 +204,8 @@ package struct SQLExpressionCompiler {
   }
 
   /// SQLite tests the terms of WHERE in the order it likes: one that may fail must not meet rows that others leave out.
-  private func guarded(_ sql: String, _ row: SQLRow) -> String {
-    guard ExpressionFunctions.mayFail(sql), let number = schema.number(of: row.entity) else { return sql }
+  private func guarded(_ sql: SQLExpression, _ row: SQLRow) -> SQLExpression {
+    guard sql.mayFail, let number = schema.number(of: row.entity) else { return sql }
     let numbers = schema.numbersOfSubtree(of: row.entity).map(String.init).joined(separator: ", ")
     let membership = numbers.isEmpty ? "= \(number)" : "IN (\(numbers))"
     return "CASE WHEN \(row.alias).Z_ENT \(membership) THEN \(sql) ELSE 0 END"

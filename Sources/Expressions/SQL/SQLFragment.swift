@@ -2,6 +2,7 @@
 // something in parentheses, so pieces are put together without thinking of precedence.
 
 import PersistentStore
+import SQLite
 
 /// What kind of value a piece of SQL gives. NULL is always possible.
 enum SQLKind: Hashable {
@@ -69,23 +70,23 @@ enum SQLKind: Hashable {
 
 /// A scalar.
 struct SQLFragment {
-  let sql: String
+  let sql: SQLExpression
   let kind: SQLKind
   /// Its value, where it is a constant.
   var constant: ExpressionValue?
   /// Is it a bare column, which may be written twice?
   var isColumn = false
 
-  static let null = SQLFragment(sql: "NULL", kind: .null, constant: .null)
+  static let null = SQLFragment(sql: .null, kind: .null, constant: .null)
 
   /// As a double: dates may be integers in their columns.
-  var real: String { kind == .real || kind == .float ? sql : "CAST(\(sql) AS REAL)" }
+  var real: SQLExpression { kind == .real || kind == .float ? sql : "CAST(\(sql) AS REAL)" }
 }
 
 extension SQLFragment {
   /// NULL, whatever the operands are; those that may fail are evaluated all the same, as on instances.
   static func null(after operands: SQLFragment...) -> SQLFragment {
-    let failing = operands.filter { ExpressionFunctions.mayFail($0.sql) }
+    let failing = operands.filter { $0.sql.mayFail }
     if failing.isEmpty { return .null }
     return SQLFragment(sql: "nullif(\(SQLCondition.never(after: failing).sql), 0)", kind: .null)
   }
@@ -95,42 +96,42 @@ extension SQLCondition {
   /// 0, whatever the operands are; those that may fail are evaluated all the same. `&` has no short way out, unlike
   /// AND.
   static func never(after operands: [SQLFragment]) -> SQLCondition {
-    let failing = operands.filter { ExpressionFunctions.mayFail($0.sql) }
+    let failing = operands.filter { $0.sql.mayFail }
     if failing.isEmpty { return SQLCondition(sql: "0", isTwoValued: true) }
-    let tests = failing.map { " & (\($0.sql) IS NULL)" }.joined()
+    let tests = failing.map { " & (\($0.sql) IS NULL)" as SQLExpression }.joined(separator: "")
     return SQLCondition(sql: "(0\(tests))", isTwoValued: true)
   }
 }
 
 /// A condition.
 struct SQLCondition {
-  let sql: String
+  let sql: SQLExpression
   /// Is it never NULL?
   let isTwoValued: Bool
 
-  var twoValued: String { isTwoValued ? sql : "(\(sql) IS TRUE)" }
-  var negated: String { isTwoValued ? "(NOT \(sql))" : "(\(sql) IS NOT TRUE)" }
+  var twoValued: SQLExpression { isTwoValued ? sql : "(\(sql) IS TRUE)" }
+  var negated: SQLExpression { isTwoValued ? "(NOT \(sql))" : "(\(sql) IS NOT TRUE)" }
 }
 
 /// Objects on the way along a key path.
 struct SQLChain {
   /// Tables up to the last to-many, and what joins them.
-  var tables: [String] = []
-  var conditions: [String] = []
+  var tables: [SQLExpression] = []
+  var conditions: [SQLExpression] = []
   /// To-ones behind it: where one is nil the value is nil, so for values they stay a query of their own.
-  var tail: [String] = []
-  var tailConditions: [String] = []
+  var tail: [SQLExpression] = []
+  var tailConditions: [SQLExpression] = []
   var alias: String
   var entity: String
   var isCollection = false
   var mayRepeat = false
   /// Were objects made single in a way that gave up the order in which they are reached?
   var hasLostOrder = false
-  var order: [String] = []
+  var order: [SQLExpression] = []
 
   /// The alias at the end of `tables`.
-  var allTables: [String] { tables + tail }
-  var allConditions: [String] { conditions + tailConditions }
+  var allTables: [SQLExpression] { tables + tail }
+  var allConditions: [SQLExpression] { conditions + tailConditions }
 
   /// The to-ones become part of the join: for objects, and before a further to-many.
   mutating func mergeTail() {
@@ -141,7 +142,7 @@ struct SQLChain {
   }
 
   /// `expression` of the last object, as a scalar of the row or of the collection's member.
-  func scalar(_ expression: String) -> String {
+  func scalar(_ expression: SQLExpression) -> SQLExpression {
     tail.isEmpty
       ? expression
       : "(SELECT \(expression) FROM \(tail.joined(separator: ", ")) WHERE \(tailConditions.joined(separator: " AND ")))"
@@ -150,8 +151,8 @@ struct SQLChain {
 
 /// Values of a collection.
 struct SQLValues {
-  var tables: [String]
-  var conditions: [String]
+  var tables: [SQLExpression]
+  var conditions: [SQLExpression]
   var member: SQLFragment
   /// Each value once.
   var isDistinct = false
@@ -160,15 +161,17 @@ struct SQLValues {
   /// One for each member of a collection, at the end of a key path: for KVC a set.
   var isPath = false
 
-  var from: String { tables.joined(separator: ", ") }
+  var from: SQLExpression { tables.joined(separator: ", ") }
 
-  var condition: String {
+  var condition: SQLExpression {
     let all = conditions + (dropsNull ? ["\(member.sql) IS NOT NULL"] : [])
     return all.isEmpty ? "1" : all.joined(separator: " AND ")
   }
 
   /// SELECT of the members as `v`.
-  var select: String { "SELECT \(isDistinct ? "DISTINCT " : "")\(member.sql) AS v FROM \(from) WHERE \(condition)" }
+  var select: SQLExpression {
+    "SELECT \(isDistinct ? "DISTINCT " : "")\(member.sql) AS v FROM \(from) WHERE \(condition)"
+  }
 }
 
 /// What an expression reaches.

@@ -42,17 +42,18 @@ struct HistoryProgram {
   /// The program of a hop with the tables, rows and indexes of history, in Core Data's order: behind the bookkeeping.
   func appended(to program: HopProgram, bookkeeping: [String]) -> HopProgram {
     var steps = program.steps
-    steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", sql: $0)) }
+    steps += bookkeeping.map { .update(HopProgram.StatementStep(subject: "bookkeeping", .scratch, text: $0)) }
     for statement in layout.statements where statement.kind == .table {
       steps.append(
         .update(
-          HopProgram.StatementStep(subject: statement.name, sql: statement.createStatement(in: destination))))
+          HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))))
     }
     for table in HistoryLayout.Table.allCases { if let step = copy(table) { steps.append(step) } }
     for table in layout.mirroring where table.kind == .table { steps.append(copy(mirroring: table)) }
     for statement in layout.statements where statement.kind != .table {
       steps.append(
-        .index(HopProgram.StatementStep(subject: statement.name, sql: statement.createStatement(in: destination))))
+        .index(
+          HopProgram.StatementStep(subject: statement.name, .schema, text: statement.createStatement(in: destination))))
     }
     var result = HopProgram(
       source: program.source, destination: program.destination, preconditions: program.preconditions,
@@ -80,6 +81,7 @@ struct HistoryProgram {
         subject: table.rawValue, nextKey: nextKey(source),
         actions: [
           HopProgram.Action(
+            .rows(of: table.rawValue),
             "INSERT INTO \(qualified(table, in: destination)) "
               + "(\(values.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", "))) "
               + "SELECT \(values.map(\.value).joined(separator: ", ")) FROM \(source) "
@@ -111,6 +113,7 @@ struct HistoryProgram {
         subject: table.name, nextKey: nextKey(source),
         actions: [
           HopProgram.Action(
+            .rows(of: table.name),
             "INSERT INTO \(target) (\(table.columnNames.map(SQLiteIdentifier.quoted).joined(separator: ", "))) "
               + "SELECT \(values.joined(separator: ", ")) FROM \(source) "
               + "WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2\(condition)", isRanged: true)
@@ -132,6 +135,7 @@ struct HistoryProgram {
         subject: HistoryLayout.Table.change.rawValue, nextKey: nextKey(table),
         actions: [
           HopProgram.Action(
+            .rows(of: HistoryLayout.Table.change.rawValue),
             "UPDATE \(table) SET \(values.joined(separator: ", ")) WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2 "
               + "AND \"ZENTITY\" IN (\(numbers.map(String.init).joined(separator: ", ")))", isRanged: true)
         ]))

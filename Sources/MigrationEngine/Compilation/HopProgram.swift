@@ -4,6 +4,7 @@
 import Diagnostics
 import MigrationPlanning
 import PersistentStore
+import SQLite
 
 /// The statements of one hop.
 package struct HopProgram: Sendable, Hashable {
@@ -91,6 +92,29 @@ package struct HopProgram: Sendable, Hashable {
   package struct StatementStep: Sendable, Hashable {
     package let subject: String
     package let sql: String
+    package let effect: Effect
+
+    /// Makes a step.
+    package init(subject: String, _ effect: Effect, _ sql: SQLExpression) {
+      self.init(subject: subject, effect, text: sql.text)
+    }
+
+    /// Makes a step of a whole statement.
+    package init(subject: String, _ effect: Effect, text sql: String) {
+      self.subject = subject
+      self.effect = effect
+      self.sql = sql
+    }
+  }
+
+  /// What a statement does to the staged store.
+  package enum Effect: Sendable, Hashable {
+    /// Writes rows of that table of the destination.
+    case rows(of: String)
+    /// Makes or removes a table, an index or a trigger.
+    case schema
+    /// Writes hopd's own tables, or only reads.
+    case scratch
   }
 
   /// Statements that run together for one range of a key after the other.
@@ -136,6 +160,7 @@ package struct HopProgram: Sendable, Hashable {
 
     /// Parameters 1 and 2 are the bounds of the range, both inclusive, where `isRanged`.
     package let sql: String
+    package let effect: Effect
     package let isRanged: Bool
     /// Do its changes count as rows written?
     package let isCounted: Bool
@@ -145,8 +170,11 @@ package struct HopProgram: Sendable, Hashable {
     package let rows: Insertion?
 
     /// Makes an action.
-    package init(_ sql: String, isRanged: Bool = false, isCounted: Bool = false, refusal: Refusal? = nil) {
-      self.sql = sql
+    package init(
+      _ effect: Effect, _ sql: SQLExpression, isRanged: Bool = false, isCounted: Bool = false, refusal: Refusal? = nil
+    ) {
+      self.sql = sql.text
+      self.effect = effect
       self.isRanged = isRanged
       self.isCounted = isCounted
       self.refusal = refusal
@@ -156,6 +184,7 @@ package struct HopProgram: Sendable, Hashable {
     /// Makes an action that inserts rows into the tables of `schema`.
     package init(_ rows: Insertion, schema: String) {
       sql = rows.statement(into: schema)
+      effect = .rows(of: rows.table)
       isRanged = true
       isCounted = true
       refusal = nil

@@ -11,13 +11,13 @@ package struct Insertion: Sendable, Hashable {
     /// Name in the destination's table, not quoted.
     package let name: String
     /// An expression over `tables`.
-    package let value: String
-    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values it
-    /// is found out by their form.
+    package let value: SQLExpression
+    /// Is the value what the column stores, whatever the source holds? Keys and entity numbers are; of other values
+    /// their form tells.
     package let isExact: Bool
 
     /// Makes a column.
-    package init(_ name: String, _ value: String, isExact: Bool = false) {
+    package init(_ name: String, _ value: SQLExpression, isExact: Bool = false) {
       self.name = name
       self.value = value
       self.isExact = isExact
@@ -29,11 +29,11 @@ package struct Insertion: Sendable, Hashable {
   /// Columns not named stay NULL.
   package let columns: [Column]
   /// "table AS alias" in the order of joining; the first one, "… AS s", has the key of the range.
-  package let tables: [String]
+  package let tables: [SQLExpression]
   /// The table of the source under `s`, not quoted.
   package let sourceTable: String
   /// Which rows of it are taken.
-  package let conditions: [String]
+  package let conditions: [SQLExpression]
   /// Entity numbers of the source rows, where they are an entity's.
   package let numbers: Set<Int64>
   /// Destination numbers whose objects are all rows of a source number.
@@ -48,7 +48,8 @@ package struct Insertion: Sendable, Hashable {
 
   /// Makes an insertion.
   package init(
-    into table: String, columns: [Column], from tables: [String], sourceTable: String, where conditions: [String],
+    into table: String, columns: [Column], from tables: [SQLExpression], sourceTable: String,
+    where conditions: [SQLExpression],
     numbers: Set<Int64> = [], whole: [Int64: Int64] = [:], rangeKey: String, driver: SourceTables.Driver,
     mayRepeat: Bool = false, suffix: String = ""
   ) {
@@ -73,35 +74,17 @@ package struct Insertion: Sendable, Hashable {
     guard known.count == columns.count, Set(order).isSuperset(of: known.keys),
       let last = order.lastIndex(where: { known[$0] != nil })
     else { return columns }
-    return order[...last].map { known[$0] ?? Column($0, "NULL", isExact: true) }
+    return order[...last].map { known[$0] ?? Column($0, .null, isExact: true) }
   }
 
   /// The statement that inserts the rows of a range, ?1 to ?2, into a schema.
   package func statement(into schema: String) -> String {
     let names = columns.map { SQLiteIdentifier.quoted($0.name) }.joined(separator: ", ")
     let all = ["\(rangeKey) BETWEEN ?1 AND ?2"] + conditions
-    return "INSERT INTO \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) (\(names))"
+    let statement: SQLExpression =
+      "INSERT INTO \(SQLiteIdentifier.quoted(schema)).\(SQLiteIdentifier.quoted(table)) (\(names))"
       + " SELECT \(columns.map(\.value).joined(separator: ", ")) FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(all.joined(separator: " AND "))\(suffix)"
-  }
-
-  /// Is a value a number or a text as it stands, and so never NULL? Of other expressions nothing is said.
-  package static func isPlainValue(_ value: String) -> Bool {
-    if value.hasPrefix("'") {
-      // A quote inside is doubled; a single one would end the text before the end.
-      let inside = value.dropFirst().dropLast()
-      return value.utf8.count > 1 && value.hasSuffix("'")
-        && !inside.split(separator: "''").contains { $0.contains("'") }
-    }
-    let digits = value.hasPrefix("-") ? value.dropFirst() : value[...]
-    return !digits.isEmpty && digits.allSatisfy { ("0"..."9").contains($0) }
-  }
-
-  /// The column of the row under `s` that a value is, if it is nothing else.
-  package static func carriedColumn(_ value: String) -> String? {
-    guard value.hasPrefix("s.\""), value.hasSuffix("\""), value.utf8.count > 4 else { return nil }
-    let name = value.dropFirst(3).dropLast()
-    // A quote inside would be doubled; Core Data's names have none, and whoever has is not recognised.
-    return name.contains("\"") ? nil : String(name)
+    return statement.text
   }
 }

@@ -29,9 +29,10 @@ struct ViewTable: Sendable {
   }
 
   /// SQL of the view's SELECT; `affinities` are those of the columns of the row under `s`.
-  func select(affinities: [String: ColumnAffinity]) -> String {
+  func select(affinities: [String: ColumnAffinity]) -> SQLExpression {
     guard let first = rows.first else {
-      let nothing = columns.map { "NULL AS \(SQLiteIdentifier.quoted($0.name))" } + keyColumn("NULL")
+      let nothing =
+        columns.map { "NULL AS \(SQLiteIdentifier.quoted($0.name))" as SQLExpression } + keyColumn(.null)
       return "SELECT \(nothing.joined(separator: ", ")) WHERE 0"
     }
     if isJoin {
@@ -40,43 +41,43 @@ struct ViewTable: Sendable {
     return select(rows, first: first, affinities)
   }
 
-  private func keyColumn(_ value: String) -> [String] {
+  private func keyColumn(_ value: SQLExpression) -> [SQLExpression] {
     isJoin ? ["\(value) AS \(SQLiteIdentifier.quoted(SourceTables.rangeColumn))"] : []
   }
 
-  private func select(_ rows: [Insertion], first: Insertion, _ affinities: [String: ColumnAffinity]) -> String {
-    let values = columns.map { column in
+  private func select(_ rows: [Insertion], first: Insertion, _ affinities: [String: ColumnAffinity]) -> SQLExpression {
+    let values = columns.map { column -> SQLExpression in
       "\(value(of: column, in: rows, affinities)) AS \(SQLiteIdentifier.quoted(column.name))"
     }
     // Of several insertions each takes other entities' rows of the same table.
     let conditions =
       rows.count == 1
       ? first.conditions
-      : ["(\(rows.map { "(\($0.conditions.joined(separator: " AND ")))" }.joined(separator: " OR ")))"]
-    return "SELECT \((values + keyColumn(first.rangeKey)).joined(separator: ", "))"
+      : ["(\(rows.map { "(\($0.conditions.joined(separator: " AND ")))" as SQLExpression }.joined(separator: " OR ")))"]
+    return "SELECT \((values + keyColumn("\(first.rangeKey)")).joined(separator: ", "))"
       + " FROM \(first.tables.joined(separator: " CROSS JOIN "))"
       + (conditions.isEmpty ? "" : " WHERE \(conditions.joined(separator: " AND "))")
   }
 
   private func value(
     of column: (name: String, affinity: ColumnAffinity), in rows: [Insertion], _ affinities: [String: ColumnAffinity]
-  ) -> String {
+  ) -> SQLExpression {
     let values = rows.map { row in
-      row.columns.first { $0.name == column.name }.map { stored($0, as: column.affinity, affinities) } ?? "NULL"
+      row.columns.first { $0.name == column.name }.map { stored($0, as: column.affinity, affinities) } ?? .null
     }
-    guard let first = values.first, values.contains(where: { $0 != first }) else { return values.first ?? "NULL" }
+    guard let first = values.first, values.contains(where: { $0 != first }) else { return values.first ?? .null }
     let arms = zip(rows, values).flatMap { row, value in
-      row.numbers.sorted().map { "WHEN \($0) THEN \(value)" }
+      row.numbers.sorted().map { "WHEN \($0) THEN \(value)" as SQLExpression }
     }
-    return "CASE s.\"Z_ENT\" \(arms.joined(separator: " ")) END"
+    return "CASE \(SQLExpression.column("Z_ENT")) \(arms.joined(separator: " ")) END"
   }
 
   /// The value as the column would hold it.
   private func stored(
     _ column: Insertion.Column, as affinity: ColumnAffinity, _ affinities: [String: ColumnAffinity]
-  ) -> String {
-    if column.isExact || column.value == "NULL" { return column.value }
-    if let carried = Insertion.carriedColumn(column.value), let before = affinities[carried],
+  ) -> SQLExpression {
+    if column.isExact || column.value.isNull { return column.value }
+    if let carried = column.value.column(of: "s"), let before = affinities[carried],
       affinity.keeps(valuesOf: before)
     {
       return column.value
@@ -91,9 +92,9 @@ struct ViewTable: Sendable {
     var present: Set<String> = []
     for column in columns {
       let values = Set(rows.map { row in row.columns.first { $0.name == column.name }?.value })
-      if values.count == 1, let value = values.first, let value, let name = Insertion.carriedColumn(value) {
+      if values.count == 1, let value = values.first, let value, let name = value.column(of: "s") {
         carried[column.name] = name
-      } else if values.allSatisfy({ $0.map(Insertion.isPlainValue) ?? false }) {
+      } else if values.allSatisfy({ $0?.isConstant ?? false }) {
         present.insert(column.name)
       }
     }
@@ -107,14 +108,14 @@ struct ViewTable: Sendable {
   }
 
   /// Columns whose values are made by something that may fail.
-  func failing(_ mayFail: (String) -> Bool) -> [String] {
+  var failing: [String] {
     columns.map(\.name).filter { name in
-      rows.contains { row in row.columns.contains { $0.name == name && mayFail($0.value) } }
+      rows.contains { row in row.columns.contains { $0.name == name && $0.value.mayFail } }
     }
   }
 
   /// Does telling which rows are taken call something that may fail?
-  func filterMayFail(_ mayFail: (String) -> Bool) -> Bool { rows.contains { $0.conditions.contains(where: mayFail) } }
+  var filterMayFail: Bool { rows.contains { $0.conditions.mayFail } }
 }
 
 extension ViewTable {

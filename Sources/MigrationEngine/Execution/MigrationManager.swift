@@ -170,7 +170,7 @@ package struct MigrationManager {
   private func registerContentFunction() throws(SQLiteError) {
     guard let external else { return }
     let limit = options.externalValueMax
-    try connection.registerFailingFunction(ExternalDataForm.contentFunction, argumentCount: 1) { values in
+    try connection.registerFailingFunction(ExternalDataForm.contentFunction.text, argumentCount: 1) { values in
       switch values.first {
       case .null?: return .null
       case .blob(let bytes)?:

@@ -66,7 +66,7 @@ struct MappedRowCounts {
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: hop.source, sourceEntity: source, place: .sourceFilter), schema: hop.sourceSchema,
       space: reader.space, moment: 0)
-    return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0))" }
+    return (try? compiler.condition(predicate, row: SQLRow(alias: "s", entity: source))).map { "(\($0.text))" }
   }
 
   /// The rows of an entity that fulfil each condition, in one pass; nothing where it has no table.

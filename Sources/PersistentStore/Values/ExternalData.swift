@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import SQLite
 
 extension HopdError.Code {
   /// A value with external storage has neither of the two forms, or its reference is no plain UUID.
@@ -92,17 +93,17 @@ package enum ExternalDataForm: Sendable, Hashable {
 
   /// SQL: the content of a plain column as an inline value. `||` makes text of two blobs, byte for byte, so the result
   /// is cast back.
-  package static func inlineExpression(ofPlain column: String) -> String {
+  package static func inlineExpression(ofPlain column: SQLExpression) -> SQLExpression {
     "CASE WHEN \(column) IS NOT NULL THEN CAST(X'01' || \(column) AS BLOB) END"
   }
 
   /// SQL: the plain content of a column with external storage. References, and whatever else there is, go to
   /// `contentFunction`.
-  package static func plainExpression(ofExternal column: String) -> String {
+  package static func plainExpression(ofExternal column: SQLExpression) -> SQLExpression {
     "CASE WHEN \(column) IS NULL THEN NULL WHEN substr(\(column), 1, 1) = X'01' THEN substr(\(column), 2)"
       + " ELSE \(contentFunction)(\(column)) END"
   }
 
   /// SQL function from a reference to the content of its file; whoever runs `plainExpression` registers it.
-  package static let contentFunction = "hopd_external_content"
+  package static let contentFunction = SQLExpression.function("hopd_external_content", .readsFiles)
 }

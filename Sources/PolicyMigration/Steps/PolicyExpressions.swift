@@ -60,7 +60,7 @@ struct PolicyExpressions {
       model: hop.source, sourceEntity: lane.sourceEntity, place: .attribute,
       entityMappings: Set(hop.mapped?.entityMappings.map(\.name) ?? []), hasPolicy: true)
     return PolicyExpressionSQL(
-      value: { try mapped.value($0, row: row, storedAs: $1, lane: lane) },
+      value: { try mapped.value($0, row: row, storedAs: $1, lane: lane).text },
       argument: { node, property in
         guard case .value(let type) = ExpressionChecker(scope).type(of: node) else {
           throw HopdError(
@@ -69,10 +69,10 @@ struct PolicyExpressions {
             hint: "pass $source and let the policy follow its relationships")
         }
         return (
-          try mapped.value(node, row: row, storedAs: Attribute(name: property, type: type), lane: lane), type
+          try mapped.value(node, row: row, storedAs: Attribute(name: property, type: type), lane: lane).text, type
         )
       },
-      filter: { try mapped.condition($0, row: row, lane: lane) })
+      filter: { try mapped.condition($0, row: row, lane: lane).text })
   }
 
   /// The predicate of a fetch request.
@@ -85,7 +85,7 @@ struct PolicyExpressions {
     try ExpressionChecker(scope).check(predicate)
     let compiler = SQLExpressionCompiler(
       scope: scope, schema: side.schema, space: side.space, moment: moment)
-    if let sql = try? compiler.filter(predicate, row: row(fetch)) { return .sql(sql) }
+    if let sql = try? compiler.filter(predicate, row: row(fetch)) { return .sql(sql.text) }
     // What SQL cannot say exactly is asked of each object.
     let evaluator = ExpressionEvaluator(
       scope: scope,
@@ -109,7 +109,7 @@ struct PolicyExpressions {
     let scope = scope(fetch, side)
     try ExpressionChecker(scope).checkKey(node)
     let compiler = SQLExpressionCompiler(scope: scope, schema: side.schema, space: side.space, moment: moment)
-    return "\(try compiler.value(node, row: row(fetch))) \(sort.ascending ? "ASC" : "DESC")"
+    return "\(try compiler.value(node, row: row(fetch)).text) \(sort.ascending ? "ASC" : "DESC")"
   }
 
   private func scope(_ fetch: PolicyFetchText, _ side: PolicySide) -> ExpressionScope {
@@ -151,8 +151,9 @@ struct PolicyExpressions {
       index,
       PolicyRelation(
         tables: (["\(source.qualified(lane.sourceTable)) AS s"] + targets.tables
-          + ["\(destination.qualified(lane.destinationTable)) AS d"]).joined(separator: ", "),
-        conditions: conditions, sourceNumber: "s.\"Z_ENT\"", sourceKey: "s.\"Z_PK\"", destinationNumber: "d.\"Z_ENT\"",
+          + ["\(destination.qualified(lane.destinationTable)) AS d"]).joined(separator: ", ").text,
+        conditions: conditions.map(\.text), sourceNumber: "s.\"Z_ENT\"", sourceKey: "s.\"Z_PK\"",
+        destinationNumber: "d.\"Z_ENT\"",
         destinationKey: "d.\"Z_PK\"", order: "s.\"Z_PK\", d.\"Z_PK\"")
     )
   }

@@ -34,7 +34,7 @@ package enum ColumnAffinity: Sendable, Hashable, CaseIterable {
 
   /// An expression for what the column holds after `value` was written into it, by a function of
   /// `Connection.registerAffinityFunctions`.
-  package func stored(_ value: String) -> String {
+  package func stored(_ value: SQLExpression) -> SQLExpression {
     switch self {
     // They store alike; only CAST tells them apart.
     case .integer, .numeric: "hopd_column_integer(\(value))"

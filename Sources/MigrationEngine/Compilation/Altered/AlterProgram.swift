@@ -16,7 +16,7 @@ package struct AlterProgram: Sendable, Hashable {
     package let declaredType: String
     /// The default, which every row gets (docs/formats/store-layout.md, "Apple's migration in place"); nil where rows
     /// stay NULL.
-    package let literal: String?
+    package let literal: SQLExpression?
   }
 
   /// In the order in which Core Data, hop by hop, would add them.
@@ -55,18 +55,18 @@ package struct AlterProgram: Sendable, Hashable {
     var steps: [HopProgram.Step] = []
     // Their pages are taken by what follows.
     steps += droppedIndexes.map {
-      .update(HopProgram.StatementStep(subject: $0, sql: "DROP INDEX IF EXISTS \(qualified($0))"))
+      .update(HopProgram.StatementStep(subject: $0, .schema, "DROP INDEX IF EXISTS \(qualified($0))"))
     }
     steps += added.map { column in
       .update(
         HopProgram.StatementStep(
-          subject: "\(column.table).\(column.column)",
-          sql: "ALTER TABLE \(qualified(column.table)) ADD COLUMN "
+          subject: "\(column.table).\(column.column)", .schema,
+          text: "ALTER TABLE \(qualified(column.table)) ADD COLUMN "
             + TableText.definition(of: column.column, type: column.declaredType)))
     }
     steps += filledTables.map { table in
       let values = added.filter { $0.table == table && $0.literal != nil }.map {
-        "\(SQLiteIdentifier.quoted($0.column)) = \($0.literal ?? "NULL")"
+        "\(SQLiteIdentifier.quoted($0.column)) = \($0.literal?.text ?? "NULL")"
       }
       let name = qualified(table)
       return .chunks(
@@ -74,6 +74,7 @@ package struct AlterProgram: Sendable, Hashable {
           subject: table, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
           actions: [
             HopProgram.Action(
+              .rows(of: table),
               "UPDATE \(name) SET \(values.joined(separator: ", ")) WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2",
               isRanged: true)
           ]))
@@ -82,15 +83,15 @@ package struct AlterProgram: Sendable, Hashable {
       [join.ownerColumn, join.targetColumn].map { column in
         .update(
           HopProgram.StatementStep(
-            subject: join.name,
-            sql: "DELETE FROM \(qualified(join.name)) WHERE \(SQLiteIdentifier.quoted(column)) IS NULL"))
+            subject: join.name, .rows(of: join.name),
+            "DELETE FROM \(qualified(join.name)) WHERE \(SQLiteIdentifier.quoted(column)) IS NULL"))
       }
     }
     steps += createdIndexes.map {
-      .index(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destination)))
+      .index(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destination)))
     }
     steps += droppedTables.map {
-      .update(HopProgram.StatementStep(subject: $0, sql: "DROP TABLE IF EXISTS \(qualified($0))"))
+      .update(HopProgram.StatementStep(subject: $0, .schema, "DROP TABLE IF EXISTS \(qualified($0))"))
     }
     return HopProgram(source: source, destination: destination, preconditions: [], steps: steps)
   }

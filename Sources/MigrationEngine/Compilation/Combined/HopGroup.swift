@@ -191,26 +191,14 @@ private struct ColumnWeights {
       for row in table.rows {
         let below = weights[row.sourceTable] ?? [:]
         for column in row.columns {
-          let weight = Self.columns(in: column.value).reduce(0) { min($0 + (below[$1] ?? 1), Self.most + 1) }
+          let weight = column.value.reads.lazy.filter { $0.alias == "s" }
+            .reduce(0) { min($0 + (below[$1.column] ?? 1), Self.most + 1) }
           if weight > Self.most { result.heaviest = "\(table.table).\(column.name)" }
           if weight > 1 {
             result.weights[table.table, default: [:]][column.name, default: 0] += weight
           }
         }
       }
-    }
-    return result
-  }
-
-  /// The columns of `s` in an expression, as often as they stand there.
-  private static func columns(in sql: String) -> [String] {
-    var result: [String] = []
-    var rest = sql[...]
-    while let range = rest.firstRange(of: "s.\"") {
-      rest = rest[range.upperBound...]
-      guard let end = rest.firstIndex(of: "\"") else { break }
-      result.append(String(rest[..<end]))
-      rest = rest[end...].dropFirst()
     }
     return result
   }

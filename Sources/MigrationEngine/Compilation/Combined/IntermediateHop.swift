@@ -52,7 +52,7 @@ struct IntermediateHop: Sendable {
       for insertion in made where subjects[insertion.table] == nil { subjects[insertion.table] = step.subject }
       rows += made
     }
-    if found == nil, rows.contains(where: Self.readsFiles) {
+    if found == nil, rows.contains(where: { $0.columns.contains { $0.value.readsFiles } }) {
       found = "values leave external storage, and each file should be read once"
     }
     let tables = ViewTable.all(of: hop.destinationSchema, rows: rows)
@@ -110,9 +110,5 @@ struct IntermediateHop: Sendable {
     case .index(let other), .trigger(let other): return ([], "\(other.subject) belongs to the store that is made")
     case .validate: return ([], nil)
     }
-  }
-
-  private static func readsFiles(_ rows: Insertion) -> Bool {
-    rows.columns.contains { $0.value.contains(ExternalDataForm.contentFunction) }
   }
 }

@@ -22,8 +22,8 @@ final class QueryPlanProbe {
     connection = try Connection(path: "", access: .memory)
     try HopViews.registerFunctions(on: connection)
     try ValidationFunctions.register(on: connection)
-    try connection.registerNullFunction(ExternalDataForm.contentFunction, argumentCount: 1)
-    try connection.registerNullFunction(ExpressionFunctions.evaluate, argumentCount: -1)
+    try connection.registerNullFunction(ExternalDataForm.contentFunction.text, argumentCount: 1)
+    try connection.registerNullFunction(ExpressionFunctions.evaluate.text, argumentCount: -1)
   }
 
   /// Attaches an empty database.
@@ -58,7 +58,7 @@ final class QueryPlanProbe {
 
   /// Makes or removes what a step makes or removes for the steps behind it.
   func prepare(_ step: HopProgram.Step) throws(SQLiteError) {
-    if case .update(let update) = step, update.isSchemaChange { try connection.run(update.sql) }
+    if case .update(let update) = step, update.effect == .schema { try connection.run(update.sql) }
   }
 }
 
@@ -68,13 +68,8 @@ extension HopProgram.Step {
     switch self {
     case .copy(let copy): [copy.nextKey, copy.insert]
     case .chunks(let chunks): [chunks.nextKey] + chunks.actions.map(\.sql)
-    case .update(let update): update.isSchemaChange ? [] : [update.sql]
+    case .update(let update): update.effect == .schema ? [] : [update.sql]
     case .policy, .validate, .index, .trigger: []
     }
   }
-}
-
-extension HopProgram.StatementStep {
-  /// Does it make or remove a table or an index of ours?
-  fileprivate var isSchemaChange: Bool { sql.hasPrefix("CREATE ") || sql.hasPrefix("DROP ") }
 }

@@ -31,7 +31,7 @@ struct ViewDefinitions: Sendable {
     var origins: [String: SourceTables.Origin] = [:]
     var statements: [String] = []
     for table in program.tables {
-      let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:])
+      let select = table.select(affinities: table.rows.first.flatMap { affinities[$0.sourceTable] } ?? [:]).text
       statements.append("CREATE TEMP VIEW \(SQLiteIdentifier.quoted(names.name(of: table.table))) AS \(select)")
       origins[table.table] =
         table.origin
@@ -51,8 +51,8 @@ struct ViewDefinitions: Sendable {
       hop.isMapped
       ? ValidationRule.all(in: hop.destinationSchema, space: space).filter { !implied.contains($0) } : []
     questions = program.tables.compactMap { table in
-      let failing = table.failing(ExpressionFunctions.mayFail)
-      guard !failing.isEmpty || table.filterMayFail(ExpressionFunctions.mayFail) else { return nil }
+      let failing = table.failing
+      guard !failing.isEmpty || table.filterMayFail else { return nil }
       let values = failing.map { "(v.\(SQLiteIdentifier.quoted($0)) IS NULL)" }
       let term = values.isEmpty ? "1" : values.joined(separator: " + ")
       return Question(

@@ -36,7 +36,7 @@ extension HopCompiler {
   private mutating func copyStep(
     into join: JoinTable, read: StoredPairs, owner: Entity, target: Entity
   ) -> HopProgram.CopyStep {
-    let column = { (name: String) in "s." + SQLiteIdentifier.quoted(name) }
+    let column = { (name: String) in SQLExpression.column(name) }
     var columns = [
       Insertion.Column(join.ownerColumn, column(read.owner), isExact: true),
       Insertion.Column(join.targetColumn, column(read.target), isExact: true),
@@ -52,7 +52,7 @@ extension HopCompiler {
         addOrderUpdate(order: wanted, partition: partition, by: by, table: join.name, subject: join.name)
       }
     }
-    var conditions: [String] = ["\(column(read.owner)) IS NOT NULL", "\(column(read.target)) IS NOT NULL"]
+    var conditions: [SQLExpression] = ["\(column(read.owner)) IS NOT NULL", "\(column(read.target)) IS NOT NULL"]
     conditions += survivalConditions(column(read.owner), of: owner, in: join.entity, isRow: read.row == .owner)
     conditions += survivalConditions(
       column(read.target), of: target, in: join.inverseEntity, isRow: read.row == .target)
@@ -61,15 +61,15 @@ extension HopCompiler {
       rows: Insertion(
         into: join.name, columns: columns, from: ["\(self.source.qualified(read.table)) AS s"],
         sourceTable: read.table, where: conditions,
-        rangeKey: read.row == nil ? "s.\(self.source.joinRangeColumn)" : column("Z_PK"),
+        rangeKey: read.row == nil ? "s.\(self.source.joinRangeColumn)" : "s.\"Z_PK\"",
         driver: read.row == nil ? self.source.driver(ofJoin: read.table) : self.source.driver(of: read.table)),
       schema: destinationSchema)
   }
 
   /// Conditions that keep pairs whose end does not survive out of a join table.
   func survivalConditions(
-    _ key: String, of source: Entity, in destination: String, isRow: Bool, alias: String = "s"
-  ) -> [String] {
+    _ key: SQLExpression, of source: Entity, in destination: String, isRow: Bool, alias: String = "s"
+  ) -> [SQLExpression] {
     let (map, isComplete) = survivors(of: source, in: destination)
     guard let table = hop.sourceSchema.table(of: source.name) else { return [] }
     if isRow {

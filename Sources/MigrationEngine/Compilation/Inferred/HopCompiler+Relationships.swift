@@ -29,16 +29,16 @@ extension HopCompiler {
 
   mutating func toOneExpression(
     _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable, lanes: [Lane], part: ToOnePart
-  ) throws(HopdError) -> String? {
+  ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.relationships.first(where: { $0.name == relationship })
     else { return nil }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
-    var cases: [(number: Int64, expression: String)] = []
+    var cases: [(number: Int64, expression: SQLExpression)] = []
     var columns: Set<String> = []
     for lane in lanes where subtree.contains(lane.destination.name) {
       guard let source = pairs(of: relationship, lane: lane) else {
-        cases.append((lane.sourceNumber, "NULL"))
+        cases.append((lane.sourceNumber, .null))
         continue
       }
       let storage = hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity)
@@ -73,13 +73,13 @@ extension HopCompiler {
         continue
       }
       columns.insert(target.column)
-      let key = "s." + SQLiteIdentifier.quoted(target.column)
+      let key = SQLExpression.column(target.column)
       let filtered = filteredKey(key, source: target.entity, destination: value.destinationEntityName)
       switch part {
       case .key: cases.append((lane.sourceNumber, filtered))
       case .order:
         if let order = target.order {
-          let kept = "s." + SQLiteIdentifier.quoted(order)
+          let kept = SQLExpression.column(order)
           // A reference that is cleared has no place in the order either.
           cases.append(
             (lane.sourceNumber, filtered == key ? kept : "CASE WHEN \(filtered) IS NOT NULL THEN \(kept) END"))
@@ -96,7 +96,7 @@ extension HopCompiler {
     }
     // Siblings that had the relationship and lose it: the other end would find them by the key that they keep.
     let others = lanes.filter { !subtree.contains($0.destination.name) && hasToOne(in: columns, $0.source) }
-    return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+    return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
   /// Has the entity a to-one whose key is in one of the columns?
@@ -130,7 +130,7 @@ extension HopCompiler {
   }
 
   /// A target's key, NULL where the target's entity does not survive.
-  private func filteredKey(_ key: String, source: Entity?, destination: String) -> String {
+  private func filteredKey(_ key: SQLExpression, source: Entity?, destination: String) -> SQLExpression {
     guard let source, let table = hop.sourceSchema.table(of: source.name) else { return key }
     let (map, isComplete) = survivors(of: source, in: destination)
     if isComplete { return key }
@@ -139,8 +139,10 @@ extension HopCompiler {
   }
 
   /// The new entity number of a to-one's target.
-  private func targetNumber(key: String, filteredKey: String, discriminator: String?, source: Entity?) -> String {
-    guard let source else { return "NULL" }
+  private func targetNumber(
+    key: SQLExpression, filteredKey: SQLExpression, discriminator: String?, source: Entity?
+  ) -> SQLExpression {
+    guard let source else { return .null }
     var map: [Int64: Int64] = [:]
     for entity in hop.source.subtree(of: source) {
       guard let number = hop.sourceSchema.number(of: entity.name),
@@ -151,14 +153,14 @@ extension HopCompiler {
     }
     let guardedBy = filteredKey == key ? key : filteredKey
     if let discriminator {
-      let renumbered = renumbering(of: "s." + SQLiteIdentifier.quoted(discriminator), map)
+      let renumbered = renumbering(of: .column(discriminator), map)
       return filteredKey == key ? renumbered : "CASE WHEN \(guardedBy) IS NOT NULL THEN \(renumbered) END"
     }
     if map.count == 1, let number = map.values.first {
       return "CASE WHEN \(guardedBy) IS NOT NULL THEN \(number) END"
     }
-    guard let table = hop.sourceSchema.table(of: source.name) else { return "NULL" }
-    return "(SELECT \(renumbering(of: "t.\"Z_ENT\"", map)) FROM \(self.source.qualified(table.name)) AS t"
+    guard let table = hop.sourceSchema.table(of: source.name) else { return .null }
+    return "(SELECT \(renumbering(of: .column("Z_ENT", of: "t"), map)) FROM \(self.source.qualified(table.name)) AS t"
       + " WHERE t.\"Z_PK\" = \(guardedBy))"
   }
 
@@ -170,7 +172,7 @@ extension HopCompiler {
   /// counts is where the entities that own it now have their pairs, and which of them do.
   mutating func ownerExpression(
     _ entity: String, _ relationship: String, column: SchemaColumn, table: EntityTable
-  ) throws(HopdError) -> String? {
+  ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let ownerTable = hop.destinationSchema.table(of: entity)
     else { return nil }
@@ -191,9 +193,9 @@ extension HopCompiler {
     }
     switch (hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity), source.isInverted) {
     case (.ownerColumn(_, let key), false), (.inverseOfToOne(_, let key, _), false):
-      return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: hop.source.entity(named: source.entity), owners)
+      return ownerKey(.column(key), declared: hop.source.entity(named: source.entity), owners)
     case (.toOne(_, let key, _, _), true):
-      return ownerKey("s." + SQLiteIdentifier.quoted(key), declared: destinationEntity(of: source), owners)
+      return ownerKey(.column(key), declared: destinationEntity(of: source), owners)
     default:
       guard let destination = declaring.relationships.first(where: { $0.name == relationship })?.destinationEntityName
       else { return nil }
@@ -204,7 +206,7 @@ extension HopCompiler {
   }
 
   /// The key of an owner, NULL where the owner's entity does not have the relationship any more.
-  private func ownerKey(_ key: String, declared: Entity?, _ owners: [Int64: Int64]) -> String {
+  private func ownerKey(_ key: SQLExpression, declared: Entity?, _ owners: [Int64: Int64]) -> SQLExpression {
     guard let declared, let table = hop.sourceSchema.table(of: declared.name) else { return key }
     let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
       .compactMap { hop.sourceSchema.number(of: $0.name) }
@@ -244,23 +246,23 @@ extension HopCompiler {
     let pairs = found.pairs
     let from = self.source.qualified(pairs.table)
     let (here, there) = end == .owner ? (pairs.owner, pairs.target) : (pairs.target, pairs.owner)
-    let (hereKey, thereKey) = ("o." + SQLiteIdentifier.quoted(here), "o." + SQLiteIdentifier.quoted(there))
-    var conditions = ["\(hereKey) IS NOT NULL", "\(thereKey) IS NOT NULL"]
+    let (hereKey, thereKey) = (SQLExpression.column(here, of: "o"), SQLExpression.column(there, of: "o"))
+    var conditions: [SQLExpression] = ["\(hereKey) IS NOT NULL", "\(thereKey) IS NOT NULL"]
     conditions += survivalConditions(
-      "o." + SQLiteIdentifier.quoted(pairs.owner), of: found.owner, in: entity, isRow: pairs.row == .owner, alias: "o")
+      .column(pairs.owner, of: "o"), of: found.owner, in: entity, isRow: pairs.row == .owner, alias: "o")
     conditions += survivalConditions(
-      "o." + SQLiteIdentifier.quoted(pairs.target), of: found.target, in: destination, isRow: pairs.row == .target,
+      .column(pairs.target, of: "o"), of: found.target, in: destination, isRow: pairs.row == .target,
       alias: "o")
     let taken = conditions.joined(separator: " AND ")
     let precondition = HopProgram.Precondition(
-      sql: "SELECT \(hereKey) FROM \(from) AS o WHERE \(taken) GROUP BY 1 HAVING count(*) > 1 LIMIT 1",
+      sql: "SELECT \(hereKey.text) FROM \(from) AS o WHERE \(taken.text) GROUP BY 1 HAVING count(*) > 1 LIMIT 1",
       message: "several objects belong to the same one, and only one of them could be kept", entity: entity,
       property: relationship)
     if value == nil { preconditions.append(precondition) }
-    let written = value.map { "o." + SQLiteIdentifier.quoted($0) } ?? thereKey
+    let written = value.map { SQLExpression.column($0, of: "o") } ?? thereKey
     let update = HopProgram.StatementStep(
-      subject: "\(entity).\(relationship)",
-      sql: "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) = \(written)"
+      subject: "\(entity).\(relationship)", .rows(of: table.name),
+      "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) = \(written)"
         + " FROM \(from) AS o WHERE \(hereKey) = \(SQLiteIdentifier.quoted(table.name)).\"Z_PK\" AND \(taken)")
     if !updates.contains(update) { updates.append(update) }
   }
@@ -273,8 +275,8 @@ extension HopCompiler {
       let target = hop.destinationSchema.table(of: value.destinationEntityName)
     else { return }
     let update = HopProgram.StatementStep(
-      subject: "\(entity).\(value.name)",
-      sql: "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) ="
+      subject: "\(entity).\(value.name)", .rows(of: table.name),
+      "UPDATE \(qualified(table.name, in: destinationSchema)) SET \(SQLiteIdentifier.quoted(column)) ="
         + " (SELECT t.\"Z_ENT\" FROM \(qualified(target.name, in: destinationSchema)) AS t WHERE t.\"Z_PK\" ="
         + " \(SQLiteIdentifier.quoted(table.name)).\(SQLiteIdentifier.quoted(key)))"
         + " WHERE \(SQLiteIdentifier.quoted(key)) IS NOT NULL")
@@ -297,8 +299,8 @@ extension HopCompiler {
     let name = qualified(table, in: destinationSchema)
     let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
     let update = HopProgram.StatementStep(
-      subject: subject,
-      sql: "UPDATE \(name) SET \(order) = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
+      subject: subject, .rows(of: table),
+      "UPDATE \(name) SET \(order) = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
         + " (PARTITION BY \(partition) ORDER BY \(SQLiteIdentifier.quoted(by)), rowid) AS k FROM \(name)"
         + " WHERE \(partition) IS NOT NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
     if !updates.contains(update) { updates.append(update) }

@@ -71,22 +71,23 @@ package struct HopCompiler {
     // Counts last: they need the references that updates bring.
     updates += hop.computed.compactMap { derivation in
       derivation.fillStatement(in: destinationSchema).map {
-        HopProgram.StatementStep(subject: "\(derivation.entity).\(derivation.attribute)", sql: $0)
+        HopProgram.StatementStep(
+          subject: "\(derivation.entity).\(derivation.attribute)", .rows(of: derivation.table), text: $0)
       }
     }
     steps += updates.map(HopProgram.Step.update)
     if withIndexes {
       steps += hop.destinationSchema.indexes.map {
-        .index(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+        .index(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destinationSchema)))
       }
       for rTree in hop.destinationSchema.rTrees {
         steps += [rTree.createStatement(in: destinationSchema), rTree.fillStatement(in: destinationSchema)].map {
-          .index(HopProgram.StatementStep(subject: rTree.name, sql: $0))
+          .index(HopProgram.StatementStep(subject: rTree.name, .schema, text: $0))
         }
       }
       // Triggers call functions of Core Data's process and would count what is counted already: after everything.
       steps += hop.destinationSchema.triggers.map {
-        .trigger(HopProgram.StatementStep(subject: $0.name, sql: $0.createStatement(in: destinationSchema)))
+        .trigger(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destinationSchema)))
       }
     }
     return steps
@@ -166,13 +167,13 @@ package struct HopCompiler {
   /// The expression that fills a column, or nil where it stays NULL (or is filled later).
   private mutating func expression(
     for column: SchemaColumn, in table: EntityTable, lanes: [Lane]
-  ) throws(HopdError) -> String? {
+  ) throws(HopdError) -> SQLExpression? {
     switch column.role {
-    case .primaryKey: return "s.\"Z_PK\""
-    case .saveCount: return "s.\"Z_OPT\""
+    case .primaryKey: return .column("Z_PK")
+    case .saveCount: return .column("Z_OPT")
     case .entityNumber:
       return renumbering(
-        of: "s.\"Z_ENT\"", Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
+        of: .column("Z_ENT"), Dictionary(lanes.map { ($0.sourceNumber, $0.destinationNumber) }) { a, _ in a })
     case .attribute(let entity, let name):
       return try attributeExpression(entity: entity, attribute: name, lanes: lanes)
     case .toOne(let entity, let relationship):
@@ -188,7 +189,7 @@ package struct HopCompiler {
 
   private func attributeExpression(
     entity: String, attribute: String, lanes: [Lane]
-  ) throws(HopdError) -> String? {
+  ) throws(HopdError) -> SQLExpression? {
     guard let declaring = hop.destination.entity(named: entity),
       let value = declaring.attributes.first(where: { $0.name == attribute })
     else { return nil }
@@ -198,7 +199,7 @@ package struct HopCompiler {
     let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, for: value) }
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
-    var cases: [(number: Int64, expression: String)] = []
+    var cases: [(number: Int64, expression: SQLExpression)] = []
     var isAddedSomewhere = concerned.isEmpty
     var isRewritten = false
     for lane in concerned {
@@ -210,10 +211,10 @@ package struct HopCompiler {
       }
       guard let source, let column = hop.sourceSchema.column(ofAttribute: source, in: lane.source.name) else {
         isAddedSomewhere = true
-        cases.append((lane.sourceNumber, standard ?? "NULL"))
+        cases.append((lane.sourceNumber, standard ?? .null))
         continue
       }
-      var expression = "s." + SQLiteIdentifier.quoted(column)
+      var expression = SQLExpression.column(column)
       let before = hop.source.allAttributes(of: lane.source)[source]
       if let before {
         let column = expression
@@ -233,18 +234,18 @@ package struct HopCompiler {
     let others = lanes.filter { !subtree.contains($0.destination.name) }
     if isRewritten, !others.isEmpty {
       // What stands in sibling rows has no form that could be rewritten.
-      return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+      return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
     }
     guard !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {
       return choose(cases, otherwise: isAddedSomewhere ? standard : nil)
     }
     // Under a uniqueness constraint the same value in sibling rows would break it, and siblings have no such attribute.
-    return choose(cases + others.map { ($0.sourceNumber, "NULL") }, otherwise: nil)
+    return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
   /// A column's value in the form that it has under its new definition: the content with or without the byte of
   /// external storage.
-  static func carried(_ column: String, from before: Attribute, to value: Attribute) -> String {
+  static func carried(_ column: SQLExpression, from before: Attribute, to value: Attribute) -> SQLExpression {
     if before.hasExternalForm, value.type == .binary, !value.hasExternalForm {
       return ExternalDataForm.plainExpression(ofExternal: column)
     }
@@ -256,10 +257,10 @@ package struct HopCompiler {
 
   /// A count before anything is counted: 0 for objects that have it, NULL for their siblings, as Core Data's trigger
   /// for new objects leaves them (docs/formats/store-layout.md, "Derived attributes").
-  private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> String? {
+  private func zeroExpression(below declaring: Entity, lanes: [Lane]) -> SQLExpression? {
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     return choose(
-      lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? "0" : "NULL") }, otherwise: nil)
+      lanes.map { ($0.sourceNumber, subtree.contains($0.destination.name) ? .integer(0) : .null) }, otherwise: nil)
   }
 
   /// Does a uniqueness constraint of the destination cover the attribute's column?
@@ -274,12 +275,12 @@ package struct HopCompiler {
   }
 
   /// One expression where all entities agree, else a CASE over the source's entity number.
-  func choose(_ cases: [(number: Int64, expression: String)], otherwise: String?) -> String? {
+  func choose(_ cases: [(number: Int64, expression: SQLExpression)], otherwise: SQLExpression?) -> SQLExpression? {
     let distinct = Set(cases.map(\.expression))
     if distinct.isEmpty { return otherwise }
-    if distinct.count == 1, let only = distinct.first { return only == "NULL" ? nil : only }
-    let arms = cases.map { "WHEN \($0.number) THEN \($0.expression)" }.joined(separator: " ")
-    return "CASE s.\"Z_ENT\" \(arms) ELSE \(otherwise ?? "NULL") END"
+    if distinct.count == 1, let only = distinct.first { return only.isNull ? nil : only }
+    let arms = cases.map { "WHEN \($0.number) THEN \($0.expression)" as SQLExpression }.joined(separator: " ")
+    return "CASE \(SQLExpression.column("Z_ENT")) \(arms) ELSE \(otherwise ?? .null) END"
   }
 
   // MARK: Small pieces
@@ -291,7 +292,7 @@ package struct HopCompiler {
   func list(_ numbers: some Sequence<Int64>) -> String { numbers.sorted().map(String.init).joined(separator: ", ") }
 
   /// The expression itself where no number changes, else a CASE. A number that is not in the map becomes NULL.
-  func renumbering(of expression: String, _ map: [Int64: Int64]) -> String {
+  func renumbering(of expression: SQLExpression, _ map: [Int64: Int64]) -> SQLExpression {
     if map.allSatisfy({ $0.key == $0.value }) { return expression }
     let arms = map.sorted { $0.key < $1.key }.map { "WHEN \($0.key) THEN \($0.value)" }.joined(separator: " ")
     return "CASE \(expression) \(arms) END"

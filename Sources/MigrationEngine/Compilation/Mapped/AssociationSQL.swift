@@ -26,39 +26,39 @@ package struct AssociationSQL {
   /// The destination objects of a source row under one mapping.
   package struct Targets {
     /// "table AS alias" to join with the source row.
-    package var tables: [String] = []
+    package var tables: [SQLExpression] = []
     /// What ties them to the source row.
-    package var conditions: [String]
+    package var conditions: [SQLExpression]
     /// Z_PK of the destination object.
-    package let key: String
+    package let key: SQLExpression
     /// Z_ENT of the destination object.
-    package let number: String
+    package let number: SQLExpression
   }
 
   /// The source rows of a mapping with the destination object of each.
   struct Rows {
     /// "table AS alias" in the order of joining; the first has the key of the range.
-    var tables: [String]
-    var conditions: [String]
+    var tables: [SQLExpression]
+    var conditions: [SQLExpression]
     /// The key by which rows are taken in ranges, the table that has it in the end, and the query for the next one
     /// after ?1.
     let rangeKey: String
     let driver: SourceTables.Driver
     var nextKey: String { driver.nextKey }
     let row: MappedRow
-    let key: String
-    let number: String
+    let key: SQLExpression
+    let number: SQLExpression
   }
 
   private func own(_ table: String) -> String {
     SQLiteIdentifier.quoted(destinationSchema) + "." + SQLiteIdentifier.quoted(table)
   }
 
-  func sum(_ key: String, _ offset: Int64) -> String { offset == 0 ? key : "\(key) + \(offset)" }
+  func sum(_ key: SQLExpression, _ offset: Int64) -> SQLExpression { offset == 0 ? key : "\(key) + \(offset)" }
 
   /// Conditions under which a source row belongs to a mapping.
-  private func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [String] {
-    var conditions = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
+  private func membership(_ lane: AssociationLayout.Lane, row: MappedRow) throws(HopdError) -> [SQLExpression] {
+    var conditions: [SQLExpression] = ["\(row.alias).\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
       conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
     }
@@ -77,8 +77,8 @@ package struct AssociationSQL {
   /// The objects that `lane` made for the source row under `alias`.
   package func targets(_ lane: AssociationLayout.Lane, of alias: String, prefix: String) throws(HopdError) -> Targets {
     let row = MappedRow(alias: alias, entity: lane.sourceEntity)
-    let key = "\(alias).\"Z_PK\""
-    let number = String(lane.destinationNumber)
+    let key = SQLExpression.column("Z_PK", of: alias)
+    let number = SQLExpression.integer(lane.destinationNumber)
     switch lane.kind {
     case .each:
       return Targets(
@@ -93,12 +93,12 @@ package struct AssociationSQL {
         tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"], conditions: conditions,
         key: sum("\(group).\"id\"", lane.offset), number: number)
     case .deduplicated:
-      var conditions: [String] = []
+      var conditions: [SQLExpression] = []
       for (index, node) in keys(of: lane).enumerated() {
         conditions.append("g.\"k\(index)\" = \(try expressions.key(node, row: row, lane: lane))")
       }
       // A source object whose keys hold a nil is in no group and speaks for itself.
-      let representative =
+      let representative: SQLExpression =
         "coalesce((SELECT g.\"representative\" FROM \(own(AssociationLayout.groupTable(lane.index))) AS g"
         + " WHERE \(conditions.joined(separator: " AND "))), \(key))"
       return Targets(
@@ -122,12 +122,12 @@ package struct AssociationSQL {
   }
 
   /// The object that a grouping mapping made for values of its keys.
-  func group(_ lane: AssociationLayout.Lane, keys: [String], prefix: String) -> Targets {
+  func group(_ lane: AssociationLayout.Lane, keys: [SQLExpression], prefix: String) -> Targets {
     let group = SQLiteIdentifier.quoted("\(prefix)g")
     return Targets(
       tables: ["\(own(AssociationLayout.groupTable(lane.index))) AS \(group)"],
       conditions: keys.enumerated().map { "\(group).\"k\($0.offset)\" = \($0.element)" },
-      key: sum("\(group).\"id\"", lane.offset), number: String(lane.destinationNumber))
+      key: sum("\(group).\"id\"", lane.offset), number: .integer(lane.destinationNumber))
   }
 
   // MARK: From destination to source
@@ -136,13 +136,13 @@ package struct AssociationSQL {
   /// them.
   func rows(_ lane: AssociationLayout.Lane) throws(HopdError) -> Rows {
     var row = MappedRow(alias: "s", entity: lane.sourceEntity)
-    let source = "\(expressions.qualified(lane.sourceTable)) AS s"
+    let source: SQLExpression = "\(expressions.qualified(lane.sourceTable)) AS s"
     switch lane.kind {
     case .each, .deduplicated:
       var conditions = try membership(lane, row: row)
       if lane.kind == .deduplicated {
-        var matches: [String] = []
-        var isNil: [String] = []
+        var matches: [SQLExpression] = []
+        var isNil: [SQLExpression] = []
         for (index, node) in keys(of: lane).enumerated() {
           let key = try expressions.key(node, row: row, lane: lane)
           matches.append("g.\"k\(index)\" = \(key)")
@@ -156,13 +156,13 @@ package struct AssociationSQL {
       return Rows(
         tables: [source], conditions: conditions, rangeKey: "s.\"Z_PK\"",
         driver: expressions.source.driver(of: lane.sourceTable), row: row,
-        key: sum("s.\"Z_PK\"", lane.offset), number: String(lane.destinationNumber))
+        key: sum(.column("Z_PK"), lane.offset), number: .integer(lane.destinationNumber))
     case .grouped:
       let table = own(AssociationLayout.groupTable(lane.index))
       return Rows(
         tables: ["\(table) AS g", source], conditions: ["s.\"Z_PK\" = g.\"representative\""], rangeKey: "g.\"id\"",
         driver: SourceTables.Driver(table: table, key: "\"id\""), row: row, key: sum("g.\"id\"", lane.offset),
-        number: String(lane.destinationNumber))
+        number: .integer(lane.destinationNumber))
     case .expanded(let member):
       guard let members = expressions.hop.sourceSchema.table(of: member) else {
         throw HopdError(
@@ -175,7 +175,7 @@ package struct AssociationSQL {
         tables: ["\(table) AS x", source, "\(expressions.qualified(members.name)) AS m"],
         conditions: ["s.\"Z_PK\" = x.\"source\"", "m.\"Z_PK\" = x.\"member\""], rangeKey: "x.\"destination\"",
         driver: SourceTables.Driver(table: table, key: "\"destination\""), row: row, key: "x.\"destination\"",
-        number: String(lane.destinationNumber))
+        number: .integer(lane.destinationNumber))
     case .policy:
       let table = own(AssociationLayout.associationTable)
       return Rows(
@@ -190,7 +190,7 @@ package struct AssociationSQL {
   }
 
   /// A condition: is the destination object with that key one that `lane` made?
-  func isOwned(_ key: String, by lane: AssociationLayout.Lane) -> String {
+  func isOwned(_ key: SQLExpression, by lane: AssociationLayout.Lane) -> SQLExpression {
     switch lane.kind {
     case .grouped:
       "EXISTS (SELECT 1 FROM \(own(AssociationLayout.groupTable(lane.index))) AS w WHERE w.\"id\" = \(key) - "

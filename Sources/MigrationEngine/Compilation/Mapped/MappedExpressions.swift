@@ -17,16 +17,16 @@ package typealias MappedRow = SQLRow
 /// Objects of the source that an expression reaches from a row.
 struct ReachedObjects {
   /// "table AS alias" in the order of joining, and what joins them.
-  var tables: [String] = []
-  var conditions: [String] = []
+  var tables: [SQLExpression] = []
+  var conditions: [SQLExpression] = []
   /// The alias whose rows are the objects.
   var alias: String
   /// Their entity; objects may be of entities below it.
   var entity: String
   var isToOne: Bool
   /// What puts the objects of one row in order, and the rows of one object; nil where the source has no order.
-  var order: String?
-  var inverseOrder: String?
+  var order: SQLExpression?
+  var inverseOrder: SQLExpression?
 }
 
 /// Compiles expressions of one hop.
@@ -94,9 +94,9 @@ package struct MappedExpressions {
       let target = hop.sourceSchema.table(of: relationship.destinationEntityName)
     else { return false }
     let (from, to) = (reached.alias, SQLiteIdentifier.quoted(alias))
-    func column(_ alias: String, _ name: String) -> String { "\(alias).\(SQLiteIdentifier.quoted(name))" }
-    var order: String?
-    var inverseOrder: String?
+    func column(_ alias: String, _ name: String) -> SQLExpression { "\(alias).\(SQLiteIdentifier.quoted(name))" }
+    var order: SQLExpression?
+    var inverseOrder: SQLExpression?
     switch storage {
     case .toOne(_, let key, _, let orderKey):
       reached.tables.append("\(qualified(target.name)) AS \(to)")
@@ -142,18 +142,20 @@ package struct MappedExpressions {
   // MARK: Values
 
   /// The attribute that a key path of to-ones ends in, with the objects on the way.
-  func plainAttribute(_ node: ExpressionNode, row: MappedRow, prefix: String) -> (ReachedObjects, Attribute, String)? {
+  func plainAttribute(_ node: ExpressionNode, row: MappedRow, prefix: String) -> (
+    ReachedObjects, Attribute, SQLExpression
+  )? {
     guard case .keyPath(let base, let steps) = node, case .key(let name)? = steps.last else { return nil }
     let path: ExpressionNode = steps.count == 1 ? base : .keyPath(base, Array(steps.dropLast()))
     guard let reached = plainObjects(path, row: row, prefix: prefix), reached.isToOne,
       let entity = hop.source.entity(named: reached.entity), let attribute = hop.source.allAttributes(of: entity)[name],
       let column = hop.sourceSchema.column(ofAttribute: name, in: reached.entity)
     else { return nil }
-    return (reached, attribute, "\(reached.alias).\(SQLiteIdentifier.quoted(column))")
+    return (reached, attribute, .column(column, of: reached.alias))
   }
 
   /// The scalar itself, or a subquery over the objects on the way to it.
-  func scalar(_ expression: String, over reached: ReachedObjects) -> String {
+  func scalar(_ expression: SQLExpression, over reached: ReachedObjects) -> SQLExpression {
     if reached.tables.isEmpty { return expression }
     return "(SELECT \(expression) FROM \(reached.tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(reached.conditions.joined(separator: " AND ")))"
@@ -187,8 +189,8 @@ extension MappedExpressions {
   /// A value in the form in which `attribute` is stored.
   package func value(
     _ node: ExpressionNode, row: MappedRow, storedAs attribute: Attribute, lane: AssociationLayout.Lane
-  ) throws(HopdError) -> String {
-    if case .constant(.null) = node { return "NULL" }
+  ) throws(HopdError) -> SQLExpression {
+    if case .constant(.null) = node { return .null }
     // Content is never evaluated, it is carried.
     let isContent = attribute.type == .binary || attribute.type == .transformable
     if isContent || !evaluatesOnInstances, let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
@@ -207,7 +209,7 @@ extension MappedExpressions {
   }
 
   /// A value by which rows are told apart or found.
-  func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> String {
+  func key(_ node: ExpressionNode, row: MappedRow, lane: AssociationLayout.Lane) throws(HopdError) -> SQLExpression {
     try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
       try compiler(.key, row: row, lane: lane).value(node, row: row)
     }
@@ -216,7 +218,7 @@ extension MappedExpressions {
   /// A condition of WHERE on a row.
   package func condition(
     _ predicate: PredicateNode, row: MappedRow, lane: AssociationLayout.Lane
-  ) throws(HopdError) -> String {
+  ) throws(HopdError) -> SQLExpression {
     try compiled(lane: lane, property: nil) { () throws(NotCompilable) in
       try compiler(.sourceFilter, row: row, lane: lane).filter(predicate, row: row)
     }

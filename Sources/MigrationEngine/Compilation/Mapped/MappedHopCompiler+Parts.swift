@@ -22,7 +22,7 @@ extension MappedHopCompiler {
         let filter = one.mapping.filter, let otherFilter = other.mapping.filter
       else { continue }
       let row = MappedRow(alias: "s", entity: one.sourceEntity)
-      let conditions = [
+      let conditions: [SQLExpression] = [
         "s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(one.sourceNumber)",
         "(\(try expressions.condition(filter.predicate, row: row, lane: one)))",
         "(\(try expressions.condition(otherFilter.predicate, row: row, lane: other)))",
@@ -32,6 +32,7 @@ extension MappedHopCompiler {
           subject: one.mapping.name, nextKey: source.driver(of: one.sourceTable).nextKey,
           actions: [
             HopProgram.Action(
+              .scratch,
               "SELECT min(s.\"Z_PK\"), max(s.\"Z_PK\"), count(*) FROM \(expressions.qualified(one.sourceTable)) AS s"
                 + " WHERE \(conditions.joined(separator: " AND ")) HAVING count(*) > 0", isRanged: true,
               refusal: HopProgram.Action.Refusal(

@@ -151,25 +151,25 @@ package struct MappedHopCompiler {
     let row = MappedRow(alias: "s", entity: lane.sourceEntity)
     let names = keys.indices.map { "\"k\($0)\"" }
     let list = names.joined(separator: ", ")
-    var columns: [String] = []
+    var columns: [SQLExpression] = []
     for (index, node) in keys.enumerated() {
       columns.append("\(try expressions.key(node, row: row, lane: lane)) AS k\(index)")
     }
-    var latest = "NULL"
+    var latest = SQLExpression.null
     if case .latest(let node) = keep { latest = try expressions.key(node, row: row, lane: lane) }
-    var conditions = ["s.\"Z_ENT\" = \(lane.sourceNumber)"]
+    var conditions: [SQLExpression] = ["s.\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
       conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
     }
     let source = expressions.qualified(lane.sourceTable)
     let table = AssociationLayout.groupTable(lane.index)
-    func members(_ range: String) -> String {
+    func members(_ range: String) -> SQLExpression {
       "(SELECT \(columns.joined(separator: ", ")), s.\"Z_PK\" AS \"key\", \(latest) AS \"latest\" FROM \(source) AS s"
         + " WHERE \(range)\(conditions.joined(separator: " AND "))) WHERE"
         + " \(names.map { "\($0) IS NOT NULL" }.joined(separator: " AND "))"
     }
     let head = "INSERT INTO \(qualified(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
-    let index =
+    let index: SQLExpression =
       "CREATE UNIQUE INDEX \(qualified("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(list))"
     let representative: String
     switch keep {
@@ -181,15 +181,15 @@ package struct MappedHopCompiler {
         "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
         + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
       // Rows come by their keys, so that of equal ones the lowest stays.
-      let sql =
+      let sql: SQLExpression =
         "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
         + " ON CONFLICT (\(list)) DO UPDATE SET \(update)"
       return [
-        .update(HopProgram.StatementStep(subject: lane.mapping.name, sql: index)),
+        .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
         .chunks(
           HopProgram.ChunkStep(
             subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
-            actions: [HopProgram.Action(sql, isRanged: true)])),
+            actions: [HopProgram.Action(.scratch, sql, isRanged: true)])),
       ]
     }
     // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each
@@ -197,9 +197,9 @@ package struct MappedHopCompiler {
     return [
       .update(
         HopProgram.StatementStep(
-          subject: lane.mapping.name,
-          sql: "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")")),
-      .update(HopProgram.StatementStep(subject: lane.mapping.name, sql: index)),
+          subject: lane.mapping.name, .scratch,
+          "\(head) \(representative), count(*), NULL FROM \(members("")) GROUP BY \(list) ORDER BY min(\"key\")")),
+      .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
     ]
   }
 
@@ -208,7 +208,7 @@ package struct MappedHopCompiler {
     guard case .expand(let node, _) = lane.mapping.grouping, case .expanded(let member) = lane.kind else { return nil }
     let row = MappedRow(alias: "s", entity: lane.sourceEntity)
     let reached = try expressions.objects(node, row: row, prefix: "e", lane: lane, property: nil)
-    var conditions = ["s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(lane.sourceNumber)"]
+    var conditions: [SQLExpression] = ["s.\"Z_PK\" BETWEEN ?1 AND ?2", "s.\"Z_ENT\" = \(lane.sourceNumber)"]
     if let filter = lane.mapping.filter {
       conditions.append("(\(try expressions.condition(filter.predicate, row: row, lane: lane)))")
     }
@@ -227,18 +227,18 @@ package struct MappedHopCompiler {
         "coalesce((SELECT max(\"destination\") FROM \(qualified(AssociationLayout.expandedTable($0.index)))), 0)"
       }
     let source = expressions.qualified(lane.sourceTable)
-    let tables = ["\(source) AS s"] + reached.tables
-    let sql =
+    let tables: [SQLExpression] = ["\(source) AS s"] + reached.tables
+    let sql: SQLExpression =
       "INSERT INTO \(own) (\"destination\", \"source\", \"member\")"
       + " SELECT max(\(bases.joined(separator: ", "))) + row_number() OVER (ORDER BY \"source\", \"position\", "
       + "\"member\"),"
       + " \"source\", \"member\" FROM (SELECT \"source\", \"member\", min(\"position\") AS \"position\" FROM"
       + " (SELECT s.\"Z_PK\" AS \"source\", \(reached.alias).\"Z_PK\" AS \"member\","
-      + " \(reached.order ?? "NULL") AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
+      + " \(reached.order ?? .null) AS \"position\" FROM \(tables.joined(separator: " CROSS JOIN "))"
       + " WHERE \(conditions.joined(separator: " AND "))) GROUP BY 1, 2)"
     return HopProgram.ChunkStep(
       subject: lane.mapping.name, nextKey: self.source.driver(of: lane.sourceTable).nextKey,
-      actions: [HopProgram.Action(sql, isRanged: true)])
+      actions: [HopProgram.Action(.scratch, sql, isRanged: true)])
   }
 
   // MARK: Pass 1
@@ -282,7 +282,7 @@ package struct MappedHopCompiler {
     var columns = [
       Insertion.Column("Z_PK", rows.key, isExact: true), Insertion.Column("Z_ENT", rows.number, isExact: true),
       // A new object was saved once.
-      Insertion.Column("Z_OPT", "1", isExact: true),
+      Insertion.Column("Z_OPT", .integer(1), isExact: true),
     ]
     columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
     columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value, isExact: true) }
@@ -302,14 +302,14 @@ package struct MappedHopCompiler {
   /// What a policy's method would give has none.
   func attributeValues(
     _ lane: AssociationLayout.Lane, row: MappedRow
-  ) throws(HopdError) -> [(column: String, value: String)] {
+  ) throws(HopdError) -> [(column: String, value: SQLExpression)] {
     guard let entity = hop.destination.entity(named: lane.destinationEntity) else { return [] }
-    var result: [(column: String, value: String)] = []
+    var result: [(column: String, value: SQLExpression)] = []
     for (name, attribute) in hop.destination.allAttributes(of: entity).sorted(by: { $0.key < $1.key }) {
       guard let column = hop.destinationSchema.column(ofAttribute: name, in: entity.name) else { continue }
       let declarer = hop.destination.declaringEntity(of: name, in: entity)?.name
       if hop.computed.contains(where: { $0.entity == declarer && $0.attribute == name }) {
-        result.append((column, "0"))
+        result.append((column, .integer(0)))
         continue
       }
       let mapping = lane.mapping.attributes.first { $0.name == name }
@@ -317,7 +317,7 @@ package struct MappedHopCompiler {
       case .expression(.policyMethod)?, .grouped?, .matching?: continue
       case .expression(let node)?:
         let value = try expressions.value(node, row: row, storedAs: attribute, lane: lane)
-        if value != "NULL" { result.append((column, value)) }
+        if !value.isNull { result.append((column, value)) }
       case nil:
         guard let standard = attribute.defaultValue else { continue }
         guard let literal = StoredDefault.literal(of: standard, for: attribute) else {

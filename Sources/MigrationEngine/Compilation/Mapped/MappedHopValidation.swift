@@ -148,7 +148,7 @@ struct MappedHopValidation {
     guard rule.column != nil, let entity = layout.model.entity(named: rule.entity),
       let attribute = layout.model.allAttributes(of: entity)[rule.property], let value = attribute.defaultValue
     else { return nil }
-    return StoredDefault.literal(of: value, for: attribute)
+    return StoredDefault.literal(of: value, for: attribute)?.text
   }
 
   private func remove(_ broken: [ValidationRule]) throws {

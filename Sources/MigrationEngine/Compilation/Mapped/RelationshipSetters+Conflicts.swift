@@ -13,6 +13,7 @@ extension RelationshipSetters {
   /// is chosen.
   func refuseSeveral(_ setter: RelationshipSetter) -> Action {
     Action(
+      .scratch,
       "SELECT owner, min(target), max(target) FROM \(MappedScratch.pairs) GROUP BY owner HAVING count(*) > 1 LIMIT 1",
       refusal: Action.Refusal(
         message: "the object with key %1 would get several objects where there is room for one: those with the keys %2"
@@ -27,12 +28,14 @@ extension RelationshipSetters {
         "the object with key %1 is wanted by several objects, and has room for one: those with the keys %2 and %3",
       entity: setter.lane.mapping.name, property: setter.relationship.name,
       hint: "make the inverse a to-many, or narrow the expression down in the mapping model")
-    let key = "t.\(SQLiteIdentifier.quoted(column))"
+    let key = SQLExpression.column(column, of: "t")
     return [
       Action(
+        .scratch,
         "SELECT target, min(owner), max(owner) FROM \(MappedScratch.pairs) GROUP BY target HAVING count(*) > 1 LIMIT 1",
         refusal: refusal),
       Action(
+        .scratch,
         "SELECT p.target, \(key), p.owner FROM \(MappedScratch.pairs) AS p CROSS JOIN \(compiler.qualified(table)) AS t"
           + " WHERE t.\"Z_PK\" = p.target AND \(key) <> p.owner AND \(associations.isOwned(key, by: setter.lane)) "
           + "LIMIT 1",
@@ -49,9 +52,8 @@ extension RelationshipSetters {
       let name = compiler.qualified(table)
       let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
       let step = HopProgram.StatementStep(
-        subject: table,
-        sql:
-          "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER "
+        subject: table, .rows(of: table),
+        "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER "
           + "BY k)"
           + " AS k FROM (SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k,"
           + " coalesce(max(\(order)) OVER (PARTITION BY \(partition)), 1024) AS last FROM \(name)"

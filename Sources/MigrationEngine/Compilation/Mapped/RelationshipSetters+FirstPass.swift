@@ -68,14 +68,14 @@ extension RelationshipSetters {
   /// Columns that pass 1 fills for a mapping.
   func inlineValues(
     _ lane: AssociationLayout.Lane, rows: AssociationSQL.Rows
-  ) throws(HopdError) -> [(column: String, value: String)] {
-    var result: [(column: String, value: String)] = []
+  ) throws(HopdError) -> [(column: String, value: SQLExpression)] {
+    var result: [(column: String, value: SQLExpression)] = []
     for position in inline.sorted() where setters[position].lane.index == lane.index {
       let setter = setters[position]
       guard case .toOne(_, let column, let discriminator, let orderKey) = setter.storage else { continue }
-      var keys: [String] = []
-      var numbers: [String] = []
-      var orders: [String] = []
+      var keys: [SQLExpression] = []
+      var numbers: [SQLExpression] = []
+      var orders: [SQLExpression] = []
       for (index, source) in setter.sources.enumerated() {
         var found = try objects(source, of: setter, row: rows.row, prefix: "p\(position)_\(index)")
         if let plain = try plainReference(source, of: setter, row: rows.row, found) { found = plain }
@@ -83,7 +83,7 @@ extension RelationshipSetters {
         numbers.append(scalar(found.number, found, rows))
         if let order = found.inverseOrder { orders.append(scalar(order, found, rows)) }
       }
-      func first(_ values: [String]) -> String? {
+      func first(_ values: [SQLExpression]) -> SQLExpression? {
         values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first
       }
       if let key = first(keys) { result.append((column, key)) }
@@ -111,22 +111,24 @@ extension RelationshipSetters {
       // Whatever is wrong with the source shows where its rows are read.
       return nil
     }
-    let key = "\(row.alias).\(SQLiteIdentifier.quoted(column))"
+    let key = SQLExpression.column(column, of: row.alias)
     return SetterObjects(
       tables: [], conditions: ["\(key) IS NOT NULL"], key: associations.sum(key, target.offset), number: found.number,
       order: nil, inverseOrder: found.inverseOrder)
   }
 
   /// A value of the object for the source row at hand; NULL where there is none.
-  private func scalar(_ value: String, _ found: SetterObjects, _ rows: AssociationSQL.Rows) -> String {
+  private func scalar(
+    _ value: SQLExpression, _ found: SetterObjects, _ rows: AssociationSQL.Rows
+  ) -> SQLExpression {
     guard found.tables.isEmpty else { return subquery(value, found) }
     // What holds for every row of the mapping need not be asked again, and NULL stays NULL.
     let conditions = found.conditions.filter { !rows.conditions.contains($0) && $0 != "\(value) IS NOT NULL" }
     return conditions.isEmpty ? value : "CASE WHEN \(conditions.joined(separator: " AND ")) THEN \(value) END"
   }
 
-  private func subquery(_ value: String, _ found: SetterObjects) -> String {
-    let from = found.tables.isEmpty ? "" : " FROM \(found.tables.joined(separator: " CROSS JOIN "))"
+  private func subquery(_ value: SQLExpression, _ found: SetterObjects) -> SQLExpression {
+    let from: SQLExpression = found.tables.isEmpty ? "" : " FROM \(found.tables.joined(separator: " CROSS JOIN "))"
     return "(SELECT \(value)\(from) WHERE \(found.conditions.joined(separator: " AND ")))"
   }
 
@@ -134,12 +136,12 @@ extension RelationshipSetters {
 
   /// The destination objects of a setter for one source row.
   struct SetterObjects {
-    var tables: [String]
-    var conditions: [String]
-    let key: String
-    let number: String
-    let order: String?
-    let inverseOrder: String?
+    var tables: [SQLExpression]
+    var conditions: [SQLExpression]
+    let key: SQLExpression
+    let number: SQLExpression
+    let order: SQLExpression?
+    let inverseOrder: SQLExpression?
   }
 
   func objects(
@@ -154,7 +156,7 @@ extension RelationshipSetters {
         tables: reached.tables + targets.tables, conditions: reached.conditions + targets.conditions, key: targets.key,
         number: targets.number, order: reached.order, inverseOrder: reached.inverseOrder)
     case .group(let target, let nodes):
-      var keys: [String] = []
+      var keys: [SQLExpression] = []
       for node in nodes { keys.append(try expressions.key(node, row: row, lane: setter.lane)) }
       let targets = associations.group(target, keys: keys, prefix: prefix)
       return SetterObjects(

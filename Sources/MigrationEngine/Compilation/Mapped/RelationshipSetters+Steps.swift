@@ -17,7 +17,7 @@ extension RelationshipSetters {
     var steps: [HopProgram.Step] = []
     for setter in doubtful { steps.append(.chunks(try emptiness(of: setter))) }
     let matching = scratchIndexes()
-    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.create)) }
+    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.create)) }
     // Ends that were written, by whom does not matter: clearing is for what the other end has set.
     var written = Set(inline.map { setters[$0].end })
     for (index, mapping) in (hop.mapped?.entityMappings ?? []).enumerated() {
@@ -30,7 +30,7 @@ extension RelationshipSetters {
       }
       if mapping.policy != nil, let step = compiler.policyStep(index, .createRelationships) { steps.append(step) }
     }
-    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, sql: $0.drop)) }
+    steps += matching.map { .update(HopProgram.StatementStep(subject: $0.subject, .schema, text: $0.drop)) }
     steps += orderFilling().map(HopProgram.Step.update)
     return steps
   }
@@ -44,6 +44,7 @@ extension RelationshipSetters {
       let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions + found.conditions
       actions.append(
         Action(
+          .scratch,
           "SELECT \(rows.key), \(found.key) FROM \((rows.tables + found.tables).joined(separator: " CROSS JOIN "))"
             + " WHERE \(conditions.joined(separator: " AND ")) LIMIT 1", isRanged: true, refusal: refusal))
     }
@@ -118,7 +119,7 @@ extension RelationshipSetters {
   }
 
   private func clear(
-    _ table: String, _ columns: [String?], where column: String, owned: String, setter: RelationshipSetter
+    _ table: String, _ columns: [String?], where column: String, owned: SQLExpression, setter: RelationshipSetter
   ) -> HopProgram.ChunkStep {
     let name = compiler.qualified(table)
     let assignments = columns.compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }
@@ -126,6 +127,7 @@ extension RelationshipSetters {
       subject: setter.end, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
       actions: [
         Action(
+          .rows(of: table),
           "UPDATE \(name) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
             + " AND t.\(SQLiteIdentifier.quoted(column)) IS NOT NULL AND "
             + "\(associations.isOwned(owned, by: setter.lane))",
@@ -155,12 +157,13 @@ extension RelationshipSetters {
     if !clears, let actions = try joining(setter, rows: rows) {
       return HopProgram.ChunkStep(subject: setter.end, nextKey: rows.nextKey, actions: actions)
     }
-    var actions = [Action("DELETE FROM \(MappedScratch.pairs)")]
+    var actions = [Action(.scratch, "DELETE FROM \(MappedScratch.pairs)")]
     if clears {
       let conditions = ["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + rows.conditions
       actions += [
-        Action("DELETE FROM \(MappedScratch.owners)"),
+        Action(.scratch, "DELETE FROM \(MappedScratch.owners)"),
         Action(
+          .scratch,
           "INSERT OR IGNORE INTO \(MappedScratch.owners) SELECT \(rows.key) FROM"
             + " \(rows.tables.joined(separator: " CROSS JOIN ")) WHERE \(conditions.joined(separator: " AND "))",
           isRanged: true),
@@ -170,9 +173,10 @@ extension RelationshipSetters {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
       actions.append(
         Action(
+          .scratch,
           "INSERT OR IGNORE INTO \(MappedScratch.pairs) (owner, target, owner_entity, target_entity, position,"
             + " inverse_position) SELECT \(rows.key), \(found.key), \(rows.number), \(found.number),"
-            + " \(found.order ?? "NULL"), \(found.inverseOrder ?? "NULL") FROM "
+            + " \(found.order ?? .null), \(found.inverseOrder ?? .null) FROM "
             + "\(tables.joined(separator: " CROSS JOIN "))"
             + " WHERE \((["\(rows.rangeKey) BETWEEN ?1 AND ?2"] + conditions).joined(separator: " AND ")) ORDER BY "
             + "1, 5, 2",
@@ -185,7 +189,7 @@ extension RelationshipSetters {
   /// The pairs that one source gives for the rows of a range: what is joined, and how.
   func pairs(
     _ source: SetterSource, of setter: RelationshipSetter, rows: AssociationSQL.Rows, prefix: String
-  ) throws(HopdError) -> (found: SetterObjects, tables: [String], conditions: [String]) {
+  ) throws(HopdError) -> (found: SetterObjects, tables: [SQLExpression], conditions: [SQLExpression]) {
     let found = try objects(source, of: setter, row: rows.row, prefix: prefix)
     let tables = rows.tables + found.tables
     var conditions = rows.conditions + found.conditions
@@ -221,7 +225,7 @@ extension RelationshipSetters {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
       var columns = zip(ends, [rows.key, found.key]).map { Insertion.Column($0, $1, isExact: true) }
       if let inverseOrder {
-        columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? "NULL", isExact: true))
+        columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? .null, isExact: true))
       }
       actions.append(
         Action(
@@ -257,7 +261,7 @@ extension RelationshipSetters {
       // Whatever is wrong with the source shows where its rows are read.
       guard (try? compiler.isSound(reference)) == true else { return nil }
     }
-    let keys = [near, far].map { "s.\(SQLiteIdentifier.quoted($0))" }
+    let keys = [near, far].map { SQLExpression.column($0) }
     return Insertion(
       into: join.name,
       columns: [
@@ -281,7 +285,7 @@ extension RelationshipSetters {
   }
 
   /// Which of the objects that a policy made have the relationship.
-  func owners(of setter: RelationshipSetter, number: String) -> String {
+  func owners(of setter: RelationshipSetter, number: SQLExpression) -> SQLExpression {
     let numbers = hop.destinationSchema.numbersOfSubtree(of: setter.declaring.name).map(String.init)
     return "\(number) IN (\(numbers.joined(separator: ", ")))"
   }
@@ -296,6 +300,7 @@ extension RelationshipSetters {
         let key = SQLiteIdentifier.quoted(other.key)
         actions.append(
           Action(
+            .rows(of: table),
             "UPDATE \(compiler.qualified(table)) SET"
               + " \([column, discriminator].compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }.joined(separator: ", "))"
               + " WHERE \"Z_PK\" IN (SELECT t.\(key) FROM \(MappedScratch.pairs) AS p CROSS JOIN"
@@ -309,6 +314,7 @@ extension RelationshipSetters {
         }
         actions.append(
           Action(
+            .rows(of: table),
             "UPDATE \(compiler.qualified(table)) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" IN"
               + " (SELECT owner FROM \(MappedScratch.owners)) AND t.\(key) IS NOT NULL AND t.\(key) IS NOT"
               + " (SELECT p.target FROM \(MappedScratch.pairs) AS p WHERE p.owner = t.\"Z_PK\")"))
@@ -344,11 +350,13 @@ extension RelationshipSetters {
       let owner = SQLiteIdentifier.quoted(pairs[0].0)
       let target = SQLiteIdentifier.quoted(pairs[1].0)
       let clearing = Action(
+        .rows(of: join.name),
         "DELETE FROM \(compiler.qualified(join.name)) AS t WHERE t.\(owner) IN (SELECT owner FROM"
           + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
           + " WHERE p.owner = t.\(owner) AND p.target = t.\(target))")
       return (clears ? [clearing] : []) + (order == nil ? [] : [numbering]) + [
         Action(
+          .rows(of: join.name),
           "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
             + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
             + " WHERE true ORDER BY owner, target ON CONFLICT"
@@ -362,6 +370,7 @@ extension RelationshipSetters {
   /// without an order in the source by key.
   private var numbering: Action {
     Action(
+      .scratch,
       "UPDATE \(MappedScratch.pairs) SET number = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
         + " (PARTITION BY owner ORDER BY position, target) AS k FROM \(MappedScratch.pairs)) AS n"
         + " WHERE n.r = HOPD_PAIRS.rowid")
@@ -376,6 +385,7 @@ extension RelationshipSetters {
     let values = present.map(\.1).joined(separator: ", ")
     let target = present.count == 1 ? names : "(\(names))"
     return Action(
+      .rows(of: table),
       "UPDATE \(compiler.qualified(table)) AS t SET \(target) = (SELECT \(values) FROM \(MappedScratch.pairs) AS p"
         + " WHERE p.\(end) = t.\"Z_PK\") WHERE t.\"Z_PK\" IN (SELECT \(end) FROM \(MappedScratch.pairs))\(condition)")
   }

@@ -22,23 +22,23 @@ extension MappedHopCompiler {
     let known = qualified(Self.externalTable)
     var steps = [
       HopProgram.StatementStep(
-        subject: "external data",
-        sql: "CREATE TABLE \(known) (\"value\" BLOB PRIMARY KEY, \"place\" INTEGER, \"key\" INTEGER) WITHOUT ROWID")
+        subject: "external data", .schema,
+        "CREATE TABLE \(known) (\"value\" BLOB PRIMARY KEY, \"place\" INTEGER, \"key\" INTEGER) WITHOUT ROWID")
     ]
     for (place, column) in columns.enumerated() {
       let name = SQLiteIdentifier.quoted(column.column)
       steps.append(
         HopProgram.StatementStep(
-          subject: "\(column.entity).\(column.property)",
-          sql: "INSERT OR IGNORE INTO \(known) SELECT \(name), \(place), \"Z_PK\" FROM \(qualified(column.table))"
+          subject: "\(column.entity).\(column.property)", .scratch,
+          "INSERT OR IGNORE INTO \(known) SELECT \(name), \(place), \"Z_PK\" FROM \(qualified(column.table))"
             + " WHERE substr(\(name), 1, 1) = X'02' ORDER BY \"Z_PK\""))
     }
     for (place, column) in columns.enumerated() {
       let name = SQLiteIdentifier.quoted(column.column)
       steps.append(
         HopProgram.StatementStep(
-          subject: "\(column.entity).\(column.property)",
-          sql: "UPDATE \(qualified(column.table)) AS t SET \(name) ="
+          subject: "\(column.entity).\(column.property)", .rows(of: column.table),
+          "UPDATE \(qualified(column.table)) AS t SET \(name) ="
             + " CAST(X'01' || \(ExternalDataForm.contentFunction)(t.\(name)) AS BLOB)"
             + " WHERE substr(t.\(name), 1, 1) = X'02' AND NOT EXISTS (SELECT 1 FROM \(known) AS e"
             + " WHERE e.\"value\" = t.\(name) AND e.\"place\" = \(place) AND e.\"key\" = t.\"Z_PK\")"))

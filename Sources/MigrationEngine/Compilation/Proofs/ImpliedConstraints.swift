@@ -8,25 +8,23 @@ import SQLite
 
 extension HopProgram {
   /// What the staged store shows of the source, as if it were views: of tables into which rows are inserted, and which
-  /// no other statement names. nil where policies write, whatever they like.
+  /// no other statement writes. nil where policies write, whatever they like.
   func written(_ hop: Hop) -> SourceTables? {
     var rows: [Insertion] = []
-    var others: [String] = []
+    var touched: Set<String> = []
     for step in steps {
       switch step {
       case .copy(let copy): rows.append(copy.rows)
       case .chunks(let chunks):
         rows += chunks.actions.compactMap(\.rows)
-        others += chunks.actions.filter { $0.rows == nil }.map(\.sql)
-      case .update(let statement): others.append(statement.sql)
+        for case .rows(let table) in chunks.actions.filter({ $0.rows == nil }).map(\.effect) { touched.insert(table) }
+      case .update(let statement): if case .rows(let table) = statement.effect { touched.insert(table) }
       case .validate, .index, .trigger: break
       case .policy: return nil
       }
     }
-    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter { table in
-      // Other tables may have the same name, or one that begins with it: then less is known, and nothing wrong.
-      let names = [table.table, SQLiteIdentifier.quoted(table.table)]
-      return table.obstacle == nil && !others.contains { sql in names.contains { sql.contains($0) } }
+    let tables = ViewTable.all(of: hop.destinationSchema, rows: rows).filter {
+      $0.obstacle == nil && !touched.contains($0.table)
     }
     var origins: [String: SourceTables.Origin] = [:]
     for table in tables { origins[table.table] = table.origin }

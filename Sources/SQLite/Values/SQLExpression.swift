@@ -1,0 +1,152 @@
+// SQL as a value: a text with what its users have to know of it. Whoever writes a piece of SQL says it once; nobody
+// finds it out from the text again.
+
+/// A piece of SQL: an expression, a condition, or a table with its alias.
+///
+/// A literal makes one, and what is interpolated hands on its traits:
+///
+///     let sum: SQLExpression = "(\(left) + \(right))"   // may fail if `left` or `right` may
+package struct SQLExpression: Sendable, Hashable {
+  /// What evaluating the SQL may do.
+  package struct Traits: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// It may fail for the values of a row.
+    package static let mayFail = Traits(rawValue: 1)
+    /// It may read a file of external storage.
+    package static let readsFiles = Traits(rawValue: 2)
+  }
+
+  /// What kind of expression it is.
+  package enum Form: Sendable, Hashable {
+    /// NULL.
+    case null
+    /// A value that is the same for every row, and never NULL.
+    case constant
+    /// A column, as it is, of the table with that alias.
+    case column(String, of: String)
+    /// Anything else.
+    case computed
+  }
+
+  /// A column that is read, and the alias of its table.
+  package struct Read: Sendable, Hashable {
+    package let column: String
+    package let alias: String
+  }
+
+  package let text: String
+  package let form: Form
+  package let traits: Traits
+  /// The columns made by `column(_:of:)`, as often as they stand in the text.
+  package let reads: [Read]
+
+  private init(_ text: String, _ form: Form, _ traits: Traits = [], reads: [Read] = []) {
+    self.text = text
+    self.form = form
+    self.traits = traits
+    self.reads = reads
+  }
+
+  /// May evaluating it fail for the values of a row?
+  package var mayFail: Bool { traits.contains(.mayFail) }
+  /// May evaluating it read a file of external storage?
+  package var readsFiles: Bool { traits.contains(.readsFiles) }
+  package var isNull: Bool { form == .null }
+  /// Has it a value in every row, whatever the rows hold?
+  package var isConstant: Bool { form == .constant }
+
+  package static let null = SQLExpression("NULL", .null)
+
+  /// The literal of a value.
+  package static func value(_ value: SQLiteValue) -> SQLExpression {
+    switch value {
+    case .null: return .null
+    // SQLite has no NaN: it is NULL.
+    case .real(let number) where number.isNaN: return .null
+    default: break
+    }
+    return SQLExpression(value.literal, .constant)
+  }
+
+  /// A whole number.
+  package static func integer(_ number: some BinaryInteger) -> SQLExpression {
+    .value(.integer(Int64(clamping: number)))
+  }
+
+  /// A column, by its name without quotes, of the table with that alias, as the statement writes it.
+  package static func column(_ name: String, of alias: String = "s") -> SQLExpression {
+    SQLExpression(
+      "\(alias).\(SQLiteIdentifier.quoted(name))", .column(name, of: alias), reads: [Read(column: name, alias: alias)])
+  }
+
+  /// The name of a function that is called in front of parentheses.
+  package static func function(_ name: String, _ traits: Traits = []) -> SQLExpression {
+    SQLExpression(name, .computed, traits)
+  }
+
+  /// The column of the row under `alias` that it is, if it is nothing else.
+  package func column(of alias: String) -> String? {
+    if case .column(let name, of: alias) = form { name } else { nil }
+  }
+}
+
+extension SQLExpression: ExpressibleByStringInterpolation {
+  /// Collects the parts of a literal.
+  package struct StringInterpolation: StringInterpolationProtocol {
+    fileprivate var text = ""
+    fileprivate var traits: Traits = []
+    fileprivate var reads: [Read] = []
+
+    package init(literalCapacity: Int, interpolationCount: Int) {
+      text.reserveCapacity(literalCapacity + 16 * interpolationCount)
+    }
+
+    package mutating func appendLiteral(_ literal: String) { text += literal }
+
+    package mutating func appendInterpolation(_ expression: SQLExpression) {
+      text += expression.text
+      traits.formUnion(expression.traits)
+      reads += expression.reads
+    }
+
+    /// Text that calls nothing: names, quoted, and literals.
+    package mutating func appendInterpolation(_ plain: String) { text += plain }
+
+    package mutating func appendInterpolation(_ number: some BinaryInteger) { text += String(number) }
+  }
+
+  package init(stringLiteral text: String) { self.init(text, .computed) }
+
+  package init(stringInterpolation parts: StringInterpolation) {
+    self.init(parts.text, .computed, parts.traits, reads: parts.reads)
+  }
+
+  package static func + (left: SQLExpression, right: SQLExpression) -> SQLExpression {
+    SQLExpression(
+      left.text + right.text, .computed, left.traits.union(right.traits), reads: left.reads + right.reads)
+  }
+}
+
+extension Sequence<SQLExpression> {
+  /// All of them with `separator` between.
+  package func joined(separator: String) -> SQLExpression {
+    var parts = SQLExpression.StringInterpolation(literalCapacity: 0, interpolationCount: underestimatedCount)
+    for (index, expression) in enumerated() {
+      if index > 0 { parts.appendLiteral(separator) }
+      parts.appendInterpolation(expression)
+    }
+    return SQLExpression(stringInterpolation: parts)
+  }
+
+  /// May evaluating any of them fail?
+  package var mayFail: Bool { contains(where: \.mayFail) }
+}
+
+extension DefaultStringInterpolation {
+  /// A text forgets what is known of an expression.
+  @available(*, deprecated, message: "make an SQLExpression of the literal, or write .text at the end of the way")
+  package mutating func appendInterpolation(_ expression: SQLExpression) { appendLiteral(expression.text) }
+}
