@@ -18,6 +18,8 @@ package struct MappingCatalog: Sendable {
   /// Mapping models of a folder that cannot be read: nobody knows which hop they are for, so nothing should be inferred
   /// while there are any.
   package let unreadable: [HopdError]
+  /// The stages that files among them declare, in the order of the files.
+  package let stages: [DeclaredStage]
 
   /// The mapping models in the order they were given.
   package var files: [any MappingFile] { entries.map(\.file) }
@@ -31,23 +33,31 @@ package struct MappingCatalog: Sendable {
   package init(files: [any MappingFile]) {
     entries = files.enumerated().map { Entry(file: $0.element, position: $0.offset) }
     unreadable = []
+    stages = []
   }
 
-  private init(entries: [Entry], unreadable: [HopdError]) {
+  private init(entries: [Entry], unreadable: [HopdError], stages: [DeclaredStage]) {
     self.entries = entries
     self.unreadable = unreadable
+    self.stages = stages
   }
 
   /// Reads mapping models, and folders that are searched for them.
   ///
-  /// One that is named must be readable; one that a folder merely holds becomes one of `unreadable`.
+  /// One that is named must be readable; one that a folder merely holds becomes one of `unreadable`. Files of stages
+  /// must be readable wherever they are: without them hooks would be left out, and no row would show it.
   package static func load(_ paths: [FilePath]) throws(HopdError) -> MappingCatalog {
     var entries: [Entry] = []
     var unreadable: [HopdError] = []
+    var stages: [DeclaredStage] = []
     var seen: Set<FilePath> = []
     for (position, path) in paths.enumerated() {
       let isNamed = MappingForm(path) != nil
       for found in try MappingFileSearch.find(at: path) where seen.insert(found.lexicallyNormalized()).inserted {
+        if MappingForm.isStages(found) {
+          stages += try StagesFile.read(at: found)
+          continue
+        }
         do throws(HopdError) {
           entries.append(Entry(file: try MappingReader.read(at: found), position: position))
         } catch {
@@ -56,7 +66,7 @@ package struct MappingCatalog: Sendable {
         }
       }
     }
-    return MappingCatalog(entries: entries, unreadable: unreadable)
+    return MappingCatalog(entries: entries, unreadable: unreadable, stages: stages)
   }
 
   /// What serves which pair of `versions`, which are those of one model, oldest first.

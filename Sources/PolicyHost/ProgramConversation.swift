@@ -287,8 +287,13 @@ final class ProgramConversation: PolicyConversation {
       exchange.process.finish(waiting: .milliseconds(code == .policyProgramFailed ? 300 : 0))
       exchange.drain()
     }
+    let name =
+      introduction.stage == nil
+      ? "the policy \(introduction.policy) of the mapping \(introduction.mapping)"
+      : "the program \(introduction.policy) of the stage \(introduction.sourceVersion) → "
+        + "\(introduction.destinationVersion)"
     var error = HopdError(
-      code, "the policy \(introduction.policy) of the mapping \(introduction.mapping) \(what)",
+      code, "\(name) \(what)",
       at: Place(entity: introduction.destination ?? introduction.source),
       hint: hint ?? "its program is \(commandLine)")
     let lines = exchange.diagnostics.last
@@ -310,6 +315,8 @@ extension PolicyCall {
     case .endRelationshipCreation: "endRelationshipCreation"
     case .performCustomValidation: "performCustomValidation"
     case .end: "end"
+    case .willMigrate: "willMigrate"
+    case .didMigrate: "didMigrate"
     }
   }
 }

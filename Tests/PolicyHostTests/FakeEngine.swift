@@ -59,7 +59,7 @@ final class FakeEngine {
     case .apply(let operations):
       try operations.forEach(apply)
       return .done
-    case .fetch(let side, let entity, let predicate, let limit, _, _):
+    case .fetch(let side, let entity, let predicate, let limit, _, _, _):
       let wanted = predicate?.split(separator: " ").last.flatMap { Int64($0) }
       let found = objects(side).filter { id, values in
         id.entity == entity && (wanted == nil || values["userId"] == wanted.map { .integer($0) })

@@ -373,6 +373,8 @@ extension PolicyCall {
     case .endRelationshipCreation: "endRelationshipCreation"
     case .performCustomValidation: "performCustomValidation"
     case .end: "end"
+    case .willMigrate: "willMigrate"
+    case .didMigrate: "didMigrate"
     }
   }
 }

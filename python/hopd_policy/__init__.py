@@ -16,12 +16,13 @@ docs/POLICIES.md of hopd tells the rest. Nothing but the standard library is nee
 """
 
 from ._manager import MigrationManager
-from ._objects import EntityMapping, ManagedObject
-from ._policy import EntityMigrationPolicy, run
+from ._objects import EntityMapping, ManagedObject, StageDescription
+from ._policy import CustomMigrationStage, EntityMigrationPolicy, run
 from ._tables import PolicyTable
 from ._values import URI, Date, ObjectID, PolicyError, Transformable
 
 __all__ = [
+    "CustomMigrationStage",
     "Date",
     "EntityMapping",
     "EntityMigrationPolicy",
@@ -30,6 +31,7 @@ __all__ = [
     "ObjectID",
     "PolicyError",
     "PolicyTable",
+    "StageDescription",
     "Transformable",
     "URI",
     "run",

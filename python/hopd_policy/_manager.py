@@ -3,10 +3,13 @@
 Changes are gathered and go out with the reply to the call, or before a question whose answer they could change.
 """
 
-from ._objects import Entity, EntityMapping, ManagedObject, ReadObjects, wires
+from ._objects import Entity, EntityMapping, ManagedObject, ReadObjects, StageDescription, wires
 from ._predicate import order, predicate
 from ._tables import PolicyTable
 from ._values import ObjectID, PolicyError
+
+# Objects that `each` fetches at a time.
+_PAGE = 500
 
 _OUTSIDE = "a change was made outside hooks and methods: it cannot reach the store"
 
@@ -30,6 +33,10 @@ class MigrationManager:
     def __init__(self, introduction, exchange):
         self.mapping = EntityMapping(introduction)
         self._exchange = exchange
+        store = introduction.get("store") or {}
+        self._store_path = store.get("path")
+        self._store_metadata = store.get("metadata", {})
+        self.stage = StageDescription(introduction) if introduction.get("stage") else None
         self._entities = {
             "source": {e["name"]: Entity(e) for e in introduction["sourceEntities"]},
             "destination": {e["name"]: Entity(e) for e in introduction["destinationEntities"]},
@@ -95,11 +102,40 @@ class MigrationManager:
             self._objects[object_id] = known
         return known
 
-    def fetch(self, entity_name, where=None, *arguments, side="destination", limit=None, sort=()):
+    def fetch(self, entity_name, where=None, *arguments, side="destination", limit=None, offset=0, sort=()):
         """Objects of an entity and below; %@ in the predicate stands for a value or an object, %K for a key path.
 
-        They come in the order of `sort`, as "name" or ["name", "-date"], and else by primary key.
+        They come in the order of `sort`, as "name" or ["name", "-date"], and else by primary key; the first `offset` of
+        them are left out.
         """
+        request = self._fetch_request(entity_name, where, arguments, side, limit, sort)
+        if offset:
+            request["offset"] = offset
+        return self._found(request, side == "destination")
+
+    def each(self, entity_name, where=None, *arguments, side="destination"):
+        """Every object of an entity and below, by primary key, for a `for` loop that may change and delete them.
+
+        A few hundred are fetched at a time and let go again, so this serves any number of objects.
+        """
+        request = self._fetch_request(entity_name, where, arguments, side, _PAGE, ())
+        while True:
+            page = self._found(request, side == "destination")
+            last = page[-1].object_id.key if page else None
+            yield from page
+            if len(page) < _PAGE:
+                return
+            request["after"] = last
+            del page
+            self._let_go()
+
+    def _let_go(self):
+        """Sends what was changed and lets go of every object: one that is used again is asked for again."""
+        self._flush()
+        self._objects.clear()
+        self._generation += 1
+
+    def _fetch_request(self, entity_name, where, arguments, side, limit, sort):
         self._entity(entity_name, side)
         request = {"request": "fetch", "side": side, "entity": entity_name}
         if where is not None:
@@ -111,7 +147,7 @@ class MigrationManager:
             request["limit"] = limit
         if sort:
             request["sort"] = order(sort)
-        return self._found(request, side == "destination")
+        return request
 
     # Associations
 
@@ -153,6 +189,18 @@ class MigrationManager:
         if destination_instances is not None:
             request["objects"] = wires(destination_instances)
         return self._found(request, True)
+
+    # The store
+
+    @property
+    def store_path(self):
+        """Path of the database that is migrated; None where hopd does not tell."""
+        return self._store_path
+
+    @property
+    def store_metadata(self):
+        """The store's metadata as they were before the migration: texts, numbers, dates and data, and lists of these."""
+        return dict(self._store_metadata)
 
     # Tables and journal
 

@@ -41,6 +41,15 @@ class EntityMapping:
         return self._expressions.get(property_name)
 
 
+class StageDescription:
+    """The stage at work: its hook, "willMigrate" or "didMigrate", and the versions that its hop goes between."""
+
+    def __init__(self, introduction):
+        self.hook = introduction["stage"]
+        self.source_version = introduction["sourceVersion"]
+        self.destination_version = introduction["destinationVersion"]
+
+
 class Entity:
     """An entity of a model: its name, its root, and kind and destination of its properties."""
 

@@ -52,8 +52,23 @@ class EntityMigrationPolicy:
         return function(*arguments)
 
 
+class CustomMigrationStage:
+    """The hooks of one hop, after NSCustomMigrationStage and SwiftData's MigrationStage.custom.
+
+    The program runs once for each hook: state between them is kept in tables of the manager.
+    """
+
+    def will_migrate(self, stage, manager):
+        """Called before the hop: the manager fetches and changes the objects of the old version."""
+        raise PolicyError(f"{type(self).__name__} has no will_migrate, which the stage names it for")
+
+    def did_migrate(self, stage, manager):
+        """Called after the hop: the manager fetches and changes the objects of the new version."""
+        raise PolicyError(f"{type(self).__name__} has no did_migrate, which the stage names it for")
+
+
 def run(*policies, named=None):
-    """Serves hopd until it is done. Policies go by the names of their classes, or by those in `named`."""
+    """Serves hopd until it is done. Policies and stages go by the names of their classes, or by those in `named`."""
     classes = {policy.__name__: policy for policy in policies}
     classes.update(named or {})
     # Standard output belongs to the protocol: what a policy prints goes to standard error, and so to the journal.
@@ -76,17 +91,19 @@ _HOOKS = {
     "perform_custom_validation": ["performcustomvalidationforentitymapping"],
     "end": ["endentitymapping"],
 }
-_MISNAMED = {other: hook for hook, others in _HOOKS.items() for other in [hook.replace("_", ""), *others]}
+_STAGE_HOOKS = {"will_migrate": ["willmigratehandler"], "did_migrate": ["didmigratehandler"]}
 
 
 def _check_hooks(policy):
     """Raises where a method looks like a hook and is none: nobody would call it, and what it does would not happen."""
+    hooks = _STAGE_HOOKS if issubclass(policy, CustomMigrationStage) else _HOOKS
+    misnamed = {other: hook for hook, others in hooks.items() for other in [hook.replace("_", ""), *others]}
     for name in dir(policy):
         plain = name.replace("_", "").lower()
-        hook = _MISNAMED.get(plain)
+        hook = misnamed.get(plain)
         if hook is None:
-            hook = next((h for other, h in _MISNAMED.items() if len(other) > 24 and plain.startswith(other)), None)
-        if hook is not None and name != hook and not name.startswith("_") and name not in _HOOKS:
+            hook = next((h for other, h in misnamed.items() if len(other) > 24 and plain.startswith(other)), None)
+        if hook is not None and name != hook and not name.startswith("_") and name not in hooks:
             raise PolicyError(f"{policy.__name__}.{name} is never called: the hook's name is {hook}")
 
 
@@ -145,13 +162,16 @@ class _Session:
             raise PolicyError("hopd has gone")
         return answer
 
-    def policy(self, name):
+    def policy(self, name, is_stage):
         found = self.classes.get(name) or self.classes.get(_bare(name))
         if found is None:
             found = next((c for n, c in self.classes.items() if _bare(n) == name), None)
         if found is None:
             has = ", ".join(sorted(self.classes)) or "none"
-            raise PolicyError(f"this program has no policy {name}; it has {has}")
+            raise PolicyError(f"this program has no {'stage' if is_stage else 'policy'} {name}; it has {has}")
+        if is_stage != issubclass(found, CustomMigrationStage):
+            base = "CustomMigrationStage" if is_stage else "EntityMigrationPolicy"
+            raise PolicyError(f"{found.__name__} is no {base}, which it is named for")
         _check_hooks(found)
         return found()
 
@@ -163,7 +183,7 @@ class _Session:
             if first.get("hello") != PROTOCOL:
                 raise PolicyError(f"hopd speaks version {first.get('hello')} of the protocol, this library {PROTOCOL}")
             introduction = first["introduction"]
-            policy = self.policy(introduction["policy"])
+            policy = self.policy(introduction["policy"], introduction.get("stage") is not None)
         except Exception as error:
             self.write({"reply": "failed", "reason": _text(error)})
             return
@@ -220,6 +240,9 @@ def _call(policy, manager, message):
         arguments = [[_argument(one, manager, own) for one in some] for some in message["arguments"]]
         results = [_result(policy.method(selector, some, manager), selector) for some in arguments]
         return {"reply": "results", "results": results, "operations": manager._end_call()}
+    elif call in _STAGE_CALLS:
+        hook = _STAGE_CALLS[call]
+        _check_returned(getattr(policy, hook)(manager.stage, manager), hook)
     else:
         hook = _PLAIN_CALLS.get(call)
         if hook is None:
@@ -235,6 +258,9 @@ _PLAIN_CALLS = {
     "performCustomValidation": "perform_custom_validation",
     "end": "end",
 }
+
+
+_STAGE_CALLS = {"willMigrate": "will_migrate", "didMigrate": "did_migrate"}
 
 
 def _argument(value, manager, own):

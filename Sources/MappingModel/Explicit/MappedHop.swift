@@ -6,9 +6,15 @@
 package struct MappedHop: Sendable, Hashable {
   /// In the order of execution.
   package let mappings: [ExplicitMapping]
+  /// The hook of a stage, where the hop leads from a version to itself so that a program may change its objects; its
+  /// entity mapping is the last. nil for a hop between two versions.
+  package let hook: StageHook?
 
   /// Makes a hop of at least one mapping.
-  package init(mappings: [ExplicitMapping]) { self.mappings = mappings }
+  package init(mappings: [ExplicitMapping], hook: StageHook? = nil) {
+    self.mappings = mappings
+    self.hook = hook
+  }
 
   /// All entity mappings in the order of execution; their index is what the association table calls the mapping.
   package var entityMappings: [ExplicitEntityMapping] { mappings.flatMap(\.entityMappings) }

@@ -14,6 +14,11 @@ package enum MappingForm: Sendable, Hashable {
   /// `.hopmap.toml`, the project's own text form.
   case text
 
+  /// Is it a file of stages, which lies among mapping models and is none?
+  static func isStages(_ path: FilePath) -> Bool {
+    path.lastComponent?.string.hasSuffix(DeclaredStage.fileNameEnd) ?? false
+  }
+
   /// The form that a path's name says; nil for everything else.
   package init?(_ path: FilePath) {
     guard let name = path.lastComponent else { return nil }
@@ -28,7 +33,7 @@ package enum MappingForm: Sendable, Hashable {
 
 /// Finds mapping models.
 package enum MappingFileSearch {
-  /// The mapping models at or below `path`, sorted by their bytes: `path` itself if it is one.
+  /// The mapping models and files of stages at or below `path`, sorted by their bytes: `path` itself if it is one.
   ///
   /// Bundles of models and hidden folders are not searched. Throws where the path does not exist or is neither a
   /// mapping model nor a folder.
@@ -38,11 +43,12 @@ package enum MappingFileSearch {
       throw HopdError(
         .notFound, "there is no mapping model and no folder here", at: Place(file: path), hint: "Check the path.")
     }
-    if MappingForm(path) != nil { return [path] }
+    if MappingForm(path) != nil || MappingForm.isStages(path) { return [path] }
     guard case .folder = kind else {
       throw HopdError(
         .invalidMapping, "this is neither a mapping model nor a folder of them", at: Place(file: path),
-        hint: "Name an .xcmappingmodel folder, a .cdm or .hopmap.toml file, or a folder that holds such.")
+        hint: "Name an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or a folder that holds "
+          + "such.")
     }
     var search = Search()
     try search.visit(path, depth: 0)
@@ -67,7 +73,7 @@ package enum MappingFileSearch {
             hint: "Name the folder that holds the mapping models, not one above it.")
         }
         let path = folder.appending(name)
-        if MappingForm(path) != nil {
+        if MappingForm(path) != nil || MappingForm.isStages(path) {
           found.append(path)
         } else if !name.hasPrefix("."),
           !["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? ""),

@@ -206,6 +206,8 @@ package struct HopProgram: Sendable, Hashable {
       case performCustomValidation
       /// endEntityMapping.
       case end
+      /// The hook of a stage, over all objects of the staged store.
+      case stage
     }
 
     /// Index in `MappedHop.entityMappings`.

@@ -28,9 +28,12 @@ struct MappedRun {
   let moment: Double
   let fallbacks: ExpressionFallbacks
   let policies: (any PolicyStepRunner)?
+  var isOfStage = false
 
   /// Are objects of the source followed by statements that are no part of the program?
-  var readsObjects: Bool { !fallbacks.isEmpty || policies != nil }
+  var readsObjects: Bool { !fallbacks.isEmpty || readsSource }
+  /// Do policies ask for objects of the source? The program of a stage sees only what is written.
+  private var readsSource: Bool { policies != nil && !isOfStage }
 }
 
 struct HopRunner {

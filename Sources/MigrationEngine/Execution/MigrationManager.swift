@@ -78,6 +78,9 @@ package struct MigrationManager {
         program = history.appended(
           to: compiled, bookkeeping: hop.destinationSchema.bookkeepingStatements(in: destinationSchema))
       }
+      if hop.index > 0, !source.isGone {
+        program.scratch += try StageTables.carrying(from: source.fileSchema, to: destinationSchema, connection)
+      }
       if hop.mapped != nil || source.isViews {
         try IntermediateIndexes(connection: connection, source: source)
           .make(
@@ -150,7 +153,8 @@ package struct MigrationManager {
     return (
       program,
       MappedRun(
-        layout: layout, scratch: used.scratch, moment: moment, fallbacks: used.fallbacks, policies: policies)
+        layout: layout, scratch: used.scratch, moment: moment, fallbacks: used.fallbacks, policies: policies,
+        isOfStage: hop.hook != nil)
     )
   }
 

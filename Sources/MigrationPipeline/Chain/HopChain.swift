@@ -239,7 +239,8 @@ struct HopChain {
   {
     try MigrationManager(
       connection: connection, hop: plan.hops[index], source: source, isFinal: index == plan.hops.count - 1,
-      identity: identity, options: options, external: external, policySteps: PolicyHopRunner.maker(policies),
+      identity: identity, options: options, external: external,
+      policySteps: PolicyHopRunner.maker(policies, of: plan.store),
       note: note, medium: medium,
       references: views.references, counts: views.counts, memo: plan.memo, original: sourceSchema)
   }
@@ -363,7 +364,7 @@ extension HopReport {
     isFused: Bool = false
   ) {
     self.init(
-      source: hop.source.name, destination: hop.destination.name, kind: hop.isMapped ? "mapping" : "inferred",
+      source: hop.source.name, destination: hop.destination.name, kind: hop.kind,
       rowsRead: hop.entities.reduce(0) { $0 &+ $1.rows }, rowsWritten: rowsWritten, chunks: chunks, seconds: seconds,
       mappings: hop.mapped?.mappings.map(\.name) ?? [], tallies: tallies, isFused: isFused)
   }

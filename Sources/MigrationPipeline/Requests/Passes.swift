@@ -111,6 +111,9 @@ extension HopGroup.Execution {
 }
 
 extension Hop {
+  /// "inferred", "mapping" or "stage", as plans and reports call it.
+  package var kind: String { hook != nil ? "stage" : isMapped ? "mapping" : "inferred" }
+
   /// Rows that its mappings read, those of entities that go left out.
   var rowsToRead: Int64 {
     let costs =

@@ -24,7 +24,11 @@ extension MigrationPipeline {
       case .sql: return EntityExecution(kind: execution.word, reasons: [])
       case .instances(let reasons): return EntityExecution(kind: execution.word, reasons: reasons)
       case .policy(let policy):
-        return EntityExecution(kind: execution.word, reasons: ["the policy \(policy) makes the objects"])
+        return EntityExecution(
+          kind: execution.word,
+          reasons: [
+            hop.hook == nil ? "the policy \(policy) makes the objects" : "the program \(policy) changes the objects"
+          ])
       }
     }
   }

@@ -216,7 +216,7 @@ final class MigrationRun {
       if let mapped = hop.mapped {
         let names = mapped.mappings.map { "\($0.name) (\($0.path.printable))" }.joined(separator: ", then ")
         sentences.append(
-          mapped.mappings.contains { $0.path.isEmpty }
+          mapped.hook == nil && mapped.mappings.contains { $0.path.isEmpty }
             ? "\(title): inferred, and run as a mapping model, because a rule settles its invalid rows"
             : "\(title): follows \(names)")
         sentences += mapped.entityMappings.map { mapping in
@@ -258,15 +258,18 @@ final class MigrationRun {
         let mappings = hop.mapped?.entityMappings.filter { $0.policy == policy }.map(\.name) ?? []
         unbound.append(
           HopdError(
-            .policyNotBound, "no program stands in for the policy \(policy) (of \(mappings.joined(separator: ", ")))",
-            at: Place(hop: hop.title),
+            .policyNotBound,
+            hop.hook == nil
+              ? "no program stands in for the policy \(policy) (of \(mappings.joined(separator: ", ")))"
+              : "the stage names the program \(policy), and no command is bound to that name",
+            at: (hop.hook?.stage.place ?? Place()).filled(from: Place(hop: hop.title)),
             hint: "give one with --policy \(policy)=COMMAND, or in [policies] of the configuration"))
       }
     }
     guard let first = unbound.first else { return }
     if unbound.count == 1 { throw first }
     throw HopdError(
-      .policyNotBound, "no program stands in for \(unbound.count) policies that the mapping models name",
+      .policyNotBound, "no program stands in for \(unbound.count) policies that mapping models or stages name",
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 

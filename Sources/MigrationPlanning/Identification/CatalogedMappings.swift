@@ -13,7 +13,8 @@ extension ModelCatalog {
     let folders = models.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
     let catalogs = CatalogedMappings(
       named: try MappingCatalog.load(named), found: try MappingCatalog.load(folders))
-    if !catalogs.isEmpty { mappings = catalogs }
+    if !catalogs.isEmpty || !catalogs.stages.isEmpty { mappings = catalogs }
+    try arrange(by: catalogs.stages)
   }
 }
 
@@ -29,6 +30,7 @@ package struct CatalogedMappings: MappingSource {
   }
 
   package var isEmpty: Bool { named.isEmpty && found.isEmpty }
+  package var stages: [DeclaredStage] { named.stages.isEmpty ? found.stages : named.stages }
 
   package func hops(among versions: [CatalogedVersion]) -> any HopMappings {
     let mappable = versions.map {

@@ -14,8 +14,14 @@ extension HopdError.Code {
 package protocol MappingSource: Sendable {
   /// Are there none at all?
   var isEmpty: Bool { get }
+  /// The stages that are declared beside them.
+  var stages: [DeclaredStage] { get }
   /// What they serve among the versions of one line, oldest first.
   func hops(among versions: [CatalogedVersion]) -> any HopMappings
+}
+
+extension MappingSource {
+  package var stages: [DeclaredStage] { [] }
 }
 
 /// What mapping models serve among some versions.

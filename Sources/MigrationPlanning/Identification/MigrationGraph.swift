@@ -59,16 +59,21 @@ package struct MigrationGraph: Sendable {
     let isBackward = start.position > target.position
     if isBackward, mappings.isEmpty, !rules.allowsOlder { throw StoreIdentifier.newer(start, target) }
     let hops = mappings.isEmpty ? nil : mappings.hops(among: versions)
+    let way = isBackward ? [] : stops(from: start, to: target)
+    // Hooks lead forwards only, as those of Core Data.
+    let stages = StagedRoute(mappings.stages, of: versions, on: way)
     var search = RouteSearch(
-      stops: isBackward ? backwardStops(from: start, to: target) : stops(from: start, to: target),
-      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, memo: memo)
+      stops: isBackward ? backwardStops(from: start, to: target) : stages.stops,
+      rules: rules, infer: rules.infer && (!isBackward || rules.allowsOlder), mappings: hops, stages: stages, memo: memo
+    )
     if let edges = try search.edges() {
-      return edges.map { edge in
-        guard edge.mapped?.mappings.contains(where: { !$0.path.isEmpty }) != true else { return edge }
-        var told = edge
-        told.warnings += hops?.unused(from: edge.source, to: edge.destination) ?? []
-        return told
-      }
+      return stages.withHooks(
+        edges.map { edge in
+          guard edge.mapped?.mappings.contains(where: { !$0.path.isEmpty }) != true else { return edge }
+          var told = edge
+          told.warnings += hops?.unused(from: edge.source, to: edge.destination) ?? []
+          return told
+        })
     }
     let missing = search.missing(isBackward: isBackward)
     if isBackward, !rules.allowsOlder {
@@ -138,6 +143,7 @@ extension ModelCatalog {
     of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules, key: RouteKey?
   ) throws(HopdError) -> [MigrationGraph.Edge] {
     func find() throws(HopdError) -> [MigrationGraph.Edge] {
+      try requireStages(of: store.line)
       var rules = rules
       rules.allowsOlder = allowsOlder
       return try MigrationGraph(versions: store.line.versions, rules: rules, mappings: mappings, memo: memo)

@@ -19,9 +19,11 @@ package enum TargetVersion: Sendable, Hashable {
 /// The models at hand.
 package struct ModelCatalog: Sendable {
   /// Models in the order they were given.
-  package let bundles: [ModelBundle]
+  package private(set) var bundles: [ModelBundle]
   /// Their versions, model by model, oldest first.
-  package let versions: [CatalogedVersion]
+  package private(set) var versions: [CatalogedVersion]
+  /// Did somebody declare the order of the versions?
+  private(set) var isOrderDeclared = false
   /// Models of a folder that could not be read, and remarks of the reader.
   package let warnings: [HopdError]
   /// The mapping models that lead between the versions.
@@ -47,7 +49,11 @@ package struct ModelCatalog: Sendable {
           HopdError(.modelRemark, $0.message, at: $0.place.filled(from: Place(file: bundle.path)))
         }
       }
-    versions = bundles.flatMap { bundle in
+    versions = Self.versions(of: bundles)
+  }
+
+  private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
+    bundles.flatMap { bundle in
       bundle.versions.enumerated().map { position, model in
         CatalogedVersion(
           modelName: bundle.name, path: bundle.path, model: model, versionHashes: model.versionHashes,
@@ -56,11 +62,24 @@ package struct ModelCatalog: Sendable {
     }
   }
 
+  /// Puts the versions of a bundle in another order.
+  mutating func reorder(_ index: Int, as bundle: ModelBundle) {
+    bundles[index] = bundle
+    versions = Self.versions(of: bundles)
+    memo = Memo()
+  }
+
   /// Reads models, and folders that are searched for models.
   ///
   /// `declaredOrder` names versions, oldest first. A model that was named must be readable; one that a folder merely
   /// holds becomes a warning, unless nothing readable is left. Throws `no-models` where there is nothing at all.
   package static func load(_ paths: [FilePath], declaredOrder: [String] = []) throws(HopdError) -> ModelCatalog {
+    var catalog = try read(paths, declaredOrder: declaredOrder)
+    catalog.isOrderDeclared = !declaredOrder.isEmpty
+    return catalog
+  }
+
+  private static func read(_ paths: [FilePath], declaredOrder: [String]) throws(HopdError) -> ModelCatalog {
     var bundles: [ModelBundle] = []
     var failures: [HopdError] = []
     var seen: Set<FilePath> = []

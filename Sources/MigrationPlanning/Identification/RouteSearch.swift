@@ -20,6 +20,8 @@ struct RouteSearch {
   private let memo: Memo?
   /// What mapping models serve; nil without any.
   let mappings: (any HopMappings)?
+  /// The stages on the way, which no hop leaves out.
+  let stages: StagedRoute
   /// Stops from which the target is not reached.
   private var dead: Set<Int> = []
   /// Spans of the edges that were met from stops that are reached.
@@ -33,9 +35,11 @@ struct RouteSearch {
   }
 
   init(
-    stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?, memo: Memo? = nil
+    stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?,
+    stages: StagedRoute = StagedRoute(), memo: Memo? = nil
   ) {
     self.stops = stops
+    self.stages = stages
     self.memo = memo
     self.rules = rules
     self.infer = infer
@@ -110,6 +114,7 @@ struct RouteSearch {
 
   private mutating func mapped(_ from: Int, _ to: Int) throws(HopdError) -> MigrationGraph.Edge? {
     let (source, destination) = (stops[from], stops[to])
+    guard stages.stageLeftOut(from: source, to: destination) == nil else { return nil }
     guard let (hop, warnings) = try mappings?.hop(from: source, to: destination) else { return nil }
     spans.append((from, to))
     return MigrationGraph.Edge(
@@ -119,6 +124,10 @@ struct RouteSearch {
 
   private mutating func inferred(_ from: Int, _ to: Int) -> MigrationGraph.Edge? {
     let (source, destination) = (stops[from], stops[to])
+    if let stage = stages.stageLeftOut(from: source, to: destination) {
+      refusals[Pair(from: from, to: to)] = StagedRoute.leavesOut(stage, RouteSearch.title(source, destination))
+      return nil
+    }
     guard infer, !rules.forbidden.contains(RouteSearch.title(source, destination)),
       to == stops.count - 1 || !rules.unusable.contains(destination.model.name)
     else { return nil }

@@ -114,8 +114,11 @@ package struct Hop: Sendable {
   /// Does it follow mapping models?
   package var isMapped: Bool { mapped != nil }
 
-  /// "Model 2 → Model 3".
-  package var title: String { "\(source.name) → \(destination.name)" }
+  /// The hook of a stage that it is made for; nil for a hop between two versions.
+  package var hook: StageHook? { mapped?.hook }
+
+  /// "Model 2 → Model 3", or "willMigrate of Model 2 → Model 3".
+  package var title: String { hook?.title ?? "\(source.name) → \(destination.name)" }
 }
 
 /// What one entity mapping of a hop will read.

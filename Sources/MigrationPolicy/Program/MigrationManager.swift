@@ -101,6 +101,14 @@ public final class MigrationManager {
     try adopt(PolicyObject(id: id, values: [:]))
   }
 
+  /// Sends what was changed and lets go of every object: one that is used again is asked for again.
+  func letGo() throws {
+    try flush()
+    fresh.removeAll(keepingCapacity: true)
+    objects.removeAll(keepingCapacity: true)
+    generation += 1
+  }
+
   /// Files what was handed out since the last look.
   private func register() {
     guard !fresh.isEmpty else { return }
@@ -376,23 +384,5 @@ public final class MigrationManager {
   func endTurn(of source: ManagedObject) {
     turn = nil
     unsorted.append((source, nil))
-  }
-}
-
-/// A request on its way to the wire: changes are still in their short form.
-package enum PolicyWireRequest {
-  case apply([PolicyWireOperation])
-  case plain(PolicyRequest)
-}
-
-extension PolicyRequest {
-  /// Could changes that were not sent yet alter the answer?
-  fileprivate var dependsOnChanges: Bool {
-    switch self {
-    case .values(let ids, _): ids.contains { $0.side == .destination }
-    case .fetch(let side, _, _, _, _, _): side == .destination
-    case .destinationInstances, .sourceInstances: true
-    case .apply, .lookup, .remember, .log: false
-    }
   }
 }

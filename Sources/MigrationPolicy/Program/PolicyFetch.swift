@@ -7,14 +7,40 @@ extension MigrationManager {
   /// `PolicyValue(object)`.
   public func fetch(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
-    _ arguments: PolicyValue..., sort: [PolicySort] = [], limit: Int? = nil
+    _ arguments: PolicyValue..., sort: [PolicySort] = [], limit: Int? = nil, offset: Int = 0
+  ) throws -> [ManagedObject] {
+    try fetch(entityName, side, predicate, arguments, sort, limit, PolicyPage(offset: offset))
+  }
+
+  /// Calls `body` with every object of an entity and of the entities below it, by primary key. A few hundred are fetched
+  /// at a time and let go again, so this serves any number of objects; `body` may change and delete them.
+  public func forEach(
+    _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
+    _ arguments: PolicyValue..., body: (ManagedObject) throws -> Void
+  ) throws {
+    var last: Int64?
+    while true {
+      let page = try fetch(entityName, side, predicate, arguments, [], Self.pageSize, PolicyPage(after: last))
+      for object in page { try body(object) }
+      guard page.count == Self.pageSize, let end = page.last else { return }
+      last = end.key
+      try letGo()
+    }
+  }
+
+  private static let pageSize = 500
+
+  private func fetch(
+    _ entityName: String, _ side: PolicyObjectID.Side, _ predicate: String?, _ arguments: [PolicyValue],
+    _ sort: [PolicySort], _ limit: Int?, _ page: PolicyPage
   ) throws -> [ManagedObject] {
     _ = try entity(entityName, side)
     var format = PolicyPredicateFormat(arguments)
     let text = try predicate.map { try format.text($0) }
     return try found(
       .fetch(
-        side: side, entity: entityName, predicate: text, limit: limit, objects: format.objects, sort: sort))
+        side: side, entity: entityName, predicate: text, limit: limit, objects: format.objects, sort: sort,
+        page: page))
   }
 }
 
@@ -145,5 +171,23 @@ extension String {
       }
     }
     return text + "'"
+  }
+}
+
+/// A request on its way to the wire: changes are still in their short form.
+package enum PolicyWireRequest {
+  case apply([PolicyWireOperation])
+  case plain(PolicyRequest)
+}
+
+extension PolicyRequest {
+  /// Could changes that were not sent yet alter the answer?
+  var dependsOnChanges: Bool {
+    switch self {
+    case .values(let ids, _): ids.contains { $0.side == .destination }
+    case .fetch(let side, _, _, _, _, _, _): side == .destination
+    case .destinationInstances, .sourceInstances: true
+    case .apply, .lookup, .remember, .log: false
+    }
   }
 }

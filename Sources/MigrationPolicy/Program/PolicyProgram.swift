@@ -7,14 +7,16 @@ import Glibc
 /// A program that has policies.
 public enum PolicyProgram {
   /// Serves hopd until it is done, then ends the process. The keys are the class names of the mapping models, with or
-  /// without their module.
+  /// without their module; those of `stages` are the names in the file of stages.
   ///
   /// ```swift
   /// PolicyProgram.run(["BookToBookPolicy": BookToBookPolicy.self])
   /// ```
-  public static func run(_ policies: [String: EntityMigrationPolicy.Type]) -> Never {
+  public static func run(
+    _ policies: [String: EntityMigrationPolicy.Type] = [:], stages: [String: CustomMigrationStage.Type] = [:]
+  ) -> Never {
     do {
-      try PolicySession(policies, PolicyPipe.takingStandardStreams()).serve()
+      try PolicySession(PolicyClasses(policies: policies, stages: stages), PolicyPipe.takingStandardStreams()).serve()
     } catch {
       let line = Array("\(error)\n".utf8)
       _ = line.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
@@ -26,13 +28,13 @@ public enum PolicyProgram {
 
 /// The conversation from the program's side.
 final class PolicySession {
-  private let policies: [String: EntityMigrationPolicy.Type]
+  private let classes: PolicyClasses
   private let pipe: PolicyPipe
   /// Does hopd read packed messages?
   private var isPacked = false
 
-  init(_ policies: [String: EntityMigrationPolicy.Type], _ pipe: PolicyPipe) {
-    self.policies = policies
+  init(_ classes: PolicyClasses, _ pipe: PolicyPipe) {
+    self.classes = classes
     self.pipe = pipe
   }
 
@@ -43,7 +45,7 @@ final class PolicySession {
     }
     let runner: PolicyRunner
     do {
-      runner = try PolicyRunner(introduction, policies: policies)
+      runner = try PolicyRunner(introduction, classes: classes)
     } catch {
       return try send(PolicyWire.encode(.reply(.failed("\(error)"))))
     }

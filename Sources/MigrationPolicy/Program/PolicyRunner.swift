@@ -1,27 +1,46 @@
 // Calls made into hooks: one policy, its mapping and its manager. Used by the program at the other end of the pipe, and
 // in the engine's own process by tests.
 
-/// A policy at work for one entity mapping.
-package final class PolicyRunner {
-  private let policy: EntityMigrationPolicy
-  private let manager: MigrationManager
+/// The classes that a program has, by the names they are bound under.
+package struct PolicyClasses {
+  let policies: [String: EntityMigrationPolicy.Type]
+  let stages: [String: CustomMigrationStage.Type]
 
-  /// Makes the policy that the introduction names.
-  package init(_ introduction: PolicyIntroduction, policies: [String: EntityMigrationPolicy.Type]) throws {
-    guard let type = Self.policy(introduction.policy, among: policies) else {
-      let names = policies.keys.sorted().joined(separator: ", ")
-      throw PolicyError("this program has no policy \(introduction.policy); it has \(names.isEmpty ? "none" : names)")
-    }
-    policy = type.init()
-    manager = MigrationManager(introduction)
+  /// Names classes.
+  package init(
+    policies: [String: EntityMigrationPolicy.Type] = [:], stages: [String: CustomMigrationStage.Type] = [:]
+  ) {
+    self.policies = policies
+    self.stages = stages
   }
 
   /// A class by its name with or without module.
-  private static func policy(
-    _ name: String, among policies: [String: EntityMigrationPolicy.Type]
-  ) -> EntityMigrationPolicy.Type? {
-    policies[name] ?? policies[PolicyClassName.bare(name)]
-      ?? policies.first { PolicyClassName.bare($0.key) == name }?.value
+  static func named<Class>(_ name: String, _ kind: String, among classes: [String: Class]) throws -> Class {
+    let found =
+      classes[name] ?? classes[PolicyClassName.bare(name)]
+      ?? classes.first { PolicyClassName.bare($0.key) == name }?.value
+    if let found { return found }
+    let names = classes.keys.sorted().joined(separator: ", ")
+    throw PolicyError("this program has no \(kind) \(name); it has \(names.isEmpty ? "none" : names)")
+  }
+}
+
+/// A policy at work for one entity mapping, or a stage.
+package final class PolicyRunner {
+  private let policy: EntityMigrationPolicy
+  private let stage: CustomMigrationStage?
+  private let manager: MigrationManager
+
+  /// Makes the policy, or the stage, that the introduction names.
+  package init(_ introduction: PolicyIntroduction, classes: PolicyClasses) throws {
+    if introduction.stage != nil {
+      stage = try PolicyClasses.named(introduction.policy, "stage", among: classes.stages).init()
+      policy = EntityMigrationPolicy()
+    } else {
+      stage = nil
+      policy = try PolicyClasses.named(introduction.policy, "policy", among: classes.policies).init()
+    }
+    manager = MigrationManager(introduction)
   }
 
   /// What a call led to.
@@ -48,6 +67,11 @@ package final class PolicyRunner {
   /// Ends the session. Throws where a change was made that no message took along.
   package func close() throws { try manager.close() }
 
+  private func description(_ hook: PolicyStage) -> StageDescription {
+    StageDescription(
+      hook: hook, sourceVersion: manager.mapping.sourceVersion, destinationVersion: manager.mapping.destinationVersion)
+  }
+
   private func hook(_ call: PolicyCall, _ results: inout [PolicyValue]) throws {
     let mapping = manager.mapping
     switch call {
@@ -68,6 +92,8 @@ package final class PolicyRunner {
     case .endRelationshipCreation: try policy.endRelationshipCreation(forMapping: mapping, manager: manager)
     case .performCustomValidation: try policy.performCustomValidation(forMapping: mapping, manager: manager)
     case .end: try policy.end(mapping, manager: manager)
+    case .willMigrate: try stage?.willMigrate(description(.willMigrate), manager: manager)
+    case .didMigrate: try stage?.didMigrate(description(.didMigrate), manager: manager)
     }
   }
 }
@@ -137,17 +163,23 @@ extension PolicyOperation {
 
 /// Policies in the engine's own process, without a program behind them: for tests.
 package struct LocalPolicies: PolicyProvider {
-  private let policies: [String: EntityMigrationPolicy.Type]
+  private let classes: PolicyClasses
 
   /// Binds classes to their names.
-  package init(_ policies: [String: EntityMigrationPolicy.Type]) { self.policies = policies }
+  package init(
+    _ policies: [String: EntityMigrationPolicy.Type] = [:], stages: [String: CustomMigrationStage.Type] = [:]
+  ) {
+    classes = PolicyClasses(policies: policies, stages: stages)
+  }
 
   package func isBound(_ policy: String) -> Bool {
-    policies.keys.contains { PolicyClassName.bare($0) == PolicyClassName.bare(policy) }
+    (Array(classes.policies.keys) + classes.stages.keys).contains {
+      PolicyClassName.bare($0) == PolicyClassName.bare(policy)
+    }
   }
 
   package func open(_ introduction: PolicyIntroduction) throws -> any PolicyConversation {
-    LocalConversation(try PolicyRunner(introduction, policies: policies))
+    LocalConversation(try PolicyRunner(introduction, classes: classes))
   }
 }
 

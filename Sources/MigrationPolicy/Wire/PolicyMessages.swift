@@ -65,6 +65,20 @@ public struct PolicySort: Sendable, Hashable {
   }
 }
 
+/// Where the answer to a fetch begins.
+public struct PolicyPage: Sendable, Hashable {
+  /// Objects that are passed over, fetchOffset.
+  public var offset: Int
+  /// Only objects with a greater primary key than this; for fetches without an order.
+  public var after: Int64?
+
+  /// Begins at the first object, or later.
+  public init(offset: Int = 0, after: Int64? = nil) {
+    self.offset = offset
+    self.after = after
+  }
+}
+
 /// An object with those of its values that were asked for or are sent along.
 public struct PolicyObject: Sendable, Hashable {
   public var id: PolicyObjectID
@@ -110,6 +124,10 @@ public enum PolicyCall: Sendable, Hashable {
   case performCustomValidation
   /// endEntityMapping. Always last.
   case end
+  /// The hook of a stage before its hop. The only call.
+  case willMigrate
+  /// The hook of a stage after its hop. The only call.
+  case didMigrate
 }
 
 /// A change that a policy wants in the destination store; changes happen in the order they are sent.
@@ -141,10 +159,10 @@ public enum PolicyRequest: Sendable, Hashable {
   /// Carry these changes out now; no answer but `done`.
   case apply([PolicyOperation])
   /// Objects of an entity (and below it) that fulfil a predicate in text form, in the order of `sort` and then by
-  /// primary key. The predicate knows `objects` as variables of these names.
+  /// primary key, of which `page` is a part. The predicate knows `objects` as variables of these names.
   case fetch(
     side: PolicyObjectID.Side, entity: String, predicate: String?, limit: Int?,
-    objects: [String: PolicyObjectID] = [:], sort: [PolicySort] = [])
+    objects: [String: PolicyObjectID] = [:], sort: [PolicySort] = [], page: PolicyPage = PolicyPage())
   /// Values of objects, to-manys included where they are named; no names asks for all but the to-manys.
   case values([PolicyObjectID], properties: [String])
   /// destinationInstancesForEntityMappingNamed:sourceInstances:; no sources asks for all of the mapping.
@@ -227,6 +245,23 @@ public struct PolicyEntity: Sendable, Hashable {
   }
 }
 
+/// The moment of a stage at which a program is called.
+public enum PolicyStage: String, Sendable, Hashable { case willMigrate, didMigrate }
+
+/// What a policy is told of the store that is migrated, as it was before.
+public struct PolicyStore: Sendable, Hashable {
+  /// The path of its database.
+  public var path: String
+  /// Its metadata, as far as they are plain values or lists of such.
+  public var metadata: [String: PolicyValue]
+
+  /// Describes a store.
+  public init(path: String, metadata: [String: PolicyValue]) {
+    self.path = path
+    self.metadata = metadata
+  }
+}
+
 /// What a policy is told first: which mapping it stands in, and both models.
 public struct PolicyIntroduction: Sendable, Hashable {
   /// Class name as the mapping model has it.
@@ -244,13 +279,21 @@ public struct PolicyIntroduction: Sendable, Hashable {
   public var destinationVersion: String
   public var sourceEntities: [PolicyEntity]
   public var destinationEntities: [PolicyEntity]
+  /// The store that is migrated; nil where the engine does not tell.
+  public var store: PolicyStore?
+  /// For a program of a stage: its moment. The mapping is named after it then, the versions are those of the stage, and
+  /// the destination entities are those of the one store there is.
+  public var stage: PolicyStage?
 
   /// Makes an introduction.
   public init(
     policy: String, mapping: String, mappingType: String, source: String?, destination: String?,
     userInfo: [String: PolicyValue], expressions: [String: String?], sourceVersion: String, destinationVersion: String,
-    sourceEntities: [PolicyEntity], destinationEntities: [PolicyEntity]
+    sourceEntities: [PolicyEntity], destinationEntities: [PolicyEntity], store: PolicyStore? = nil,
+    stage: PolicyStage? = nil
   ) {
+    self.store = store
+    self.stage = stage
     self.policy = policy
     self.mapping = mapping
     self.mappingType = mappingType

@@ -109,6 +109,14 @@ struct JSONFields {
     return try cursor?.string()
   }
 
+  func page() throws -> PolicyPage {
+    var offset = try optional("offset")
+    let skipped = try offset?.integer() ?? 0
+    guard skipped >= 0 else { throw PolicyWireError("an offset below 0") }
+    var after = try optional("after")
+    return PolicyPage(offset: Int(clamping: skipped), after: try after?.integer())
+  }
+
   func objects() throws -> [PolicyObject] {
     var shapes = try at("shapes")
     var rows = try at("rows")
@@ -129,6 +137,8 @@ extension JSONWriter {
     case .endRelationshipCreation: raw("endRelationshipCreation\"")
     case .performCustomValidation: raw("performCustomValidation\"")
     case .end: raw("end\"")
+    case .willMigrate: raw("willMigrate\"")
+    case .didMigrate: raw("didMigrate\"")
     case .method(let selector, let arguments):
       raw("method\",\"selector\":")
       string(selector)
@@ -205,6 +215,17 @@ extension JSONWriter {
     entities(introduction.sourceEntities)
     raw(",\"destinationEntities\":")
     entities(introduction.destinationEntities)
+    if let store = introduction.store {
+      raw(",\"store\":{\"path\":")
+      string(store.path)
+      raw(",\"metadata\":")
+      fields(store.metadata)
+      raw("}")
+    }
+    if let stage = introduction.stage {
+      raw(",\"stage\":")
+      string(stage.rawValue)
+    }
     raw("}}")
   }
 
@@ -252,6 +273,8 @@ extension JSONFields {
     case "endRelationshipCreation": return .call(.endRelationshipCreation, keys: keys)
     case "performCustomValidation": return .call(.performCustomValidation, keys: keys)
     case "end": return .call(.end, keys: keys)
+    case "willMigrate": return .call(.willMigrate, keys: keys)
+    case "didMigrate": return .call(.didMigrate, keys: keys)
     case "method":
       var lists: [[PolicyValue]] = []
       var cursor = try at("arguments")
@@ -296,7 +319,23 @@ extension JSONFields {
       source: try optionalString("source"), destination: try optionalString("destination"),
       userInfo: try userInfo.values(), expressions: expressions, sourceVersion: try string("sourceVersion"),
       destinationVersion: try string("destinationVersion"), sourceEntities: try entities("sourceEntities"),
-      destinationEntities: try entities("destinationEntities"))
+      destinationEntities: try entities("destinationEntities"), store: try store(),
+      stage: try stage())
+  }
+
+  private func store() throws -> PolicyStore? {
+    guard try optional("store") != nil else { return nil }
+    let fields = try field("store")
+    var metadata = try fields.at("metadata")
+    return PolicyStore(path: try fields.string("path"), metadata: try metadata.values())
+  }
+
+  private func stage() throws -> PolicyStage? {
+    guard let word = try optionalString("stage") else { return nil }
+    guard let stage = PolicyStage(rawValue: word) else {
+      throw PolicyWireError("a stage that this version of the protocol does not have")
+    }
+    return stage
   }
 
   private func entities(_ name: String) throws -> [PolicyEntity] {

@@ -183,7 +183,7 @@ extension JSONWriter {
     raw("{\"request\":\"")
     switch request {
     case .apply: raw("apply\"")  // written by encode(apply:)
-    case .fetch(let side, let entity, let predicate, let limit, let named, let sort):
+    case .fetch(let side, let entity, let predicate, let limit, let named, let sort, let page):
       raw("fetch\",\"side\":")
       self.side(side)
       raw(",\"entity\":")
@@ -196,6 +196,7 @@ extension JSONWriter {
         raw(",\"limit\":")
         integer(Int64(limit))
       }
+      self.page(page)
       if !named.isEmpty { self.named(named) }
       if !sort.isEmpty { self.sort(sort) }
     case .values(let ids, let properties):
@@ -286,7 +287,8 @@ extension JSONFields {
       guard number.map({ $0 >= 0 }) ?? true else { throw PolicyWireError("a limit below 0") }
       return .fetch(
         side: try side.side(), entity: try string("entity"), predicate: try optionalString("predicate"),
-        limit: number.map { Int(clamping: $0) }, objects: try named(), sort: try sort())
+        limit: number.map { Int(clamping: $0) }, objects: try named(), sort: try sort(),
+        page: try page())
     case "values":
       var ids = try at("objects")
       var properties = try at("properties")

@@ -79,6 +79,18 @@ extension JSONWriter {
 
   mutating func side(_ side: PolicyObjectID.Side) { raw(side == .source ? "\"source\"" : "\"destination\"") }
 
+  /// Where a fetch begins: `"offset":20`, `"after":17`.
+  mutating func page(_ page: PolicyPage) {
+    if page.offset > 0 {
+      raw(",\"offset\":")
+      integer(Int64(page.offset))
+    }
+    if let after = page.after {
+      raw(",\"after\":")
+      integer(after)
+    }
+  }
+
   /// An object whose members `body` writes through `field`.
   mutating func fields(_ values: [String: PolicyValue]) {
     byte("{")

@@ -7,20 +7,29 @@ import MappingModel
 import MigrationEngine
 import MigrationPlanning
 import MigrationPolicy
+import PersistentStore
 import PropertyLists
+import SystemPackage
 
 extension PolicyIntroduction {
   /// The introduction for an entity mapping of a hop.
-  init(_ mapping: ExplicitEntityMapping, policy: String, hop: Hop, source: PolicySide, destination: PolicySide) {
+  init(
+    _ mapping: ExplicitEntityMapping, policy: String, hop: Hop, source: PolicySide, destination: PolicySide,
+    store: PolicyStore? = nil
+  ) {
     var expressions: [String: String?] = [:]
     for property in mapping.attributes + mapping.relationships {
       expressions.updateValue(property.value.map(Self.text), forKey: property.name)
     }
     self.init(
-      policy: policy, mapping: mapping.name, mappingType: mapping.type.word, source: mapping.source,
+      policy: policy, mapping: mapping.name, mappingType: hop.hook == nil ? mapping.type.word : "stage",
+      source: mapping.source,
       destination: mapping.destination, userInfo: mapping.userInfo.mapValues { PolicyValue(userInfo: $0) },
-      expressions: expressions, sourceVersion: hop.source.name, destinationVersion: hop.destination.name,
-      sourceEntities: Self.entities(of: source), destinationEntities: Self.entities(of: destination))
+      expressions: expressions, sourceVersion: hop.hook?.stage.source ?? hop.source.name,
+      destinationVersion: hop.hook?.stage.destination ?? hop.destination.name,
+      sourceEntities: hop.hook == nil ? Self.entities(of: source) : [],
+      destinationEntities: Self.entities(of: destination), store: store,
+      stage: hop.hook.map { $0.moment == .willMigrate ? .willMigrate : .didMigrate })
   }
 
   private static func text(_ value: PropertyValue) -> String {
@@ -49,6 +58,26 @@ extension PolicyIntroduction {
       }
       return PolicyEntity(
         name: entity.name, root: shape.root, isAbstract: entity.isAbstract, properties: properties)
+    }
+  }
+}
+
+extension PolicyStore {
+  /// What policies are told of a store: metadata that are plain values. Dictionaries are Core Data's own.
+  init(_ store: IdentifiedStore) {
+    var metadata: [String: PolicyValue] = ["NSStoreUUID": .string(store.metadata.uuid)]
+    for (key, value) in store.metadata.entries where value.isPlain { metadata[key] = PolicyValue(userInfo: value) }
+    self.init(path: store.location.database.string, metadata: metadata)
+  }
+}
+
+extension PropertyListValue {
+  /// Is it a value that an attribute could hold, or a list of such?
+  fileprivate var isPlain: Bool {
+    switch self {
+    case .string, .integer, .real, .boolean, .date, .data: true
+    case .array(let values): values.allSatisfy(\.isPlain)
+    case .dictionary, .uid: false
     }
   }
 }

@@ -1,5 +1,6 @@
 // What policies remember: tables of the hop, shared by all its policies (the `manager.userInfo` of Core Data's
-// policies, but on disk, in the staged store, and so of any size). They roll back with the chunk that wrote them.
+// policies, but on disk, in the staged store, and so of any size). They roll back with the chunk that wrote them. Those
+// of stages go along to the hops that follow.
 
 import Diagnostics
 import MigrationEngine
@@ -19,12 +20,20 @@ final class PolicyMemory {
   private var select: Statement?
   private var insert: Statement?
 
-  init(connection: Connection, schema: String) {
+  private let schema: String
+  private let isOfStage: Bool
+
+  /// Tables in a staged store; those of a stage hold values only, because objects have other keys in other versions.
+  init(connection: Connection, schema: String, isOfStage: Bool) {
     self.connection = connection
-    qualified = SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(Self.table)
+    self.schema = schema
+    self.isOfStage = isOfStage
+    qualified =
+      SQLiteIdentifier.quoted(schema) + "." + SQLiteIdentifier.quoted(isOfStage ? StageTables.name : Self.table)
   }
 
   func create() throws(SQLiteError) {
+    if isOfStage { return try connection.execute(StageTables.creation(in: schema)) }
     try connection.execute(
       "CREATE TABLE IF NOT EXISTS \(qualified)"
         + " (name TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, PRIMARY KEY (name, key)) WITHOUT ROWID")
@@ -52,6 +61,11 @@ final class PolicyMemory {
 
   /// Keeps a value under a key, in place of what was there.
   func remember(table: String, key: PolicyValue, value: PolicyValue, for speaker: PolicySpeaker) throws {
+    if isOfStage, key.namesObjects || value.namesObjects {
+      throw PolicyRefusal(
+        reason: "a table of a stage keeps values and no objects, which another version has under other names; keep an "
+          + "attribute that tells them apart")
+    }
     let (keyBytes, valueBytes) = (PolicyValueBytes.encode(key), PolicyValueBytes.encode(value))
     guard keyBytes.count <= Self.valueBytes, valueBytes.count <= Self.valueBytes, table.utf8.count <= Self.nameBytes
     else { throw speaker.failure("it wants to remember more than \(Self.valueBytes) bytes under one key") }

@@ -22,6 +22,15 @@ final class PolicySession {
     self.conversation = conversation
   }
 
+  /// The call after which the conversation ends: the one hook of a stage, or endEntityMapping.
+  var lastCall: PolicyCall {
+    switch speaker.hook?.moment {
+    case .willMigrate?: .willMigrate
+    case .didMigrate?: .didMigrate
+    case nil: .end
+    }
+  }
+
   /// Runs a hook that ends with changes.
   func changes(
     of call: PolicyCall, keys: PolicyKeys, answering: (PolicyRequest) throws -> PolicyAnswer

@@ -11,9 +11,12 @@ import SQLite
 extension PolicyAnswers {
   /// Objects that fulfil a request; `objects` are its variables.
   func fetch(
-    _ text: PolicyFetchText, _ objects: [String: PolicyObjectID], limit: Int?
+    _ text: PolicyFetchText, _ objects: [String: PolicyObjectID], limit: Int?, page: PolicyPage
   ) throws -> [PolicyObject] {
     let side = try self.side(text.side)
+    guard page.after == nil || text.sort.isEmpty else {
+      throw PolicyRefusal(reason: "objects after a primary key come in the order of keys: fetch them without another")
+    }
     try check(objects, text, side)
     let fetch: Fetch
     if let known = fetches[text] {
@@ -23,14 +26,22 @@ extension PolicyAnswers {
       if fetches.count >= Self.keptFetches { fetches = [:] }
       fetches[text] = fetch
     }
-    try fetch.statement.bind(text.names.map { .integer(objects[$0]?.key ?? 0) })
+    // Primary keys of Core Data begin at 1, and a row may have any other.
+    let (first, isPastLast) = page.after?.addingReportingOverflow(1) ?? (Int64.min, false)
+    if isPastLast { return [] }
+    try fetch.statement.bind(text.names.map { .integer(objects[$0]?.key ?? 0) } + [.integer(first)])
     defer { fetch.statement.reset() }
     var found: [PolicyObject] = []
     var weight = 0
+    var left = page.offset
     while found.count < limit ?? .max, try fetch.statement.step() {
       guard let entity = side.entityName(fetch.statement.integer(at: 1)) else { continue }
       let id = PolicyObjectID(side: text.side, entity: entity, key: fetch.statement.integer(at: 0))
       if let test = fetch.test, try !test(id, objects) { continue }
+      if left > 0 {
+        left -= 1
+        continue
+      }
       guard let object = try object(id, on: side, [], weight: &weight) else { continue }
       found.append(object)
     }
@@ -58,7 +69,7 @@ extension PolicyAnswers {
       throw PolicyRefusal(reason: "the \(text.side.rawValue) version has no entity \(text.entity)")
     }
     var tables = ["\(side.qualified(shape.table.name)) AS s"]
-    var conditions: [String] = []
+    var conditions = ["s.\"Z_PK\" >= ?\(text.names.count + 1)"]
     let numbers = side.schema.numbersOfSubtree(of: text.entity)
     if numbers.count < shape.table.entities.count {
       conditions.append("s.\"Z_ENT\" IN (\(numbers.map(String.init).joined(separator: ", ")))")
@@ -80,7 +91,7 @@ extension PolicyAnswers {
     return Fetch(
       statement: try connection.prepare(
         "SELECT s.\"Z_PK\", s.\"Z_ENT\" FROM \(tables.joined(separator: ", "))"
-          + (conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND "))
+          + " WHERE " + conditions.joined(separator: " AND ")
           + " ORDER BY \((order + ["s.\"Z_PK\""]).joined(separator: ", "))"), test: test)
   }
 

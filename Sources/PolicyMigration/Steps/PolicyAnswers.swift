@@ -4,6 +4,7 @@
 import Diagnostics
 import Expressions
 import ManagedObjectModel
+import MappingModel
 import MigrationEngine
 import MigrationPolicy
 import PersistentStore
@@ -68,12 +69,13 @@ final class PolicyAnswers {
   /// The answer to a question; changes and log lines are not questions.
   func answer(_ request: PolicyRequest, for speaker: PolicySpeaker) throws -> PolicyAnswer {
     do {
+      if let hook = speaker.hook { try Self.check(request, of: hook) }
       switch request {
       case .apply, .log: return .done
-      case .fetch(let side, let entity, let predicate, let limit, let objects, let sort):
+      case .fetch(let side, let entity, let predicate, let limit, let objects, let sort, let page):
         let text = PolicyFetchText(
           side: side, entity: entity, predicate: predicate, sort: sort, variables: objects.mapValues(\.entity))
-        return .objects(try fetch(text, objects, limit: limit))
+        return .objects(try fetch(text, objects, limit: limit, page: page))
       case .values(let ids, let properties): return .objects(try values(of: ids, properties))
       case .destinationInstances(let mapping, let sources):
         return .ids(
@@ -88,6 +90,18 @@ final class PolicyAnswers {
       }
     } catch let refusal as PolicyRefusal {
       return .refused(refusal.reason)
+    }
+  }
+
+  /// A stage sees one store, and no entity mappings.
+  private static func check(_ request: PolicyRequest, of hook: StageHook) throws {
+    switch request {
+    case .fetch(side: .source, _, _, _, _, _, _):
+      let version = hook.moment == .willMigrate ? hook.stage.source : hook.stage.destination
+      throw PolicyRefusal(reason: "\(hook.moment.rawValue) has one store, that of \(version): fetch without a side")
+    case .destinationInstances, .sourceInstances:
+      throw PolicyRefusal(reason: "a stage has no entity mappings: fetch the objects")
+    default: break
     }
   }
 

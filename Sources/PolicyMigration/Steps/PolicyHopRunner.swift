@@ -17,23 +17,29 @@ package final class PolicyHopRunner: PolicyStepRunner {
   private let provider: any PolicyProvider
   private let external: ExternalDataDirectory?
   private let note: HopNote.Taker?
+  private let store: PolicyStore?
   private var work: PolicyWork?
   private var sessions: [PolicySession] = []
 
-  /// Opens conversations with `provider`; content of external files comes from `external`, and lines that policies
-  /// write go to `note`.
+  /// Opens conversations with `provider`; content of external files comes from `external`, lines that policies write go
+  /// to `note`, and `store` is what they are told of the store that is migrated.
   package init(
-    provider: any PolicyProvider, external: ExternalDataDirectory? = nil, note: HopNote.Taker? = nil
+    provider: any PolicyProvider, external: ExternalDataDirectory? = nil, note: HopNote.Taker? = nil,
+    store: PolicyStore? = nil
   ) {
+    self.store = store
     self.provider = provider
     self.external = external
     self.note = note
   }
 
   /// Makes runners that open conversations with `provider`; nil where there is none.
-  package static func maker(_ provider: (any PolicyProvider)?) -> MakePolicyStepRunner? {
+  package static func maker(_ provider: (any PolicyProvider)?, of store: IdentifiedStore? = nil)
+    -> MakePolicyStepRunner?
+  {
     guard let provider else { return nil }
-    return { external, note in PolicyHopRunner(provider: provider, external: external, note: note) }
+    let store = store.map { PolicyStore($0) }
+    return { external, note in PolicyHopRunner(provider: provider, external: external, note: note, store: store) }
   }
 
   package func close() {
@@ -55,8 +61,8 @@ package final class PolicyHopRunner: PolicyStepRunner {
     case .createInstances: try createInstances(session, work, context)
     case .createRelationships: try createRelationships(session, work, context)
     case .performCustomValidation: try hook(.performCustomValidation, session, work, context)
-    case .end:
-      try hook(.end, session, work, context)
+    case .end, .stage:
+      try hook(session.lastCall, session, work, context)
       if session === sessions.last {
         for session in sessions { try session.finish() }
         try PolicyIndexes.drop(from: context.destinationSchema, of: context.connection)
@@ -72,7 +78,8 @@ package final class PolicyHopRunner: PolicyStepRunner {
     let work = try PolicyWork(context, external: external)
     for (index, mapping) in (context.hop.mapped?.entityMappings ?? []).enumerated() {
       guard let policy = mapping.policy else { continue }
-      let speaker = PolicySpeaker(policy: policy, mapping: mapping.name, hop: context.hop.title)
+      let speaker = PolicySpeaker(
+        policy: policy, mapping: mapping.name, hop: context.hop.title, hook: context.hop.hook)
       guard mapping.grouping == .each else {
         throw speaker.failure(
           "an entity mapping with a policy cannot also take source objects together",
@@ -84,7 +91,8 @@ package final class PolicyHopRunner: PolicyStepRunner {
       }
       let conversation = try provider.open(
         PolicyIntroduction(
-          mapping, policy: policy, hop: context.hop, source: work.source, destination: work.destination))
+          mapping, policy: policy, hop: context.hop, source: work.source, destination: work.destination, store: store)
+      )
       sessions.append(
         PolicySession(index: index, mapping: mapping, speaker: speaker, conversation: conversation))
     }

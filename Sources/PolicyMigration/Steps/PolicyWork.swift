@@ -46,7 +46,8 @@ final class PolicyWork {
     let sourceMembers = PolicyMembers(side: source, connection: connection, indexes: indexes)
     let members = PolicyMembers(side: destination, connection: connection, indexes: indexes)
     let expressions = PolicyExpressions(context)
-    let memory = PolicyMemory(connection: connection, schema: context.destinationSchema)
+    let memory = PolicyMemory(
+      connection: connection, schema: context.destinationSchema, isOfStage: hop.hook != nil)
     try memory.create()
     // What predicates of policies compile to may call them.
     try ExpressionFunctions.register(on: connection)

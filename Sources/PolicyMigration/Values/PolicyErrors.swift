@@ -2,6 +2,7 @@
 // what it sends is checked like any other input, and the first thing that cannot be ends the hop.
 
 import Diagnostics
+import MappingModel
 import MigrationEngine
 import MigrationPolicy
 
@@ -19,6 +20,13 @@ struct PolicySpeaker: Sendable, Hashable {
   let mapping: String
   /// "Model 2 → Model 3".
   let hop: String
+  /// The hook of a stage that the program stands for; nil for a policy.
+  var hook: StageHook? = nil
+
+  private var name: String {
+    if let hook { return "program \(policy) of the stage \(hook.stage.title), in \(hook.moment.rawValue)" }
+    return "policy \(policy) of entity mapping \(mapping)"
+  }
 
   /// A failure of the policy at a place.
   func failure(
@@ -26,9 +34,10 @@ struct PolicySpeaker: Sendable, Hashable {
     hint: String? = nil
   ) -> HopdError {
     HopdError(
-      .policyFailed, "policy \(policy) of entity mapping \(mapping): \(message) (Core Data 134170)",
+      .policyFailed, "\(name): \(message) (Core Data 134170)",
       at: Place(hop: hop, entity: entity, property: property, row: row), cause: cause,
-      hint: hint ?? "the store is untouched; correct the policy and migrate again")
+      hint: hint
+        ?? "the store is untouched; correct the \(hook == nil ? "policy" : "program") and migrate again")
   }
 
   /// A failure that concerns an object.
@@ -43,6 +52,15 @@ struct PolicyRefusal: Error {
 }
 
 extension PolicyValue {
+  /// Is it an object, or a list with one?
+  var namesObjects: Bool {
+    switch self {
+    case .object, .objects: true
+    case .list(let values): values.contains(where: \.namesObjects)
+    default: false
+    }
+  }
+
   /// The kind of a value in words; the value itself is a user's and never told.
   var kind: String {
     switch self {

@@ -135,7 +135,9 @@ struct PlanCommand: HopctlCommand {
       "\(store.text): \(from) → \(plan.target.model.name), "
         + MessageFormatter.count(Int64(plan.hops.count), "hop", "hops"))
     for (hop, shape) in zip(plan.hops, hops) {
-      let way = shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))"
+      let way =
+        hop.hook.map { "stage: the program \($0.program), declared in \($0.stage.place)" }
+        ?? (shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))")
       try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way))")
       let rows = shape.entities.map { entity in
         ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]
@@ -146,7 +148,9 @@ struct PlanCommand: HopctlCommand {
         try output.line("  \(entity.subject): \(entity.reasons.joined(separator: "; "))")
       }
       for policy in shape.policies {
-        try output.line("  policy \(policy.name): \(policy.bound ? "bound" : "no program; give one with --policy")")
+        try output.line(
+          "  \(hop.hook == nil ? "policy" : "program") \(policy.name): \(policy.bound ? "bound" : "no program; give one with --policy")"
+        )
       }
       for drop in drops where drop.hop == hop.index {
         try output.line(
@@ -229,7 +233,7 @@ extension PlanShape.Hop {
       }
       return
     }
-    kind = "mapping"
+    kind = hop.kind
     mappings = mapped.mappings.map(\.name)
     self.policies = mapped.policies.map { PlanShape.Policy(name: $0, bound: isBound($0)) }
     let executions = try MigrationPipeline.executions(of: hop)

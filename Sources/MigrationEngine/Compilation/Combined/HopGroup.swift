@@ -83,7 +83,8 @@ private struct FusedPass {
   /// Takes the next hop in, or says why not.
   mutating func extend() throws(HopdError) -> String? {
     let (inner, next) = (hops[end - 1], hops[end])
-    if let policy = next.mapped?.policies.first {
+    // A stage's program only sees what is written.
+    if next.hook == nil, let policy = next.mapped?.policies.first {
       return "\(next.title) runs the policy \(policy), which asks for single objects of the version before"
     }
     if next.isMapped, options.evaluatesOnInstances {

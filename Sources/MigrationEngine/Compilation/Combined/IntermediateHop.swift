@@ -66,7 +66,9 @@ struct IntermediateHop: Sendable {
   private static let destination = "staged"
 
   private static func obstacle(in hop: Hop, options: EngineOptions) -> String? {
-    if let policy = hop.mapped?.policies.first { return "it runs the policy \(policy)" }
+    if let policy = hop.mapped?.policies.first {
+      return "it runs the \(hop.hook == nil ? "policy" : "program") \(policy)"
+    }
     if hop.isMapped, options.evaluatesOnInstances { return "its expressions are evaluated object by object" }
     if let counted = hop.computed.first {
       return "\(counted.entity).\(counted.attribute) is counted when all rows are there"

@@ -114,7 +114,7 @@ package struct MappedHopCompiler {
     steps += try creationSteps(setters)
     steps += try setters.steps()
     steps += sharedFileSteps()
-    steps += policySteps(.performCustomValidation)
+    steps += policySteps(.performCustomValidation) + policySteps(.stage)
     steps.append(.validate)
     steps += policySteps(.end)
     steps += HopCompiler.closingSteps(
@@ -133,7 +133,9 @@ package struct MappedHopCompiler {
   }
 
   func policyStep(_ index: Int, _ pass: HopProgram.PolicyStep.Pass) -> HopProgram.Step? {
-    guard let mapping = hop.mapped?.entityMappings[index], mapping.policy != nil else { return nil }
+    // A stage has one hook, when all objects are there; a policy has all others.
+    guard let mapping = hop.mapped?.entityMappings[index], mapping.policy != nil, (hop.hook != nil) == (pass == .stage)
+    else { return nil }
     return .policy(HopProgram.PolicyStep(mapping: index, subject: mapping.name, pass: pass))
   }
 

@@ -55,7 +55,9 @@ struct MappedScratch: Sendable, Hashable {
         [.text(mapping.name)])
     }
     try Self.drop(connection, schema: schema) {
-      [Self.mergedTable, Self.settledTable, CheckpointTable.name, QuarantineTables.violationsTable].contains($0)
+      [
+        Self.mergedTable, Self.settledTable, CheckpointTable.name, QuarantineTables.violationsTable, StageTables.name,
+      ].contains($0)
         || $0.hasPrefix(QuarantineTables.rowsPrefix)
     }
     try connection.execute("DROP TABLE IF EXISTS \(Self.pairs); DROP TABLE IF EXISTS \(Self.owners)")

@@ -1,0 +1,47 @@
+// The hop of a stage's hook: from a version to itself, as a mapping model that carries everything as it is, and an
+// entity mapping without objects for the program. Whatever holds for hops with policies (limits, checkpoints,
+// validation, what the verifier cannot know) holds for hooks by that (docs/decisions/0068).
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+extension MappedHop {
+  /// A hop from `model` to itself at whose end the hook's program changes the objects.
+  ///
+  /// Each source table goes into the same table, so all objects keep their primary keys.
+  package init(hook: StageHook, at model: ManagedObjectModel) {
+    let same = ExplicitMapping(inferred: InferredMapping(keeping: model), source: model, destination: model)
+    self.init(
+      mappings: [
+        ExplicitMapping(
+          name: hook.title, path: hook.stage.place.file ?? "", sourceVersion: model.name,
+          destinationVersion: model.name,
+          entityMappings: same.entityMappings + [
+            ExplicitEntityMapping(
+              name: hook.moment.rawValue, type: .custom, source: nil, destination: nil, policy: hook.program)
+          ])
+      ], hook: hook)
+  }
+}
+
+extension InferredMapping {
+  /// Everything of a version as it is. Names decide, not renaming identifiers: both sides are one version.
+  package init(keeping model: ManagedObjectModel) {
+    let entities = model.rootEntities.flatMap { model.subtree(of: $0) }
+    self.init(
+      sourceVersion: model.name, destinationVersion: model.name,
+      entityMappings: entities.map { entity in
+        EntityMapping(
+          name: "IEM_Copy_" + entity.name, kind: .copy, sourceEntity: entity.name, destinationEntity: entity.name,
+          attributes: model.storedAttributes(of: entity).map {
+            AttributeMapping(destination: $0.name, source: $0.name)
+          },
+          relationships: model.storedRelationships(of: entity).map {
+            RelationshipMapping(
+              destination: $0.name,
+              source: RelationshipMapping.SourcePairs(entity: entity.name, relationship: $0.name, isInverted: false))
+          })
+      })
+  }
+}

@@ -1,0 +1,111 @@
+// A file of stages, `.hopstages.toml`, as it is written: no model is looked at yet (docs/decisions/0068). An unknown key
+// is an error, because a hook with a misspelt name would not run.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+import TOMLDocuments
+
+extension HopdError.Code {
+  /// A file of stages has a mistake, or its stages do not fit the versions.
+  package static let stagesInvalid = HopdError.Code("stages-invalid", exit: .dataError)
+}
+
+/// Reads files of stages.
+package enum StagesFile {
+  /// The stages of a file, in its order; throws one error with every mistake in `reasons`.
+  package static func read(at file: FilePath) throws(HopdError) -> [DeclaredStage] {
+    guard let text = try TOMLFile.text(of: file, called: "file of stages", code: .stagesInvalid) else {
+      throw HopdError(.notFound, "the file of stages does not exist", at: Place(file: file), hint: "Check the path.")
+    }
+    return try stages(of: text, file: file)
+  }
+
+  /// The stages of a text; `file` is what errors name.
+  package static func stages(of text: String, file: FilePath) throws(HopdError) -> [DeclaredStage] {
+    let root = try TOMLNode(toml: text, file: file, code: .stagesInvalid)
+    var reader = StagesReader()
+    let stages = reader.stages(root)
+    if reader.mistakes.count == 1, let only = reader.mistakes.first { throw only }
+    guard reader.mistakes.isEmpty else {
+      throw HopdError(
+        .stagesInvalid, "the file of stages has \(reader.mistakes.count) mistakes", at: Place(file: file),
+        reasons: reader.mistakes)
+    }
+    return stages
+  }
+}
+
+/// Reads the tables of one file and collects every mistake.
+private struct StagesReader {
+  private(set) var mistakes: [HopdError] = []
+
+  private static let documentKeys = ["model", "stage"]
+  private static let stageKeys = ["from", "to", "will_migrate", "did_migrate"]
+
+  mutating func stages(_ root: TOMLNode) -> [DeclaredStage] {
+    guard let top = table(root, "", known: Self.documentKeys) else { return [] }
+    let model = top["model"].flatMap { string($0, "model") }
+    guard let node = top["stage"], case .array(let elements) = node.value, !elements.isEmpty else {
+      mistake("there is no [[stage]]", at: top["stage"] ?? root, "stage", "write one [[stage]] for each hop with hooks")
+      return []
+    }
+    var stages: [DeclaredStage] = []
+    for element in elements {
+      guard let stage = stage(element, model: model) else { continue }
+      if let other = stages.first(where: { $0.source == stage.source && $0.destination == stage.destination }) {
+        mistake(
+          "the stage \(stage.title) is declared twice, first in line \(other.place.line ?? 0)", at: element, "stage",
+          "put both hooks into one [[stage]]")
+      }
+      stages.append(stage)
+    }
+    return stages
+  }
+
+  private mutating func stage(_ node: TOMLNode, model: String?) -> DeclaredStage? {
+    guard let entries = table(node, "stage", known: Self.stageKeys) else { return nil }
+    for key in ["from", "to"] where entries[key] == nil {
+      mistake("`\(key)` is not set", at: node, "stage.\(key)", "write \(key) = \"…\", the name of a version")
+    }
+    let values = entries.compactMapValues { $0 }.reduce(into: [String: String]()) { values, entry in
+      guard Self.stageKeys.contains(entry.key) else { return }
+      values[entry.key] = string(entry.value, "stage.\(entry.key)")
+    }
+    guard let source = values["from"], let destination = values["to"] else { return nil }
+    if source == destination {
+      mistake(
+        "a stage leads from one version to another", at: entries["to"] ?? node, "stage.to",
+        "write the name of the version that comes after \(source)")
+    }
+    return DeclaredStage(
+      model: model, source: source, destination: destination, willMigrate: values["will_migrate"],
+      didMigrate: values["did_migrate"], place: node.place(key: "stage"))
+  }
+
+  private mutating func table(_ node: TOMLNode, _ path: String, known: [String]) -> [String: TOMLNode]? {
+    guard case .table(let entries) = node.value else {
+      mistake("`\(path)` must be a table, not \(node.kind)", at: node, path, "write [[\(path)]]")
+      return nil
+    }
+    for (key, value) in entries.sorted(by: { $0.key < $1.key }) where !known.contains(key) {
+      let near = NearestName.among(known, to: key)
+      mistake(
+        "unknown key `\(key)`", at: value, path.isEmpty ? key : "\(path).\(key)",
+        near.map { "did you mean `\($0)`?" } ?? "the keys are: \(known.joined(separator: ", "))")
+    }
+    return entries
+  }
+
+  private mutating func string(_ node: TOMLNode, _ key: String) -> String? {
+    if case .string(let text) = node.value, !text.isEmpty { return text }
+    let name = key.split(separator: ".").last.map(String.init) ?? key
+    let what = if case .string = node.value { "an empty one" } else { node.kind }
+    mistake("`\(name)` must be a string, not \(what)", at: node, key, "write \(name) = \"…\", or remove it")
+    return nil
+  }
+
+  private mutating func mistake(_ message: String, at node: TOMLNode, _ key: String, _ hint: String) {
+    mistakes.append(HopdError(.stagesInvalid, message, at: node.place(key: key.isEmpty ? nil : key), hint: hint))
+  }
+}
