@@ -193,6 +193,12 @@ class MigrationManager:
     # The store
 
     @property
+    def root_entity_names(self):
+        """Names of the entities without parent in the destination, or the one store of a stage: with those below them
+        they are all objects."""
+        return sorted(name for name, entity in self._entities["destination"].items() if entity.root == name)
+
+    @property
     def store_path(self):
         """Path of the database that is migrated; None where hopd does not tell."""
         return self._store_path

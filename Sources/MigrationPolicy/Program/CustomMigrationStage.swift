@@ -27,6 +27,12 @@ public struct StageDescription: Sendable, Hashable {
 }
 
 extension MigrationManager {
+  /// Names of the entities without parent in the destination, or the one store of a stage, sorted: with those below
+  /// them they are all objects.
+  public var rootEntityNames: [String] {
+    mapping.introduction.destinationEntities.filter { $0.root == $0.name }.map(\.name).sorted()
+  }
+
   /// Path of the database that is migrated; nil where the engine does not tell.
   public var storePath: String? { mapping.introduction.store?.path }
 
