@@ -226,6 +226,10 @@ let package = Package(
     .executableTarget(
       name: "BookToBookPolicy", dependencies: ["MigrationPolicy"], path: "Examples/Policies/Swift/BookToBookPolicy",
       swiftSettings: strict),
+    /// The stages of an example in Swift; their twins in Python lie beside them.
+    .executableTarget(
+      name: "TripStages", dependencies: ["MigrationPolicy"], path: "Examples/Stages/TripStages",
+      swiftSettings: strict),
 
     // MARK: What tests stand on
 
@@ -406,7 +410,9 @@ let package = Package(
     /// The built hopctl, from outside: exit statuses and JSON.
     .testTarget(
       name: "HopctlTests",
-      dependencies: ["BlockingTests", "DurableFiles", "PersistentStore", "StoreReplacement", systemPackage],
+      dependencies: [
+        "BlockingTests", "DurableFiles", "PersistentStore", "StoreReplacement", "TripStages", systemPackage,
+      ],
       swiftSettings: strict),
     /// The house itself: who imports whom, and where dangerous calls stand.
     .testTarget(name: "ArchitectureTests", swiftSettings: strict),

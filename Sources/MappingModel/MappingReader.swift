@@ -11,6 +11,10 @@ package enum MappingReader {
     case .source?: return try XcodeMappingFile(at: path)
     case .compiled?: return try CompiledMappingFile(at: path)
     case .text?: return try TextMapping.read(at: path)
+    case nil where MappingForm.isStages(path):
+      throw HopdError(
+        .invalidMapping, "this is a file of stages and no mapping model", at: Place(file: path),
+        hint: "`hopctl plan STORE --models … --mappings …` shows stages among the hops.")
     case nil:
       throw HopdError(
         .invalidMapping, "this is no mapping model", at: Place(file: path),

@@ -94,19 +94,23 @@ import Testing
     #expect(engine.destination == [id("Author", 1): ["name": "Franz Kafka"]])
   }
 
-  /// The example as a whole has the page's program.
-  @Test func theExampleIsThePages() throws {
-    let file = try #require(fopen(Programs.root.appending("Examples/Books/book_to_book.py").string, "r"))
+  /// The examples have the page's programs; those of stages run in StageCommandTests.
+  @Test(arguments: [
+    ("Books/book_to_book.py", "python", 0), ("Stages/trips.py", "python", 2),
+    ("Stages/TripStages/main.swift", "swift", 2),
+  ])
+  func theExampleIsThePages(_ name: String, _ kind: String, _ number: Int) throws {
+    let file = try #require(fopen(Programs.root.appending("Examples").appending(name).string, "r"))
     defer { fclose(file) }
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     let program = String(decoding: buffer[..<fread(&buffer, 1, buffer.count, file)], as: UTF8.self)
-    #expect(try Self.blocks("python").first == program)
+    #expect(try Self.blocks(kind)[number] == program)
   }
 
   @Test(arguments: [0, 1])
   func thePythonPoliciesOfThePageRun(_ number: Int) throws {
     let blocks = try Self.blocks("python")
-    try #require(blocks.count == 2)
+    try #require(blocks.count == 3)
     let block = blocks[number]
     let folder = try folder()
     defer {
@@ -132,7 +136,7 @@ import Testing
     arguments: [0, 1])
   func theSwiftPoliciesOfThePageRun(_ number: Int) throws {
     let blocks = try Self.blocks("swift")
-    try #require(blocks.count == 2)
+    try #require(blocks.count == 3)
     let block = blocks[number]
     let folder = try folder()
     let build = FilePath(try Programs.swiftExample()[0]).removingLastComponent()

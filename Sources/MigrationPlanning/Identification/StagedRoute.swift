@@ -190,7 +190,7 @@ extension ModelCatalog {
         .stagesInvalid,
         "the stage \(against?.title ?? "") leads back in the declared order of versions: "
           + names.joined(separator: ", "), at: against?.place ?? Place(),
-        hint: "correct the stage, or the order (--versions, `versions` in the configuration)")
+        hint: "correct the stage, or the order (--order, or `versions` in the configuration)")
     }
     // Versions that were given one by one have the last one as current.
     let isChain = bundle.order == .declared && bundle.currentVersionName == bundle.versions.last?.name

@@ -22,7 +22,7 @@ struct ModelOptions: ParsableArguments {
   @Option(
     name: .customLong("mappings"),
     help:
-      "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated. Folders given to --models are searched too.",
+      "A .xcmappingmodel, .cdm, .hopmap.toml, .hopstages.toml, or a folder of them; may be repeated. Folders given to --models are searched too.",
     completion: .file())
   var mappings: [String] = []
 
@@ -31,7 +31,7 @@ struct ModelOptions: ParsableArguments {
     help: ArgumentHelp(
       "All versions of the model, oldest first.",
       discussion:
-        "Else the project file beside the model gives the order, else the names do; `hopctl model list` shows it.",
+        "Else stages give the order, else the project file beside the model, else the names; `hopctl model list` shows it.",
       valueName: "version"))
   var order: [String] = []
 
