@@ -177,6 +177,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    /// What the daemon remembers of its stores and jobs, in one file that may be lost.
+    .target(
+      name: "ServiceState", dependencies: ["Diagnostics", "DurableFiles", "SQLite", systemPackage],
+      swiftSettings: strict),
+
     // MARK: 5 - Programs
 
     /// Opens what a configuration names: models, programs, directories, the unit's writable paths.
@@ -194,8 +199,8 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel",
         "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
-        "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification", "StoreWatching",
-        "SystemdSupport", systemPackage,
+        "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreReplacement", "StoreVerification",
+        "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
         .product(name: "Logging", package: "swift-log"),
@@ -214,8 +219,8 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration",
         "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning",
-        "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "StoreReplacement", "StoreVerification",
-        systemPackage,
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreReplacement",
+        "StoreVerification", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
@@ -380,9 +385,13 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService",
         "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "StoreReplacement", "StoreWatching", "SystemdSupport", systemPackage,
+        "MigrationPlanning", "PersistentStore", "ServiceState", "StoreReplacement", "StoreWatching", "SystemdSupport",
+        systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "ServiceStateTests", dependencies: ["Diagnostics", "SQLite", "ServiceState", systemPackage],
       swiftSettings: strict),
     /// The same result by every path, over random models and chains.
     .testTarget(
@@ -411,7 +420,7 @@ let package = Package(
     .testTarget(
       name: "HopctlTests",
       dependencies: [
-        "BlockingTests", "DurableFiles", "PersistentStore", "StoreReplacement", "TripStages", systemPackage,
+        "BlockingTests", "DurableFiles", "PersistentStore", "ServiceState", "StoreReplacement", "TripStages", systemPackage,
       ],
       swiftSettings: strict),
     /// The house itself: who imports whom, and where dangerous calls stand.

@@ -60,6 +60,10 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// The configuration is accepted, but something in it is not known.
   case configurationWarning = "cce15cdcd50f4425844b4f1cdf24b639"
 
+  /// The record of stores and jobs was lost or damaged, and is made anew.
+  case stateReplaced = "ab9b3a22f01c4745819770a94e3554ee"
+  /// The record of stores and jobs cannot be written now.
+  case stateUnwritable = "88a58772327842f19d7ea30f75326f49"
   /// Symbolic links lie in a watched directory; they are not followed.
   case linksLeftAlone = "8bd40e00250d4334a949c96f62f55933"
 
@@ -67,7 +71,9 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   package var level: Logger.Level {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
-    case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows: .warning
+    case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
+      .stateUnwritable:
+      .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
       .migrationInterrupted,
       .watchRestored, .linksLeftAlone:

@@ -12,9 +12,9 @@ import SystemPackage
 struct Hopctl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hopctl",
-    abstract: "Migrates Core Data stores, one at a time.",
+    abstract: "Migrates Core Data stores, and asks the daemon that does.",
     discussion: """
-      Exit status: 0 done or nothing to do, 6 no models, 10 work to do (plan --check, recover), 64 usage, 65 the store or model breaks a rule, \
+      Exit status: 0 done or nothing to do, 6 no models, 7 hopd does not run, 10 work to do (plan --check, recover), 64 usage, 65 the store or model breaks a rule, \
       66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
@@ -23,7 +23,8 @@ struct Hopctl: ParsableCommand {
       RehearseCommand.self,
       VerifyCommand.self,
       RestoreCommand.self, ReleaseCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self,
-      CreateCommand.self, DumpCommand.self, CheckConfigCommand.self,
+      CreateCommand.self, DumpCommand.self, CheckConfigCommand.self, StatusCommand.self, ListCommand.self,
+      HistoryCommand.self,
     ])
 
   static func main() {

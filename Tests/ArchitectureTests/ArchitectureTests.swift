@@ -22,7 +22,7 @@ import Testing
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
       "MigrationPipeline",
     ],
-    ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost"],
+    ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
   ]
 

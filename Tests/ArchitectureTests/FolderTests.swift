@@ -28,7 +28,7 @@ import Testing
     "HopdService": ["Stores", "Claims", "Work", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationPolicy": ["Wire", "Program"],
-    "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", ""],
+    "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", "Daemon", ""],
   ]
 
   @Test func noFolderHasMoreThanFourteenFiles() {

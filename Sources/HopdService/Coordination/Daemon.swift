@@ -87,11 +87,14 @@ package struct Daemon: Sendable {
       let claims = WatchLocks(stateDirectory: directory)
       try claims.claim(setup.allDirectories)
       defer { claims.release() }
+      let recorder = try StateRecorder(stateDirectory: directory, logger: logger) { Int64(time(nil)) }
+      defer { recorder.flush() }
       let runtime = Self.environment("RUNTIME_DIRECTORY") ?? "/run/hopd"
       let coordinator = DaemonCoordinator(
         DaemonCoordinator.Surroundings(
           source: source, stateDirectory: directory, pauseFile: runtime.appending("pause"), notifier: notifier,
-          watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold, claims: claims), setup: setup)
+          watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold, claims: claims,
+          recorder: recorder), setup: setup)
       var quiet = logger
       quiet.logLevel = .error
       let group = ServiceGroup(

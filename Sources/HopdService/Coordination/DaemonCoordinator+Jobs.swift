@@ -5,6 +5,7 @@ import Glibc
 import HopdConfiguration
 import Logging
 import MigrationPipeline
+import ServiceState
 import StoreReplacement
 import StoreWatching
 import SystemPackage
@@ -36,7 +37,9 @@ extension DaemonCoordinator {
     let subject = MigrationReporter.Subject(store: ticket.store.path, watch: ticket.store.watch, job: job)
     if bars(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
-    running[ticket.store.key] = RunningJob(ticket: ticket, subject: subject, monitor: monitor)
+    running[ticket.store.key] = RunningJob(
+      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime())
+    if ticket.step == .migrate { record(ticket.store, .migrating) }
     let (work, stop, key) = (surroundings.work, stopSignal, ticket.store.key)
     let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
     // A directory that came after the start, or came back as another one, is claimed with the first store in it.
@@ -90,12 +93,17 @@ extension DaemonCoordinator {
     switch result {
     case .success(.current(let facts)):
       _ = scheduler.finished(key, .current, now: now)
+      record(job.ticket.store, .current, version: facts?.version, target: facts?.version)
       reporter.current(facts)
     case .success(.behind(let facts, let target)):
-      if case .queued = scheduler.finished(key, .behind, now: now) { reporter.queued(facts, to: target) }
+      if case .queued = scheduler.finished(key, .behind, now: now) {
+        record(job.ticket.store, .waiting, version: facts.version, target: target)
+        reporter.queued(facts, to: target)
+      }
     case .failure(let failure):
       if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
+      record(job, failure, verdict, now: now)
       // A look that was stopped is nothing that anybody has to know.
       if failure.error.code != .interrupted { reporter.failed(failure, verdict, now: now) }
     }
@@ -109,9 +117,11 @@ extension DaemonCoordinator {
     case .success(let report):
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
+      record(job, report)
     case .failure(let failure):
       if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
+      record(job, failure, verdict, now: now)
       MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
       if failure.error.code == .internalError {
         note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"

@@ -63,6 +63,7 @@ extension DaemonCoordinator {
     (around, modelsAt) = ([:], nil)
     degraded.formIntersection(new.configuration.watches.map(\.name))
     scheduler.configure(jobs: new.configuration.daemon.jobs, rules: new.retryRules)
+    recordConfiguration()
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)
     watcher?.update(new.directories)

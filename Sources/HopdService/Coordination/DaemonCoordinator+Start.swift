@@ -19,6 +19,7 @@ extension DaemonCoordinator {
       .serviceStarted,
       "\(HopdVersion.text) starts with \(setup.files.map(\.printable).joined(separator: ", "))",
       fields: [.count: String(setup.configuration.watches.count)])
+    recordStart()
     tellWarnings(setup)
     tellUnserved()
     countSuspects()

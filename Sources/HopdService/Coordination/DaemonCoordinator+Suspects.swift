@@ -6,6 +6,7 @@ import HopdConfiguration
 import Logging
 import MigrationPipeline
 import PersistentStore
+import ServiceState
 import StoreReplacement
 import SystemPackage
 import SystemdSupport
@@ -77,7 +78,10 @@ extension DaemonCoordinator {
     heldBack.noteFound(now: now)
     if !suspects.isEmpty {
       let deaths = suspects.deaths(at: store.key, models: modelsMark(of: store.watch))
-      if deaths > 0, deaths < Suspects.limit { return heldBack.append(store, now: now) }
+      if deaths > 0, deaths < Suspects.limit {
+        record(store, .waiting)
+        return heldBack.append(store, now: now)
+      }
       heldBack.remove(store.key)
     }
     enqueue(store, now: now)
@@ -85,7 +89,7 @@ extension DaemonCoordinator {
 
   private func enqueue(_ store: FoundStore, now: ContinuousClock.Instant) {
     let goesOn = interrupted.remove(store.key) != nil
-    scheduler.found(store, step: goesOn ? .migrate : .look, now: now)
+    if scheduler.found(store, step: goesOn ? .migrate : .look, now: now) { record(store, .waiting) }
   }
 
   var isIdle: Bool {
@@ -113,6 +117,7 @@ extension DaemonCoordinator {
     let failure = JobFailure(
       stage: .identify, error: Suspects.refusal(ticket.store.path, deaths: deaths))
     let verdict = scheduler.finished(ticket.store.key, JobOutcome(failure), now: now)
+    record(ticket.store, failure, verdict, now: now)
     MigrationReporter(subject, logger: logger).failed(failure, verdict, now: now)
     return true
   }

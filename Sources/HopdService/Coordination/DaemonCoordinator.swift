@@ -11,6 +11,7 @@ import HopdConfiguration
 import Logging
 import MigrationPipeline
 import PersistentStore
+import ServiceState
 import StoreReplacement
 import StoreWatching
 import SystemPackage
@@ -38,13 +39,16 @@ package actor DaemonCoordinator {
     package var threshold: LogThreshold?
     /// Keeps other daemons from the watched directories; nil for a daemon that is alone by nature.
     package var claims: WatchLocks?
+    /// Where what happens is recorded; nil where nobody asks.
+    package var recorder: StateRecorder?
 
     /// Describes the surroundings.
     package init(
       source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
       watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
-      threshold: LogThreshold? = nil, claims: WatchLocks? = nil
+      threshold: LogThreshold? = nil, claims: WatchLocks? = nil, recorder: StateRecorder? = nil
     ) {
+      self.recorder = recorder
       self.claims = claims
       self.source = source
       self.stateDirectory = stateDirectory
@@ -69,6 +73,7 @@ package actor DaemonCoordinator {
     case reloaded(Result<DaemonSetup, HopdError>)
     case stop
     case tick
+    case stateLost
   }
 
   enum Phase { case recovering, scanning, ready, stopping, ended }
@@ -78,6 +83,9 @@ package actor DaemonCoordinator {
     var subject: MigrationReporter.Subject
     var monitor: JobMonitor
     var isHungReported = false
+    /// When it began, in seconds since 1970, and who asked for it.
+    var began: Int64
+    var asker = "hopd"
   }
 
   let surroundings: Surroundings
@@ -123,6 +131,10 @@ package actor DaemonCoordinator {
   private var beatsAtExtension: UInt64 = 0
   /// Removes backups that the configuration no longer keeps, and knows the stores that a restore holds back.
   let backups = BackupKeeper()
+  /// Watches of which stores may be recorded that are gone since.
+  var unseen: Set<String> = []
+  /// Facts about the daemon as they were last recorded.
+  var facts: [ServiceFact: String] = [:]
   /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
   let jobPrefix: String
 
@@ -163,6 +175,7 @@ package actor DaemonCoordinator {
     timer?.task.cancel()
     inbox.finish()
     notes?.remove()
+    recordEnd()
   }
 
   func handle(_ message: Message) throws {
@@ -176,6 +189,7 @@ package actor DaemonCoordinator {
       if phase == .recovering { try watch() }
     case .watch(let event, let store): handle(event, store)
     case .vanished(let key):
+      recordGone(scheduler.store(key))
       scheduler.vanished(key)
       heldBack.remove(key)
       around[key] = nil
@@ -187,6 +201,7 @@ package actor DaemonCoordinator {
     case .reloaded(let result): reloaded(result)
     case .stop: beginStop()
     case .tick: break
+    case .stateLost: recordAnew()
     }
   }
 
@@ -200,6 +215,8 @@ package actor DaemonCoordinator {
     }
     rest(now: now)
     if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
+    recordUnseen()
+    recordFacts()
     feedWatchdog(now: now)
     extendTimeout(now: now)
     tellStatus(now: now)

@@ -264,6 +264,14 @@ package struct JobScheduler: Sendable {
   /// Where a store stands; nil for one that is not known.
   package func state(of key: FilePath) -> JobState? { entries[key]?.state ?? resting[key].map { _ in .done } }
 
+  /// What is known of a file; nil for one that is not known.
+  package func store(_ key: FilePath) -> FoundStore? {
+    entries[key]?.store
+      ?? resting[key].map {
+        FoundStore(key: key, path: $0.path ?? key, watch: watchNames[Int($0.watch)], mark: $0.mark)
+      }
+  }
+
   /// Stores that take the memory of one that something is to be done with; all others take a tenth of it.
   var busyCount: Int { entries.count }
 

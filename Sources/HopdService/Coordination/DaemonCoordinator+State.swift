@@ -1,0 +1,212 @@
+// What happens to stores, told to the state database in the words that `hopctl status`, `list` and `history` show.
+
+import ConfigurationInspection
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import ServiceState
+import StoreReplacement
+import SystemPackage
+
+extension DaemonCoordinator {
+  /// Seconds since 1970.
+  static func wallTime() -> Int64 { Int64(time(nil)) }
+
+  // MARK: Stores
+
+  /// A store stands there now, and has no trouble that is not recorded already.
+  func record(_ store: FoundStore, _ condition: StoreCondition, version: String? = nil, target: String? = nil) {
+    surroundings.recorder?.note(
+      .store(
+        StoreRecord(
+          path: store.path.printable, watch: store.watch, condition: condition, since: Self.wallTime(),
+          version: version, target: target)))
+  }
+
+  /// A store is gone.
+  func recordGone(_ store: FoundStore?) {
+    if let store { surroundings.recorder?.note(.gone(path: store.path.printable)) }
+  }
+
+  /// Work on a store has failed: where it stands, and the job that ended.
+  func record(_ job: RunningJob, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+    guard let recorder = surroundings.recorder else { return }
+    let error = failure.error
+    record(job.ticket.store, failure, verdict, now: now)
+    // A look that finds what the last one found is no news, and no job.
+    guard error.code != .interrupted || job.ticket.step == .migrate, verdict.isNews || job.ticket.step == .migrate
+    else { return }
+    let ended = Self.wallTime()
+    recorder.note(
+      .job(
+        JobRecord(
+          job: job.subject.job, path: job.subject.store.printable, watch: job.subject.watch, began: job.began,
+          ended: ended, from: failure.from, to: failure.to,
+          microseconds: (ended &- job.began) &* 1_000_000, asker: job.asker,
+          result: verdict.result(error, stage: failure.stage), code: error.code.name, reason: error.headline)))
+  }
+
+  /// Where a store stands after a failure.
+  func record(_ store: FoundStore, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+    guard let recorder = surroundings.recorder else { return }
+    guard let condition = verdict.condition(failure.error) else { return recordGone(store) }
+    let error = failure.error
+    var record = StoreRecord(
+      path: store.path.printable, watch: store.watch, condition: condition, since: Self.wallTime(),
+      version: failure.from, target: failure.to)
+    if error.code != .interrupted {
+      let next = NextCommand(store: store.path, watch: store.watch, configuration: configurationFile)
+      record.trouble = StoreTrouble(
+        code: error.code.name, reason: error.headlineOfStore, hint: error.firstHint?.printableLine ?? "",
+        command: next.text(error), attempts: verdict.attempt,
+        nextAttempt: verdict.until.map { Self.wallTime() &+ max(0, ($0 - now).components.seconds) })
+    }
+    recorder.note(.store(record))
+  }
+
+  /// A migration has ended well.
+  func record(_ job: RunningJob, _ report: MigrationReport) {
+    guard let recorder = surroundings.recorder else { return }
+    record(job.ticket.store, .current, version: report.to, target: report.to)
+    guard report.result != .current else { return }
+    let rows = report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
+    recorder.note(
+      .job(
+        JobRecord(
+          job: report.job, path: job.subject.store.printable, watch: job.subject.watch, began: job.began,
+          ended: Self.wallTime(), from: report.from, to: report.to, rows: rows,
+          microseconds: Int64(MigrationReporter.microseconds(report.seconds)) ?? 0, asker: job.asker,
+          result: MigrationResult.migrated.rawValue, backup: report.backup?.printable)))
+  }
+
+  /// The file that `hopctl --config` wants.
+  private var configurationFile: FilePath {
+    if case .file(let path) = surroundings.source { return path }
+    return "/etc/hopd/hopd.toml"
+  }
+
+  // MARK: The daemon
+
+  /// The daemon begins.
+  func recordStart() {
+    guard let recorder = surroundings.recorder else { return }
+    recorder.onLoss { [self] in post(.stateLost) }
+    facts = [:]
+    recorder.note(.service(.stopped, nil))
+    let fixed: [ServiceFact: String] = [
+      .program: HopdVersion.text, .process: String(getpid()), .started: String(Self.wallTime()),
+      .boot: (try? LinuxFileSystem().bootIdentifier()) ?? "",
+    ]
+    for (fact, value) in fixed { recorder.note(.service(fact, value)) }
+    recordConfiguration()
+  }
+
+  /// Another configuration is in force.
+  func recordConfiguration() {
+    let watches = setup.configuration.watches.map(\.name)
+    surroundings.recorder?.note(.onlyWatches(watches))
+    unseen.formUnion(watches)
+  }
+
+  /// Everything is recorded anew: the file was lost. Each store is looked at again, because only the store itself says
+  /// where it stands.
+  func recordAnew() {
+    recordStart()
+    scheduler.configure(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
+  }
+
+  /// Once every file of a watch was looked at, stores that were not among them are gone.
+  func recordUnseen() {
+    guard let recorder = surroundings.recorder, phase == .ready, !unseen.isEmpty else { return }
+    let counts = scheduler.counts
+    guard counts.looking == 0, counts.known + heldBack.count >= scanned.values.reduce(0, &+) else { return }
+    let served = unseen.subtracting(unservedWatches).filter { scanned[$0] != nil }
+    if served.isEmpty { return }
+    unseen.subtract(served)
+    recorder.note(.unseen(watches: served.sorted()))
+  }
+
+  /// What has changed of the daemon itself.
+  func recordFacts() {
+    guard let recorder = surroundings.recorder else { return }
+    var now: [ServiceFact: String] = [:]
+    let unserved = unservedWatches
+    if !unserved.isEmpty { now[.unserved] = unserved.joined(separator: "\n") }
+    if let note { now[.note] = note }
+    if isPaused { now[.paused] = surroundings.pauseFile.printable }
+    now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")
+    guard now != facts else { return }
+    for fact in [ServiceFact.unserved, .note, .paused, .configuration] where now[fact] != facts[fact] {
+      recorder.note(.service(fact, now[fact]))
+    }
+    facts = now
+  }
+
+  /// The daemon ends on request.
+  func recordEnd() {
+    surroundings.recorder?.note(.service(.process, nil))
+    surroundings.recorder?.note(.service(.stopped, String(Self.wallTime())))
+  }
+}
+
+extension JobVerdict {
+  /// Where the store stands with it; nil where it is no longer known.
+  fileprivate func condition(_ error: HopdError) -> StoreCondition? {
+    switch self {
+    case .settled: .current
+    case .queued: .waiting
+    case .deferred: error.code == .heldBack ? .heldBack : .busy
+    case .retry, .lasting: .retrying
+    case .refused, .gaveUp: .failed
+    case .forgotten: nil
+    }
+  }
+
+  /// When it is tried again.
+  fileprivate var until: ContinuousClock.Instant? {
+    switch self {
+    case .deferred(let until, _), .retry(let until, _, _, _), .lasting(let until, _): until
+    case .settled, .queued, .refused, .gaveUp, .forgotten: nil
+    }
+  }
+
+  /// How many attempts have failed in a row; 0 where they are not counted.
+  fileprivate var attempt: Int64 {
+    switch self {
+    case .retry(_, let attempt, _, _), .lasting(_, let attempt), .gaveUp(let attempt): Int64(attempt)
+    case .settled, .queued, .deferred, .refused, .forgotten: 0
+    }
+  }
+
+  /// Is it worth a line?
+  fileprivate var isNews: Bool {
+    switch self {
+    case .deferred(_, let isNews), .retry(_, _, _, let isNews), .refused(let isNews): isNews
+    case .lasting, .gaveUp: true
+    case .settled, .queued, .forgotten: false
+    }
+  }
+
+  /// The result of the job, as `HOPD_RESULT` says it.
+  fileprivate func result(_ error: HopdError, stage: MigrationStage) -> String {
+    if error.code == .interrupted { return "interrupted" }
+    switch self {
+    case .deferred: return error.code == .heldBack ? "held-back" : "deferred"
+    case .refused: return [.identify, .lock, .recover, .plan].contains(stage) ? "refused" : "failed"
+    case .settled, .queued, .retry, .lasting, .gaveUp, .forgotten: return "failed"
+    }
+  }
+}
+
+extension HopdError {
+  /// Message and reasons in one line, without the store, which stands beside it already.
+  fileprivate var headlineOfStore: String {
+    var rest = self
+    rest.place.store = nil
+    return ([rest.headline] + reasons.prefix(3).map(\.headlineOfStore)).joined(separator: "; ")
+  }
+}

@@ -1,0 +1,55 @@
+// What an operator types next, for each kind of trouble: a command that can be copied, with the store in quotes where
+// its name needs them.
+
+import Diagnostics
+import MigrationPlanning
+import PolicyHost
+import StoreReplacement
+import SystemPackage
+
+/// Commands that go on from a failure.
+struct NextCommand {
+  /// The store, as the configuration names it.
+  var store: FilePath
+  /// Name of its watch.
+  var watch: String
+  /// The file that `--config` wants.
+  var configuration: FilePath
+
+  /// The command for an error; empty where nothing helps but waiting.
+  func text(_ error: HopdError) -> String {
+    if error.isReadOnlyFileSystem { return "systemctl edit hopd" }
+    let folder = store.removingLastComponent()
+    switch error.code {
+    case .interrupted: return ""
+    case .noSpace: return "df -h \(Self.quoted(folder))"
+    case .noPermission: return "ls -la \(Self.quoted(store)) && ls -lad \(Self.quoted(folder))"
+    case .inputOutput: return "journalctl -k -p err -b"
+    case .heldBack: return "hopctl release \(Self.quoted(store))"
+    case .storeIncomplete, .notFound: return "ls -la \(Self.quoted(folder))"
+    case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(Self.quoted(folder))"
+    case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(Self.quoted(store))"
+    case let code where code.exit == .unavailable: return "fuser -v \(Self.quoted(store))"
+    case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(Self.quoted(store))"
+    case let code where ["not-a-store", "store-encrypted", "store-damaged"].contains(code.name):
+      return "hopctl identify \(options)"
+    default: return "hopctl plan \(options)"
+    }
+  }
+
+  private var options: String {
+    "\(Self.quoted(store)) --config \(Self.quoted(configuration)) --watch \(Self.quoted(FilePath(watch)))"
+  }
+
+  /// A word of a shell, in quotes where it needs them.
+  static func quoted(_ path: FilePath) -> String {
+    let text = path.string
+    let isPlain = text.unicodeScalars.allSatisfy { scalar in
+      switch scalar {
+      case "a"..."z", "A"..."Z", "0"..."9", "/", ".", "_", "-", "+", ":", "@", "%", ",": true
+      default: false
+      }
+    }
+    return isPlain && !text.isEmpty ? text : "'" + text.replacing("'", with: "'\\''") + "'"
+  }
+}

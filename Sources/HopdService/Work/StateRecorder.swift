@@ -1,0 +1,148 @@
+// What happens to stores, on its way into the state database. Changes are collected and written together, on a thread
+// of their own: the loop never waits for a disk. What cannot be written now is kept and tried again; migrations never
+// depend on it.
+
+import Diagnostics
+import Dispatch
+import Logging
+import ServiceState
+import Synchronization
+import SystemPackage
+import SystemdSupport
+
+/// Collects changes and writes them.
+package final class StateRecorder: Sendable {
+  private struct Pending {
+    /// The last word on each store.
+    var stores: [String: StateChange] = [:]
+    var others: [StateChange] = []
+    var isScheduled = false
+    /// Has the last batch failed? Told once.
+    var hasFailed = false
+  }
+
+  private let stateDirectory: FilePath
+  private let logger: Logger
+  private let wallClock: @Sendable () -> Int64
+  private let pending = Mutex(Pending())
+  private let database: Mutex<StateDatabase?>
+  private let loss = Mutex<(@Sendable () -> Void)?>(nil)
+  private let queue = DispatchQueue(label: "hopd.state")
+
+  /// How long changes are collected, and how long after a failure they are kept.
+  private static let delay = DispatchTimeInterval.milliseconds(150)
+  private static let delayAfterFailure = DispatchTimeInterval.seconds(5)
+  /// Changes beside those of stores that are kept while nothing can be written.
+  private static let mostOthers = 10_000
+
+  /// Opens the database of a state directory. Throws only for one of a newer hopd; any other trouble is told, and the
+  /// database is tried again with each change.
+  package init(stateDirectory: FilePath, logger: Logger, wallClock: @escaping @Sendable () -> Int64) throws(HopdError) {
+    self.stateDirectory = stateDirectory
+    self.logger = logger
+    self.wallClock = wallClock
+    do {
+      let opened = try StateDatabase(stateDirectory: stateDirectory)
+      database = Mutex(opened)
+      if let error = opened.replaced { tell(replaced: error) }
+    } catch let error as HopdError where error.code == .stateNewer {
+      throw error
+    } catch {
+      database = Mutex(nil)
+      pending.withLock { $0.hasFailed = true }
+      tell(unwritable: error)
+    }
+  }
+
+  /// Calls `body` when the database was lost while the daemon ran: all that is known is to be told again.
+  func onLoss(_ body: @escaping @Sendable () -> Void) { loss.withLock { $0 = body } }
+
+  /// Takes a change; it is written soon.
+  package func note(_ change: StateChange) {
+    let mustSchedule = pending.withLock { pending -> Bool in
+      switch change {
+      case .store(let store): pending.stores[store.path] = Self.merged(pending.stores[store.path], store)
+      case .gone(let path): pending.stores[path] = change
+      case .job, .service, .unseen, .onlyWatches:
+        pending.others.append(change)
+        if pending.others.count > Self.mostOthers { pending.others.removeFirst(Self.mostOthers / 10) }
+      }
+      defer { pending.isScheduled = true }
+      return !pending.isScheduled
+    }
+    if mustSchedule { schedule(after: Self.delay) }
+  }
+
+  /// A later word on a store keeps the versions of an earlier one, which may not be written yet.
+  private static func merged(_ earlier: StateChange?, _ store: StoreRecord) -> StateChange {
+    guard case .store(let old)? = earlier else { return .store(store) }
+    var new = store
+    new.version = new.version ?? old.version
+    new.target = new.target ?? old.target
+    if new.trouble == nil, new.condition != .current { new.trouble = old.trouble }
+    return .store(new)
+  }
+
+  /// Writes what is waiting, and comes back when it is written or cannot be.
+  package func flush() { queue.sync { write() } }
+
+  private func schedule(after delay: DispatchTimeInterval) {
+    queue.asyncAfter(deadline: .now() + delay) { [self] in write() }
+  }
+
+  private func write() {
+    let (stores, others) = pending.withLock { pending in
+      pending.isScheduled = false
+      defer { (pending.stores, pending.others) = ([:], []) }
+      return (pending.stores, pending.others)
+    }
+    if stores.isEmpty, others.isEmpty { return }
+    do {
+      let database = try opened()
+      let changes = stores.sorted { $0.key < $1.key }.map(\.value) + others
+      let (isNew, failure) = try database.write(changes, now: wallClock())
+      pending.withLock { $0.hasFailed = false }
+      if isNew, let failure {
+        tell(replaced: failure)
+        loss.withLock { $0 }?()
+      }
+    } catch {
+      let isFirst = pending.withLock { pending -> Bool in
+        pending.stores.merge(stores) { new, _ in new }
+        pending.others = others + pending.others
+        if pending.others.count > Self.mostOthers { pending.others.removeFirst(pending.others.count - Self.mostOthers) }
+        pending.isScheduled = true
+        defer { pending.hasFailed = true }
+        return !pending.hasFailed
+      }
+      if isFirst { tell(unwritable: error) }
+      schedule(after: Self.delayAfterFailure)
+    }
+  }
+
+  private func opened() throws -> StateDatabase {
+    try database.withLock { database in
+      if let database { return database }
+      let opened = try StateDatabase(stateDirectory: stateDirectory)
+      database = opened
+      return opened
+    }
+  }
+
+  private func tell(replaced error: HopdError) {
+    logger.event(
+      .stateReplaced, "the record of stores and jobs is made anew, its history is lost; no store is affected: \(error)",
+      fields: [.error: error.code.name, .directory: stateDirectory.printable])
+  }
+
+  private func tell(unwritable error: any Error) {
+    let error = error as? HopdError ?? HopdError(.inputOutput, "\(error)", at: Place(file: stateDirectory))
+    logger.event(
+      .stateUnwritable,
+      "the record of stores and jobs cannot be written now; migrations go on, and hopctl shows an older state: \(error)",
+      fields: [
+        .error: error.code.name, .directory: stateDirectory.printable,
+        .hint: error.firstHint ?? "look for free space and rights: df -h -i \(stateDirectory.printable)",
+      ])
+  }
+}

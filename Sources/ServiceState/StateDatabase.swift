@@ -1,0 +1,218 @@
+// The daemon's side: batches of changes, each one transaction on a connection of its own. Between two batches nothing
+// is open, so an idle daemon holds no memory for it, and a file that somebody has removed is noticed with the next.
+
+import Diagnostics
+import DurableFiles
+import SQLite
+import SystemPackage
+
+/// Writes the state database.
+package final class StateDatabase: Sendable {
+  /// The file.
+  package let file: FilePath
+  /// Number of this run of the daemon; rows that carry another one were not seen by it.
+  package let run: Int64
+  /// Why the file that was there could not be used, where it was made anew; the old one is kept beside it.
+  package let replaced: HopdError?
+
+  /// Jobs that are kept: the newest ones, and none that ended longer ago.
+  package static let mostJobs: Int64 = 20_000
+  package static let longestAge: Int64 = 400 * 86_400
+  /// Characters of a reason or a hint that are kept.
+  static let longestText = 1000
+
+  /// Opens the database of a state directory, or makes it. A damaged one is set aside and made anew; throws for one of
+  /// a newer hopd, and where nothing can be written.
+  package init(stateDirectory: FilePath) throws {
+    file = StateSchema.file(in: stateDirectory)
+    do {
+      run = try Self.begin(file)
+      replaced = nil
+    } catch let error where Self.isDamage(error) {
+      try Self.setAside(file)
+      run = try Self.begin(file)
+      replaced = StateSchema.unreadable(file, cause: error)
+    }
+  }
+
+  /// Writes changes, in order, all or nothing. `isNew` of the answer says that the file was gone or damaged and was
+  /// made anew, so that all that was known is to be told again.
+  package func write(_ changes: [StateChange], now: Int64) throws -> (isNew: Bool, failure: HopdError?) {
+    do {
+      if try LinuxFileSystem().status(file) == nil {
+        throw HopdError(.stateMissing, "it is gone", at: Place(file: file))
+      }
+      try apply(changes, now: now)
+      return (false, nil)
+    } catch let error where Self.isDamage(error) || (error as? HopdError)?.code == .stateMissing {
+      try Self.setAside(file)
+      _ = try Self.begin(file)
+      try apply(changes, now: now)
+      return (true, error as? HopdError ?? StateSchema.unreadable(file, cause: error))
+    }
+  }
+
+  // MARK: The file
+
+  private static func isDamage(_ error: any Error) -> Bool {
+    switch error {
+    case let error as SQLiteError: error.isDamage || error.isForeignSchema || error.message.hasPrefix("no such ")
+    case let error as HopdError: error.code == .stateUnreadable
+    default: false
+    }
+  }
+
+  /// Keeps the last damaged file under another name: it may tell a developer something, and nobody else needs it.
+  private static func setAside(_ file: FilePath) throws {
+    let files = LinuxFileSystem()
+    _ = try files.unlinkIfPresent(FilePath(file.string + "-journal"))
+    if try files.status(file) != nil { try files.rename(file, to: FilePath(file.string + ".damaged")) }
+  }
+
+  private static func open(_ file: FilePath) throws -> Connection {
+    let connection = try Connection(path: file, access: .create, busyTimeout: .seconds(10))
+    // A power cut may cost the last changes and never the file; each start looks at every store anyway.
+    try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA secure_delete = OFF; PRAGMA cache_size = -512")
+    return connection
+  }
+
+  private static func begin(_ file: FilePath) throws -> Int64 {
+    let connection = try open(file)
+    return try connection.transaction("BEGIN IMMEDIATE") {
+      if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
+        try connection.execute(StateSchema.tables)
+        try connection.execute("PRAGMA application_id = \(StateSchema.application)")
+        try connection.execute("PRAGMA user_version = \(StateSchema.version)")
+      }
+      try StateSchema.check(connection, file)
+      let last = try connection.integer("SELECT value FROM service WHERE fact = 'run'") ?? 0
+      let run = last < .max - 1 ? last + 1 : 1
+      try connection.run("INSERT OR REPLACE INTO service VALUES ('run', ?)", [.text(String(run))])
+      return run
+    }
+  }
+
+  // MARK: Changes
+
+  private func apply(_ changes: [StateChange], now: Int64) throws {
+    let connection = try Self.open(file)
+    try StateSchema.check(connection, file)
+    try connection.transaction("BEGIN IMMEDIATE") {
+      let batch = try StateBatch(connection, run: run, now: now)
+      for change in changes { try batch.apply(change) }
+      if batch.hasJobs { try batch.limitJobs() }
+    }
+  }
+}
+
+/// One transaction's statements.
+private final class StateBatch {
+  private let connection: Connection
+  private let (run, now): (Int64, Int64)
+  private let (putStore, dropTrouble, putTrouble): (Statement, Statement, Statement)
+  private var names: [String: Int64] = [:]
+  private(set) var hasJobs = false
+
+  init(_ connection: Connection, run: Int64, now: Int64) throws {
+    self.connection = connection
+    (self.run, self.now) = (run, now)
+    putStore = try connection.prepare(
+      """
+      INSERT INTO stores (path, watch, state, since, version, target, run) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      ON CONFLICT (path) DO UPDATE SET watch = ?2, since = CASE WHEN state = ?3 THEN since ELSE ?4 END, state = ?3,
+        version = coalesce(?5, version), target = coalesce(?6, target), run = ?7
+      """)
+    dropTrouble = try connection.prepare("DELETE FROM troubles WHERE path = ?")
+    putTrouble = try connection.prepare(
+      """
+      INSERT INTO troubles (path, since, code, reason, hint, command, attempts, next)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+      ON CONFLICT (path) DO UPDATE SET since = CASE WHEN code = ?3 THEN since ELSE ?2 END, code = ?3, reason = ?4,
+        hint = ?5, command = ?6, attempts = ?7, next = ?8
+      """)
+  }
+
+  func apply(_ change: StateChange) throws {
+    switch change {
+    case .store(let store): try put(store)
+    case .gone(let path):
+      try connection.run("DELETE FROM stores WHERE path = ?", [.text(path)])
+      try dropTrouble.run([.text(path)])
+    case .job(let job): try put(job)
+    case .service(let fact, let value?):
+      try connection.run(
+        "INSERT OR REPLACE INTO service VALUES (?, ?)", [.text(fact.rawValue), .text(value)])
+    case .service(let fact, nil):
+      try connection.run("DELETE FROM service WHERE fact = ?", [.text(fact.rawValue)])
+    case .unseen(let watches):
+      for watch in watches {
+        try remove("run <> ? AND watch = (SELECT id FROM names WHERE name = ?)", [.integer(run), .text(watch)])
+      }
+    case .onlyWatches(let watches):
+      let marks = Array(repeating: "?", count: watches.count).joined(separator: ", ")
+      try remove("watch NOT IN (SELECT id FROM names WHERE name IN (\(marks)))", watches.map { .text($0) })
+    }
+  }
+
+  private func remove(_ condition: String, _ values: [SQLiteValue]) throws {
+    try connection.run("DELETE FROM troubles WHERE path IN (SELECT path FROM stores WHERE \(condition))", values)
+    try connection.run("DELETE FROM stores WHERE \(condition)", values)
+  }
+
+  private func put(_ store: StoreRecord) throws {
+    try putStore.run([
+      .text(store.path), .integer(try name(store.watch)), .integer(store.condition.rawValue), .integer(store.since),
+      try store.version.map { .integer(try name($0)) } ?? .null,
+      try store.target.map { .integer(try name($0)) } ?? .null, .integer(run),
+    ])
+    if let trouble = store.trouble {
+      try putTrouble.run([
+        .text(store.path), .integer(store.since), .text(trouble.code), .text(Self.clipped(trouble.reason)),
+        .text(Self.clipped(trouble.hint)), .text(trouble.command), .integer(trouble.attempts),
+        trouble.nextAttempt.map { .integer($0) } ?? .null,
+      ])
+    } else if store.condition == .current {
+      try dropTrouble.run([.text(store.path)])
+    }
+  }
+
+  private func put(_ job: JobRecord) throws {
+    hasJobs = true
+    try connection.run(
+      """
+      INSERT INTO jobs (job, path, watch, began, ended, source, destination, rows, microseconds, asker, result, code,
+        reason, backup) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      """,
+      [
+        .text(job.job), .text(job.path), .integer(try name(job.watch)), .integer(job.began), .integer(job.ended),
+        try job.from.map { .integer(try name($0)) } ?? .null, try job.to.map { .integer(try name($0)) } ?? .null,
+        .integer(job.rows), .integer(job.microseconds), .text(job.asker), .text(job.result),
+        job.code.map { .text($0) } ?? .null, job.reason.map { .text(Self.clipped($0)) } ?? .null,
+        job.backup.map { .text($0) } ?? .null,
+      ])
+  }
+
+  func limitJobs() throws {
+    try connection.run(
+      "DELETE FROM jobs WHERE id <= (SELECT max(id) FROM jobs) - ? OR ended < ?",
+      [.integer(StateDatabase.mostJobs), .integer(now - StateDatabase.longestAge)])
+  }
+
+  /// The number of a name; one that is new gets the next.
+  private func name(_ text: String) throws -> Int64 {
+    if let known = names[text] { return known }
+    if let found = try connection.integer("SELECT id FROM names WHERE name = ?", [.text(text)]) {
+      names[text] = found
+      return found
+    }
+    try connection.run("INSERT INTO names (name) VALUES (?)", [.text(text)])
+    let id = try connection.integer("SELECT id FROM names WHERE name = ?", [.text(text)]) ?? 0
+    names[text] = id
+    return id
+  }
+
+  private static func clipped(_ text: String) -> String {
+    text.unicodeScalars.count <= StateDatabase.longestText
+      ? text : String(String.UnicodeScalarView(text.unicodeScalars.prefix(StateDatabase.longestText))) + "…"
+  }
+}

@@ -1,0 +1,210 @@
+// The reader's side, for hopctl and for the control socket. It opens the file read only and changes nothing beside it;
+// where a daemon was killed in the middle of a write, whoever may write there rolls that write back, as SQLite does.
+
+import Diagnostics
+import DurableFiles
+import SQLite
+import SystemPackage
+
+/// Reads the state database.
+package final class StateReader {
+  private let connection: Connection
+  private let file: FilePath
+
+  /// Opens the database of a state directory.
+  package init(stateDirectory: FilePath) throws {
+    file = StateSchema.file(in: stateDirectory)
+    let files = LinuxFileSystem()
+    do {
+      guard try files.status(file) != nil else {
+        throw HopdError(
+          .stateMissing, "hopd has recorded nothing here yet", at: Place(file: file),
+          hint: "`systemctl status hopd` says whether it runs; --state-directory names another place")
+      }
+      connection = try Self.open(file, files)
+      try StateSchema.check(connection, file)
+    } catch let error as SQLiteError {
+      throw Self.error(error, file)
+    } catch let error as HopdError where error.code == .noPermission {
+      throw Self.noPermission(file, cause: error)
+    }
+  }
+
+  private static func open(_ file: FilePath, _ files: LinuxFileSystem) throws -> Connection {
+    do {
+      let connection = try Connection(path: file, access: .readOnly, busyTimeout: .seconds(5))
+      _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+      return connection
+    } catch {
+      // A journal is left: only somebody who may write can put the file in order.
+      guard try files.status(FilePath(file.string + "-journal")) != nil,
+        (try? files.checkWritable(file.removingLastComponent())) != nil
+      else { throw error }
+      let connection = try Connection(path: file, access: .readWrite, busyTimeout: .seconds(5))
+      _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+      return connection
+    }
+  }
+
+  private static func error(_ error: SQLiteError, _ file: FilePath) -> HopdError {
+    // SQLite says "unable to open" for missing rights; the file itself says which.
+    do { _ = try LinuxFileSystem().read(file, limit: 1 << 30) } catch let cause as HopdError {
+      if cause.code == .noPermission { return noPermission(file, cause: cause) }
+    } catch {}
+    if error.isBusy {
+      return HopdError(
+        .stateUnreadable, "hopd is writing it for longer than can be waited for", at: Place(file: file), cause: error,
+        hint: "try again")
+    }
+    return StateSchema.unreadable(file, cause: error)
+  }
+
+  private static func noPermission(_ file: FilePath, cause: HopdError) -> HopdError {
+    HopdError(
+      .noPermission, "you may not read the state of hopd", at: Place(file: file), cause: cause.cause,
+      hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
+  }
+
+  private func read<Result>(_ body: () throws(SQLiteError) -> Result) throws(HopdError) -> Result {
+    do { return try body() } catch { throw Self.error(error, file) }
+  }
+
+  // MARK: Stores
+
+  /// Which stores are asked for.
+  package struct Filter: Sendable {
+    /// Conditions; empty for all.
+    package var conditions: [StoreCondition] = []
+    /// Name of a watch; nil for all.
+    package var watch: String?
+    /// Only stores behind this path.
+    package var after: String?
+    /// How many at most; nil for all.
+    package var limit: Int64?
+
+    /// Asks for all stores.
+    package init(
+      conditions: [StoreCondition] = [], watch: String? = nil, after: String? = nil, limit: Int64? = nil
+    ) {
+      self.conditions = conditions
+      self.watch = watch
+      self.after = after
+      self.limit = limit
+    }
+  }
+
+  private static let columns = """
+    SELECT s.path, w.name, s.state, s.since, v.name, t.name, x.code, x.reason, x.hint, x.command, x.attempts, x.next,
+      x.since FROM stores s JOIN names w ON w.id = s.watch LEFT JOIN names v ON v.id = s.version
+      LEFT JOIN names t ON t.id = s.target LEFT JOIN troubles x ON x.path = s.path
+    """
+
+  /// Stores in the order of their paths.
+  package func stores(_ filter: Filter = Filter()) throws(HopdError) -> [StoreRecord] {
+    var conditions: [String] = []
+    var values: [SQLiteValue] = []
+    if !filter.conditions.isEmpty {
+      conditions.append("s.state IN (\(filter.conditions.map { String($0.rawValue) }.joined(separator: ", ")))")
+    }
+    if let watch = filter.watch {
+      conditions.append("w.name = ?")
+      values.append(.text(watch))
+    }
+    if let after = filter.after {
+      conditions.append("s.path > ?")
+      values.append(.text(after))
+    }
+    let test = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
+    let limit = filter.limit.map { " LIMIT \(max(0, $0))" } ?? ""
+    let sql = Self.columns + test + " ORDER BY s.path" + limit
+    return try read { () throws(SQLiteError) in try connection.rows(sql, values) { Self.store($0) } }
+  }
+
+  /// One store by its path; nil where hopd does not know it.
+  package func store(_ path: String) throws(HopdError) -> StoreRecord? {
+    try read { () throws(SQLiteError) in
+      try connection.rows(Self.columns + " WHERE s.path = ?", [.text(path)]) { Self.store($0) }.first
+    }
+  }
+
+  /// Paths of stores whose file has this name: the same file may be reached by another path than the configuration's.
+  package func paths(named name: String) throws(HopdError) -> [String] {
+    try read { () throws(SQLiteError) in
+      try connection.rows("SELECT path FROM stores WHERE substr(path, -length(?1)) = ?1", [.text("/" + name)]) {
+        $0.text(at: 0) ?? ""
+      }
+    }
+  }
+
+  private static func store(_ row: Statement) -> StoreRecord {
+    var trouble: StoreTrouble?
+    if let code = row.text(at: 6) {
+      trouble = StoreTrouble(
+        code: code, reason: row.text(at: 7) ?? "", hint: row.text(at: 8) ?? "", command: row.text(at: 9) ?? "",
+        attempts: row.integer(at: 10), nextAttempt: row.isNull(at: 11) ? nil : row.integer(at: 11),
+        since: row.integer(at: 12))
+    }
+    return StoreRecord(
+      path: row.text(at: 0) ?? "", watch: row.text(at: 1) ?? "",
+      condition: StoreCondition(rawValue: row.integer(at: 2)) ?? .waiting, since: row.integer(at: 3),
+      version: row.text(at: 4), target: row.text(at: 5), trouble: trouble)
+  }
+
+  /// How many stores are in which condition, by watch.
+  package func counts() throws(HopdError) -> [String: [StoreCondition: Int64]] {
+    let rows = try read { () throws(SQLiteError) in
+      try connection.rows(
+        "SELECT w.name, s.state, count(*) FROM stores s JOIN names w ON w.id = s.watch GROUP BY s.watch, s.state"
+      ) { ($0.text(at: 0) ?? "", $0.integer(at: 1), $0.integer(at: 2)) }
+    }
+    var counts: [String: [StoreCondition: Int64]] = [:]
+    for (watch, state, count) in rows {
+      counts[watch, default: [:]][StoreCondition(rawValue: state) ?? .waiting] = count
+    }
+    return counts
+  }
+
+  /// How many stores have which version and condition.
+  package func versions() throws(HopdError) -> [(version: String?, condition: StoreCondition, count: Int64)] {
+    try read { () throws(SQLiteError) in
+      try connection.rows(
+        """
+        SELECT v.name, s.state, count(*) FROM stores s LEFT JOIN names v ON v.id = s.version
+        GROUP BY s.version, s.state ORDER BY v.name, s.state
+        """
+      ) { ($0.text(at: 0), StoreCondition(rawValue: $0.integer(at: 1)) ?? .waiting, $0.integer(at: 2)) }
+    }
+  }
+
+  // MARK: Jobs and the daemon
+
+  /// Jobs, the newest first; of one store, or of all.
+  package func jobs(of path: String? = nil, limit: Int64? = nil) throws(HopdError) -> [JobRecord] {
+    let sql = """
+      SELECT j.job, j.path, w.name, j.began, j.ended, a.name, b.name, j.rows, j.microseconds, j.asker, j.result, j.code,
+        j.reason, j.backup FROM jobs j JOIN names w ON w.id = j.watch LEFT JOIN names a ON a.id = j.source
+        LEFT JOIN names b ON b.id = j.destination
+      """
+    let test = path == nil ? "" : " WHERE j.path = ?"
+    let most = limit.map { " LIMIT \(max(0, $0))" } ?? ""
+    return try read { () throws(SQLiteError) in
+      try connection.rows(sql + test + " ORDER BY j.id DESC" + most, path.map { [.text($0)] } ?? []) { row in
+        JobRecord(
+          job: row.text(at: 0) ?? "", path: row.text(at: 1) ?? "", watch: row.text(at: 2) ?? "",
+          began: row.integer(at: 3), ended: row.integer(at: 4), from: row.text(at: 5), to: row.text(at: 6),
+          rows: row.integer(at: 7), microseconds: row.integer(at: 8), asker: row.text(at: 9) ?? "",
+          result: row.text(at: 10) ?? "", code: row.text(at: 11), reason: row.text(at: 12), backup: row.text(at: 13))
+      }
+    }
+  }
+
+  /// What is noted of the daemon.
+  package func service() throws(HopdError) -> [ServiceFact: String] {
+    let rows = try read { () throws(SQLiteError) in
+      try connection.rows("SELECT fact, value FROM service") { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
+    }
+    var facts: [ServiceFact: String] = [:]
+    for (name, value) in rows { if let fact = ServiceFact(rawValue: name) { facts[fact] = value } }
+    return facts
+  }
+}

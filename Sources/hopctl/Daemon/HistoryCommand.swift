@@ -1,0 +1,52 @@
+import ArgumentParser
+import Diagnostics
+import PersistentStore
+import ServiceState
+import SystemPackage
+
+/// `hopctl history [STORE]`.
+struct HistoryCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "history", abstract: "Lists the jobs of hopd, the newest first; also while hopd is down.",
+    discussion: """
+      Columns: end, result, versions, rows, time, who asked for it, store. hopd keeps the last 20,000 jobs, for 400 days; the journal \
+      has their entries (HOPD_JOB).
+      """)
+
+  @Argument(help: ArgumentHelp("Only jobs of this store, which may be gone.", valueName: "store"), completion: .file())
+  var store: String?
+
+  @Option(help: ArgumentHelp("How many jobs at most.", valueName: "number"))
+  var limit: Int64 = 100
+
+  @OptionGroup var daemon: DaemonOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if limit < 1 { throw ValidationError("--limit must be at least 1.") }
+  }
+
+  func execute() throws {
+    let recorded = try daemon.recorded()
+    let path = try store.map { try name($0, recorded) }
+    let jobs = try recorded.reader.jobs(of: path, limit: limit)
+    for (line, job) in zip(MessageFormatter.table(jobs.map { StoreText.cells($0) }, right: [3, 4], indent: ""), jobs) {
+      try output.line(line)
+      if let code = job.code { try output.line("    \(code): \(job.reason ?? "")") }
+      if let backup = job.backup { try output.line("    backup: \(backup)") }
+    }
+    if jobs.isEmpty { try output.line(store == nil ? "no job yet" : "no job of this store yet") }
+    try output.object(JobHistoryShape(running: recorded.process != nil, jobs: jobs.map { JobShape($0) }))
+  }
+
+  /// The path under which its jobs are recorded. A store that is gone has only those.
+  private func name(_ store: String, _ recorded: RecordedState) throws -> String {
+    do { return try recorded.path(of: store) } catch let error as HopdError where error.code == .notFound {
+      let path = (try? StoreArgument.location(of: store).database.printable) ?? FilePath(store).printable
+      for name in [path, FilePath(store).printable] where try !recorded.reader.jobs(of: name, limit: 1).isEmpty {
+        return name
+      }
+      throw error
+    }
+  }
+}

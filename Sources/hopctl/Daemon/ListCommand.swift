@@ -1,0 +1,66 @@
+import ArgumentParser
+import Diagnostics
+import ServiceState
+import StoreReplacement
+import SystemPackage
+
+/// `hopctl list`.
+struct ListCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Lists the stores that hopd watches, with their state; also while hopd is down.",
+    discussion: """
+      Columns: state, version, since when, next attempt, store. States: current; waiting (to be looked at or migrated); migrating; \
+      busy (another program uses it); retrying (it failed and is tried again); failed (somebody must change something); held-back \
+      (pinned by a restore); paused.
+      """)
+
+  @Option(
+    help: ArgumentHelp("Only stores in this state; may be repeated.", valueName: "state"),
+    completion: .list(StoreCondition.allCases.map(\.name)))
+  var state: [String] = []
+
+  @Flag(help: "The same as --state failed.")
+  var failed = false
+
+  @Option(help: ArgumentHelp("Only stores of this watch.", valueName: "name"))
+  var watch: String?
+
+  @OptionGroup var daemon: DaemonOptions
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    let conditions = try (state + (failed ? ["failed"] : [])).map { try Self.condition($0) }
+    let recorded = try daemon.recorded()
+    if let watch, try recorded.reader.counts()[watch] == nil {
+      let names = try recorded.reader.counts().keys.sorted().joined(separator: ", ")
+      throw HopdError(
+        .usage, "hopd knows no store of a watch \"\(watch)\"", hint: "watches with stores: \(names)")
+    }
+    let stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
+    let rows = stores.map { store in
+      [
+        store.condition.name, StoreText.versions(store.version, store.target),
+        BackupRecord.time(store.trouble?.since ?? store.since),
+        store.trouble?.nextAttempt.map { BackupRecord.time($0) } ?? "-", store.path,
+      ]
+    }
+    for (line, store) in zip(MessageFormatter.table(rows, indent: ""), stores) {
+      try output.line(line)
+      if let trouble = store.trouble {
+        try output.line("    \(trouble.code): \(trouble.reason)")
+        if !trouble.command.isEmpty { try output.line("    next: \(trouble.command)") }
+      }
+    }
+    if recorded.process == nil, !output.json, !output.quiet { StandardStreams.tell("hopctl: \(recorded.headline)") }
+    try output.object(
+      ListShape(running: recorded.process != nil, stores: stores.map { KnownStoreShape($0) }))
+  }
+
+  static func condition(_ name: String) throws(HopdError) -> StoreCondition {
+    if let condition = StoreCondition(name: name) { return condition }
+    let names = StoreCondition.allCases.map(\.name)
+    let near = NearestName.among(names, to: name).map { "do you mean \($0)? " } ?? ""
+    throw HopdError(
+      .usage, "there is no state \"\(name)\"", hint: near + "states: \(names.joined(separator: ", "))")
+  }
+}

@@ -1,0 +1,100 @@
+// The state that hopd has recorded, and whether that hopd still runs. Reading it wakes nobody: it works with the daemon
+// up or down.
+
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import ServiceState
+import StoreReplacement
+import SystemPackage
+
+/// `--state-directory` of the commands that ask the daemon.
+struct DaemonOptions: ParsableArguments {
+  @Option(
+    name: .customLong("state-directory"),
+    help: ArgumentHelp(
+      "The state directory of hopd.",
+      discussion: "Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
+    completion: .directory)
+  var stateDirectory: String?
+
+  /// The directory; nothing is made.
+  var directory: FilePath {
+    if let stateDirectory { return FilePath(stateDirectory) }
+    for name in ["HOPD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
+      guard let value = getenv(name), value.pointee != 0 else { continue }
+      if let first = String(cString: value).split(separator: ":").first { return FilePath(String(first)) }
+    }
+    return "/var/lib/hopd"
+  }
+
+  /// What is recorded there.
+  func recorded() throws -> RecordedState {
+    let path: FilePath
+    do { path = try LinuxFileSystem().canonical(directory) } catch let error as HopdError where error.code == .notFound
+    {
+      throw HopdError(
+        .stateMissing, "there is no state directory of hopd", at: Place(file: directory),
+        hint: "`systemctl status hopd` says whether hopd runs; --state-directory names another place")
+    } catch let error as HopdError where error.code == .noPermission {
+      throw HopdError(
+        .noPermission, "you may not read the state of hopd", at: Place(file: directory), cause: error.cause,
+        hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
+    }
+    return try RecordedState(path)
+  }
+}
+
+/// The database with the facts of the daemon that wrote it.
+struct RecordedState {
+  let reader: StateReader
+  let facts: [ServiceFact: String]
+  /// Process of the daemon; nil where it does not run.
+  let process: Int32?
+
+  init(_ directory: FilePath) throws {
+    reader = try StateReader(stateDirectory: directory)
+    facts = try reader.service()
+    process = Self.running(facts)
+  }
+
+  /// The recorded process, if it is still that daemon.
+  private static func running(_ facts: [ServiceFact: String]) -> Int32? {
+    guard let process = facts[.process].flatMap({ Int32($0) }), process > 0 else { return nil }
+    if let boot = facts[.boot], !boot.isEmpty, let now = try? LinuxFileSystem().bootIdentifier(), now != boot {
+      return nil
+    }
+    guard kill(process, 0) == 0 || errno == EPERM else { return nil }
+    // A process of another program may have the number by now.
+    guard let name = try? LinuxFileSystem().read(FilePath("/proc/\(process)/comm"), limit: 64) else { return process }
+    return String(decoding: name, as: UTF8.self).hasPrefix("hopd") ? process : nil
+  }
+
+  /// The path under which hopd knows a store, whatever way the user names it.
+  func path(of store: String) throws -> String {
+    if try reader.store(FilePath(store).printable) != nil { return FilePath(store).printable }
+    let location = try StoreArgument.location(of: store).database
+    if try reader.store(location.printable) != nil { return location.printable }
+    for path in try reader.paths(named: location.lastComponent.map { FilePath($0.string).printable } ?? "") {
+      if let other = try? StoreArgument.location(of: path), other.database == location { return path }
+    }
+    throw HopdError(
+      .notFound, "hopd does not know this store", at: Place(store: location),
+      hint: "it must lie in a watched directory and match `include`: `hopctl check-config` lists the watches")
+  }
+
+  /// Who runs, since when.
+  var headline: String {
+    let program = facts[.program].map { String($0.prefix { $0 != "," }) } ?? "hopd"
+    if let process {
+      return "\(program) runs since \(Self.time(facts[.started]) ?? "?") (process \(process))"
+    }
+    if let stopped = Self.time(facts[.stopped]) { return "hopd is not running: it was stopped at \(stopped)" }
+    return "hopd is not running: it ended without being stopped (`systemctl status hopd`)"
+  }
+
+  /// Seconds since 1970 in the words of RFC 3339.
+  static func time(_ seconds: String?) -> String? { seconds.flatMap { Int64($0) }.map { BackupRecord.time($0) } }
+}
