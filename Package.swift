@@ -145,6 +145,16 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    /// Every version of a model to the current one, tried with stores that are made for it.
+    .target(
+      name: "MigrationChecking",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PropertyLists", "SQLite", "TOMLDocuments",
+        systemPackage,
+      ],
+      swiftSettings: strict),
+
     // MARK: 4 - The edges of the process
 
     /// Policy programs: started with limits, talked to in batches, ended.
@@ -218,9 +228,9 @@ let package = Package(
       name: "hopctl",
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration",
-        "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning",
-        "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreReplacement",
-        "StoreVerification", systemPackage,
+        "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
+        "StoreReplacement", "StoreVerification", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),

@@ -9,8 +9,11 @@ import SystemPackage
 
 /// File calls of Linux.
 package struct LinuxFileSystem: DurableFileSystem {
-  /// The file system of this process.
-  package init() {}
+  /// Are files and directories synced? Not in a scratch folder, whose files are of no use after a crash.
+  private let isDurable: Bool
+
+  /// The file system of this process. Without `isDurable` nothing is synced: for scratch folders only.
+  package init(isDurable: Bool = true) { self.isDurable = isDurable }
 
   package func canonical(_ path: FilePath) throws -> FilePath {
     let resolved: FilePath? = path.withPlatformString { name in
@@ -177,11 +180,13 @@ package struct LinuxFileSystem: DurableFileSystem {
   }
 
   package func syncFile(_ path: FilePath) throws {
+    guard isDurable else { return }
     let file = try open(path, "sync", O_RDONLY | O_NONBLOCK)
     try call("sync", at: path) { fsync(file.number) }
   }
 
   package func syncDirectory(_ path: FilePath) throws {
+    guard isDurable else { return }
     let directory = try openDirectory(path, flags: O_RDONLY)
     try call("sync the directory", at: path) { fsync(directory.number) }
   }

@@ -19,7 +19,8 @@ struct Hopctl: ParsableCommand {
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     subcommands: [
-      ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self, MigrateCommand.self,
+      CheckCommand.self, ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self,
+      MigrateCommand.self,
       RehearseCommand.self,
       VerifyCommand.self,
       RestoreCommand.self, ReleaseCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self,

@@ -20,7 +20,7 @@ import Testing
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     [
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
-      "MigrationPipeline",
+      "MigrationPipeline", "MigrationChecking",
     ],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],

@@ -27,8 +27,9 @@ import Testing
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
     "HopdService": ["Stores", "Claims", "Work", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
+    "MigrationChecking": ["Differences", "Stores", "Reports", "Run"],
     "MigrationPolicy": ["Wire", "Program"],
-    "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", "Daemon", ""],
+    "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", "Checking", "Daemon", ""],
   ]
 
   @Test func noFolderHasMoreThanFourteenFiles() {

@@ -29,6 +29,20 @@ package enum MappingInference {
       sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings,
       conditions: run.findings.conditions)
   }
+
+  /// What would be inferred from `source` to `destination`, and everything that stands in the way of it: for whoever
+  /// explains a step, also one that is impossible.
+  package static func attempt(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
+  ) -> (mapping: InferredMapping, reasons: [HopdError]) {
+    var run = InferenceRun(source: source, destination: destination, renames: renames)
+    let mappings = run.infer()
+    return (
+      InferredMapping(
+        sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings,
+        conditions: run.findings.conditions), run.findings.reasons
+    )
+  }
 }
 
 /// One run over a pair of models.

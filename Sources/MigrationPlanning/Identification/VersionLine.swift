@@ -45,7 +45,7 @@ package struct VersionLine: Sendable {
   }
 
   /// The versions of one model as they are.
-  init(of bundle: ModelBundle, in catalog: ModelCatalog) {
+  package init(of bundle: ModelBundle, in catalog: ModelCatalog) {
     self.init(
       modelName: bundle.name, paths: [bundle.path], versions: catalog.versions.filter { $0.path == bundle.path },
       isOrderDeclared: bundle.isOrderDeclared, omitted: bundle.omitted)

@@ -7,13 +7,27 @@ import ManagedObjectModel
 import SystemPackage
 
 /// Finds stores in folders, and makes models of them.
-enum StoreFolder {
+package enum StoreFolder {
   /// Names that stores have.
   private static let extensions: Set<String> = ["store", "sqlite"]
   /// Folders below a folder that are looked into: one per version is usual.
   private static let depth = 3
   /// Entries that are looked at.
   private static let most = 20_000
+
+  /// The store at a path, or those below a folder, with their links resolved.
+  package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
+    guard
+      let real: FilePath = path.withPlatformString({ name in
+        guard let text = realpath(name, nil) else { return nil }
+        defer { free(text) }
+        return FilePath(platformString: text)
+      })
+    else {
+      throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
+    }
+    return StoreModels.isStore(real) ? [real] : stores(in: real)
+  }
 
   /// The stores below a folder, in the natural order of their paths; hidden ones, which are backups and staged stores, left out.
   static func stores(in folder: FilePath) -> [FilePath] {

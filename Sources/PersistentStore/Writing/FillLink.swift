@@ -66,8 +66,14 @@ struct Link {
   }
 
   /// The target of a row, by the place of its entity in the table and its number among that entity's rows.
-  func target(position: Int, ordinal: Int64, random: inout SplitMix64) -> (key: Int64, number: Int64)? {
+  func target(
+    position: Int, ordinal: Int64, kind: SampleRows = .everyKind, random: inout SplitMix64
+  ) -> (key: Int64, number: Int64)? {
     switch rule {
+    case .any where kind == .ordinary:
+      guard let index = sources.index(position: position, ordinal: ordinal) else { return nil }
+      // Beyond the last target only those that need one share it.
+      return index < targets.count || !isOptional ? targets.object(index % targets.count) : nil
     case .any(let isSpread):
       if isOptional, random.below(10) == 0 { return nil }
       guard isSpread, let index = sources.index(position: position, ordinal: ordinal) else {

@@ -55,8 +55,8 @@ package struct FreshStore {
   /// It is written without syncs: whoever wants it durable syncs the file when it is complete. A few large values with
   /// external storage go to `external`; without it all values are in the columns.
   package func make(
-    at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, external: ExternalSamples? = nil,
-    progress: (Int64) -> Bool = { _ in true }
+    at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, kind: SampleRows = .everyKind,
+    external: ExternalSamples? = nil, progress: (Int64) -> Bool = { _ in true }
   ) throws {
     let connection = try Connection(path: path, access: .create)
     try connection.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
@@ -65,7 +65,8 @@ package struct FreshStore {
     try writer.prepareFile(
       pageSize: FrameworkVersion.pageSize(of: version), hasOldestFormat: FrameworkVersion.hasOldestFileFormat(version))
     try writer.createTables(schema)
-    var filler = StoreFiller(connection: connection, schema: schema, rows: rows, seed: seed, external: external)
+    var filler = StoreFiller(
+      connection: connection, schema: schema, rows: rows, seed: seed, kind: kind, external: external)
     try filler.fill(progress: progress)
     try external?.throwIfFailed()
     try writer.fillDerivedCounts(schema)

@@ -23,13 +23,27 @@ struct SplitMix64: RandomNumberGenerator {
   mutating func below(_ bound: Int64) -> Int64 { bound > 0 ? Int64(next() % UInt64(bound)) : 0 }
 }
 
+/// Which rows a filled store has.
+package enum SampleRows: String, Sendable, Hashable {
+  /// Values of every type with their limits, nulls where they are allowed, shared and missing targets.
+  case everyKind = "every-kind"
+  /// Rows as apps hold them: nulls where they are allowed, shared and missing targets, numbers of the size that their
+  /// type is chosen for; no limit, and no value twice.
+  case everyday
+  /// Rows with which few hops have trouble: no null, no limit, no value twice, small numbers, and each object the target
+  /// of one other at most.
+  case ordinary
+}
+
 /// Makes values of attributes.
 struct SampleValues {
   var random: SplitMix64
+  let kind: SampleRows
   private let archives: [[UInt8]]
   private let external: ExternalSamples?
 
-  init(seed: UInt64, external: ExternalSamples? = nil) {
+  init(seed: UInt64, kind: SampleRows = .everyKind, external: ExternalSamples? = nil) {
+    self.kind = kind
     self.external = external
     random = SplitMix64(seed: seed)
     archives = SampleValues.words.prefix(8).map(SampleValues.archive)
@@ -38,6 +52,11 @@ struct SampleValues {
   /// The value of row `ordinal` of an entity. The first rows go through the limits one by one, so that even a small
   /// store has them all; later ones meet a limit now and then.
   mutating func value(of attribute: Attribute, ordinal: Int64, shift: Int64) -> SQLiteValue {
+    switch kind {
+    case .everyKind: break
+    case .everyday: return everyday(attribute, ordinal: ordinal)
+    case .ordinary: return ordinary(attribute, ordinal: ordinal)
+    }
     // The type's limits are five; null is the sixth case.
     let turn = ordinal &+ shift
     let special: Int64? =
@@ -72,6 +91,39 @@ struct SampleValues {
     case .binary: return .blob(stored(bytes(Int(1 + random.below(48))), attribute))
     case .transformable: return .blob(archives[Int(random.below(Int64(archives.count)))])
     case .undefined, .objectID, .composite: return .null
+    }
+  }
+
+  /// A value as apps hold it: now and then none, and numbers that tell the types apart.
+  private mutating func everyday(_ attribute: Attribute, ordinal: Int64) -> SQLiteValue {
+    if attribute.isOptional, ordinal % 5 == 3 { return .null }
+    let place = ordinal % 1_000_000
+    switch attribute.type {
+    case .integer16, .integer32, .integer64:
+      let step: Int64 =
+        attribute.type == .integer16 ? 1009 : attribute.type == .integer32 ? 100_000_007 : 1_000_000_000_039
+      let range = integers(attribute)
+      let most: Int64 = attribute.type == .integer16 ? 32_767 : Int64(Int32.max)
+      let value = attribute.type == .integer64 ? place * step : place * step % most
+      return .integer(max(range.lowerBound, min(range.upperBound, value)))
+    case .double, .float, .decimal: return .real(bounded(Double(place) + 0.25, attribute))
+    case .boolean, .date, .string, .uri, .uuid, .binary, .transformable, .undefined, .objectID, .composite:
+      return ordinary(attribute, ordinal: ordinal)
+    }
+  }
+
+  /// A value like those of most rows: it differs from row to row, and fits every type of its family.
+  private mutating func ordinary(_ attribute: Attribute, ordinal: Int64) -> SQLiteValue {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64:
+      let range = integers(attribute)
+      let low = max(range.lowerBound, min(range.upperBound, 0))
+      return .integer(min(range.upperBound, low.addingReportingOverflow(ordinal).partialValue))
+    case .double, .float, .decimal: return .real(bounded(Double(ordinal), attribute))
+    case .date: return .real(bounded(600_000_000 + Double(ordinal), attribute))
+    case .string: return .text(fitted("\(word()) \(ordinal)", attribute))
+    case .uri, .uuid: return unique(attribute, key: ordinal) ?? .null
+    case .boolean, .binary, .transformable, .undefined, .objectID, .composite: return plausible(attribute)
     }
   }
 

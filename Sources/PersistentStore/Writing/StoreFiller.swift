@@ -19,13 +19,14 @@ package struct StoreFiller {
 
   /// Fills the store in `connection`, whose tables are there and empty.
   package init(
-    connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, external: ExternalSamples? = nil
+    connection: Connection, schema: StoreSchema, rows: Int64, seed: UInt64, kind: SampleRows = .everyKind,
+    external: ExternalSamples? = nil
   ) {
     self.connection = connection
     self.schema = schema
     // A bound far beyond any disk keeps the arithmetic on keys from overflowing.
     plan = FillPlan(schema: schema, rows: max(0, min(rows, 1 << 40)))
-    values = SampleValues(seed: seed, external: external)
+    values = SampleValues(seed: seed, kind: kind, external: external)
   }
 
   /// Highest key by root entity: Z_MAX.
@@ -188,7 +189,8 @@ package struct StoreFiller {
             at: Place(entity: entity.name, property: attribute.name, row: row.key), hint: "give a smaller --rows")
         }
       case .toOne(let link), .owner(let link):
-        let target = link.target(position: row.position, ordinal: row.ordinal, random: &values.random)
+        let target = link.target(
+          position: row.position, ordinal: row.ordinal, kind: values.kind, random: &values.random)
         targets[place] = target
         value = target.map { .integer($0.key) } ?? .null
       case .discriminator(let other): value = targets[other].map { .integer($0.number) } ?? .null
@@ -219,7 +221,7 @@ package struct StoreFiller {
         + "(\(names.map { _ in "?" }.joined(separator: ", ")))")
     let least = min(1000, max(forward.isOptional ? 0 : 1, forward.minCount))
     let limit = min(targets.count, forward.maxCount > 0 ? forward.maxCount : .max, max(4, least))
-    let isSpread = Link.isBounded(inverse)
+    let isSpread = Link.isBounded(inverse) || values.kind == .ordinary
     var index: Int64 = 0
     while index < owners.count {
       let last = min(owners.count, index + chunk)
@@ -230,7 +232,7 @@ package struct StoreFiller {
           // With a limit on the other side one target each, in turn: nobody gets more than its share.
           let count = isSpread ? 1 : max(min(least, limit), values.random.below(limit + 1))
           let first = isSpread ? index % targets.count : values.random.below(targets.count)
-          for offset in 0..<count {
+          for offset in 0..<count where values.kind != .ordinary || index < targets.count {
             guard let target = targets.object((first + offset) % targets.count) else { continue }
             var row: [SQLiteValue] = [.integer(owner.key), .integer(target.key)]
             if join.inverseOrderColumn != nil {

@@ -1,0 +1,292 @@
+// The difference of two versions as a hop meets it: which property continues which is what inference says, and each
+// change comes with what it does to rows. Also a hop that cannot be inferred is told in full.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+
+extension ModelDifference {
+  /// What differs from one version to another, matched as lightweight migration matches: by renaming identifiers.
+  package init(
+    from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
+  ) {
+    let attempt = MappingInference.attempt(from: source, to: destination, renames: renames)
+    self.init(
+      HopDifference(
+        source: source, destination: destination, mapping: attempt.mapping, reasons: attempt.reasons))
+  }
+
+  /// What differs between two states of one version, matched by names alone.
+  package init(ofVersion earlier: ManagedObjectModel, edited later: ManagedObjectModel) {
+    let attempt = MappingInference.attempt(from: earlier, to: later, renames: RenameRules(namesCount: true))
+    self.init(
+      HopDifference(source: earlier, destination: later, mapping: attempt.mapping, reasons: attempt.reasons))
+  }
+
+  private init(_ hop: HopDifference) {
+    let entities = hop.entities()
+    self.init(
+      from: hop.source.name, to: hop.destination.name, entities: entities, suspicions: hop.suspicions(),
+      unchanged: hop.destination.entities.count - entities.count { $0.kind != .removed })
+  }
+}
+
+/// Makes the difference of two versions.
+struct HopDifference {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  let mapping: InferredMapping
+  let reasons: [HopdError]
+
+  /// Names of the entities of the destination by those of the source.
+  private var continued: [String: String] {
+    Dictionary(
+      mapping.entityMappings.compactMap { part in
+        part.sourceEntity.flatMap { from in part.destinationEntity.map { (from, $0) } }
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func entities() -> [EntityDifference] {
+    let continued = continued
+    return mapping.entityMappings.compactMap { difference($0, continued) }
+      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+  }
+
+  private func difference(_ part: EntityMapping, _ continued: [String: String]) -> EntityDifference? {
+    guard let name = part.destinationEntity, let new = destination.entity(named: name) else {
+      return part.sourceEntity.flatMap { source.entity(named: $0) }.map { gone in
+        EntityDifference(
+          kind: .removed, name: gone.name, oldName: nil, changes: [], properties: [],
+          effect: gone.isAbstract ? .none : .dropped,
+          outcome: gone.isAbstract ? "abstract, so it has no rows" : "its rows are dropped")
+      }
+    }
+    guard let old = part.sourceEntity.flatMap({ source.entity(named: $0) }) else {
+      return EntityDifference(
+        kind: .added, name: name, oldName: nil, changes: [], properties: [], effect: .none,
+        outcome: new.isAbstract ? "abstract, so it has no rows" : "it begins without rows")
+    }
+    let parent = old.parentName.map { continued[$0] ?? $0 }
+    let changes = DefinitionChange.between(old, new, parent: parent)
+    let properties =
+      (attributes(of: new, from: old, part) + relationships(of: new, from: old, part, continued))
+      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+    let isRenamed = old.name != name
+    guard isRenamed || !changes.isEmpty || !properties.isEmpty else { return nil }
+    let (effect, outcome) = outcome(ofEntity: name, changes, properties)
+    return EntityDifference(
+      kind: isRenamed ? .renamed : .changed, name: name, oldName: isRenamed ? old.name : nil, changes: changes,
+      properties: properties, effect: effect, outcome: outcome)
+  }
+
+  private func outcome(
+    ofEntity name: String, _ changes: [DefinitionChange], _ properties: [PropertyDifference]
+  ) -> (RowEffect, String) {
+    if let reason = reasons.first(where: { $0.place.entity == name && $0.place.property == nil }) {
+      return (.needsMapping, reason.message)
+    }
+    if properties.contains(where: { $0.effect == .needsMapping }) {
+      return (.needsMapping, "its rows cannot be carried without an answer")
+    }
+    if changes.contains(where: { $0.words.hasPrefix("uniqueness constraint") && $0.words.hasSuffix("added") }) {
+      return (.rowsDecide, "its rows are carried, unless two have the same values under the new constraint")
+    }
+    if changes.contains(where: { $0.words == "concrete → abstract" }) {
+      return (.rowsDecide, "an abstract entity has no rows: the step is refused while there are some")
+    }
+    if properties.contains(where: { $0.effect == .rowsDecide }) {
+      return (.rowsDecide, "its rows are carried, unless one stands in the way")
+    }
+    return (.kept, "its rows are carried")
+  }
+
+  // MARK: Attributes
+
+  private func attributes(of new: Entity, from old: Entity, _ part: EntityMapping) -> [PropertyDifference] {
+    let before = source.allAttributes(of: old)
+    let sources = Dictionary(
+      part.attributes.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    var result: [PropertyDifference] = []
+    for attribute in new.attributes {
+      // Transient ones have no place in a mapping; their names match them.
+      let name = attribute.isTransient ? attribute.name : sources[attribute.name].flatMap { $0 }
+      guard let name, let earlier = before[name] else {
+        result.append(added(attribute, of: new))
+        continue
+      }
+      var changes = DefinitionChange.between(earlier, attribute)
+      if let mover = moved(name, from: old, to: new) { changes.append(.init("moved from \(mover)")) }
+      let isRenamed = name != attribute.name
+      guard isRenamed || !changes.isEmpty else { continue }
+      let (effect, outcome) = outcome(of: attribute, earlier, entity: new.name)
+      result.append(
+        PropertyDifference(
+          kind: isRenamed ? .renamed : .changed, name: attribute.name, oldName: isRenamed ? name : nil,
+          isRelationship: false, changes: changes, effect: effect, outcome: outcome))
+    }
+    let ownTransients = old.attributes.filter { gone in
+      gone.isTransient && !new.attributes.contains { $0.name == gone.name }
+    }
+    for name in part.droppedAttributes where source.declaringEntity(of: name, in: old)?.name == old.name {
+      guard let gone = before[name], !(new.attributes.contains { $0.name == name && $0.isTransient }) else { continue }
+      result.append(
+        PropertyDifference(
+          kind: .removed, name: name, oldName: nil, isRelationship: false,
+          changes: [.init("\(gone.type.words)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
+          outcome: "its values are dropped"))
+    }
+    return result
+      + ownTransients.map {
+        PropertyDifference(
+          kind: .removed, name: $0.name, oldName: nil, isRelationship: false, changes: [.init("transient")],
+          effect: .none, outcome: "transient, so it has no values")
+      }
+  }
+
+  /// The entity that declared a property before, where that does not continue as the one that declares it now.
+  private func moved(_ name: String, from old: Entity, to new: Entity) -> String? {
+    guard let owner = source.declaringEntity(of: name, in: old), owner.name != old.name else { return nil }
+    return owner.name
+  }
+
+  private func added(_ attribute: Attribute, of entity: Entity) -> PropertyDifference {
+    let (effect, outcome): (RowEffect, String) =
+      if attribute.isTransient {
+        (.none, "transient, so it has no values")
+      } else if attribute.isDerived {
+        (.defaulted, "computed for the rows that exist")
+      } else if let reason = reason(entity.name, attribute.name) {
+        (.needsMapping, reason.message)
+      } else if let value = attribute.defaultValue {
+        (.defaulted, "the rows that exist get the default \(value.words)")
+      } else if attribute.isOptional {
+        (.empty, "the rows that exist have no value for it")
+      } else {
+        (.needsMapping, "required and without a default: the rows that exist have no value for it")
+      }
+    return PropertyDifference(
+      kind: .added, name: attribute.name, oldName: nil, isRelationship: false,
+      changes: [.init("\(attribute.type.words)\(attribute.isOptional ? ", optional" : "")")], effect: effect,
+      outcome: outcome)
+  }
+
+  private func outcome(of new: Attribute, _ old: Attribute, entity: String) -> (RowEffect, String) {
+    if new.isTransient { return (old.isTransient ? .none : .dropped, "transient: its values are dropped") }
+    if let reason = reason(entity, new.name) { return (.needsMapping, reason.message) }
+    if old.isTransient { return (.empty, "the rows that exist have no value for it") }
+    if !new.isOptional, old.isOptional, !new.isDerived {
+      return new.defaultValue.map { (.defaulted, "rows without a value get the default \($0.words)") }
+        ?? (.rowsDecide, "refused where a row has no value: there is no default")
+    }
+    if let condition = condition(entity, new.name) { return (.rowsDecide, condition.message) }
+    if new.type != old.type {
+      return NumberConversion.canLose(from: old.type, to: new.type)
+        ? (.rowsDecide, "each value is converted, and refused where it does not fit")
+        : (.converted, "each value is converted")
+    }
+    return (.kept, "its values are kept")
+  }
+
+  // MARK: Relationships
+
+  private func relationships(
+    of new: Entity, from old: Entity, _ part: EntityMapping, _ continued: [String: String]
+  ) -> [PropertyDifference] {
+    let before = source.allRelationships(of: old)
+    let sources = Dictionary(
+      part.relationships.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    var result: [PropertyDifference] = []
+    for relationship in new.relationships {
+      guard let pairs = sources[relationship.name].flatMap({ $0 }), !pairs.isInverted,
+        let earlier = before[pairs.relationship]
+      else {
+        result.append(added(relationship, of: new, isFilled: sources[relationship.name].flatMap { $0 } != nil))
+        continue
+      }
+      let target = continued[earlier.destinationEntityName] ?? earlier.destinationEntityName
+      var changes = DefinitionChange.between(
+        earlier, relationship, destination: target, inverse: inverse(of: earlier, continuedAs: target))
+      if let mover = moved(earlier.name, from: old, to: new) { changes.append(.init("moved from \(mover)")) }
+      let isRenamed = earlier.name != relationship.name
+      guard isRenamed || !changes.isEmpty else { continue }
+      let (effect, outcome) = outcome(of: relationship, earlier, entity: new.name)
+      result.append(
+        PropertyDifference(
+          kind: isRenamed ? .renamed : .changed, name: relationship.name, oldName: isRenamed ? earlier.name : nil,
+          isRelationship: true, changes: changes, effect: effect, outcome: outcome))
+    }
+    for name in part.droppedRelationships where source.declaringEntity(of: name, in: old)?.name == old.name {
+      result.append(
+        PropertyDifference(
+          kind: .removed, name: name, oldName: nil, isRelationship: true,
+          changes: before[name].map { [.init($0.words)] } ?? [], effect: .dropped,
+          outcome: "what it connects is dropped"))
+    }
+    return result
+  }
+
+  /// The inverse under the name that it has in the later model.
+  private func inverse(of relationship: Relationship, continuedAs target: String) -> String? {
+    guard let name = relationship.inverseName else { return nil }
+    let part = mapping.mapping(toDestination: target)
+    return part?.relationships.first { $0.source?.relationship == name && $0.source?.isInverted == false }?.destination
+      ?? name
+  }
+
+  private func added(_ relationship: Relationship, of entity: Entity, isFilled: Bool) -> PropertyDifference {
+    let (effect, outcome): (RowEffect, String) =
+      if let reason = reason(entity.name, relationship.name) {
+        (.needsMapping, reason.message)
+      } else if isFilled {
+        (.kept, "filled from its inverse")
+      } else if relationship.isOptional {
+        (.empty, "it begins empty")
+      } else {
+        (.rowsDecide, "required: the rows that exist have nothing in it")
+      }
+    return PropertyDifference(
+      kind: .added, name: relationship.name, oldName: nil, isRelationship: true,
+      changes: [.init(relationship.words)], effect: effect, outcome: outcome)
+  }
+
+  private func outcome(of new: Relationship, _ old: Relationship, entity: String) -> (RowEffect, String) {
+    if let reason = reason(entity, new.name) { return (.needsMapping, reason.message) }
+    if let condition = condition(entity, new.name) { return (.rowsDecide, condition.message) }
+    return (.kept, "what it connects is kept")
+  }
+
+  // MARK: What inference says
+
+  private func reason(_ entity: String, _ property: String) -> HopdError? {
+    reasons.first { $0.place.entity == entity && $0.place.property == property }
+  }
+
+  private func condition(_ entity: String, _ property: String) -> RowCondition? {
+    mapping.conditions.first { $0.entity == entity && $0.property == property }
+  }
+
+  // MARK: Suspicions
+
+  func suspicions() -> [RenameSuspicion] {
+    RenameSearch(source: source, destination: destination, mapping: mapping).suspicions()
+  }
+}
+
+extension Relationship {
+  /// The relationship in a phrase.
+  package var words: String {
+    "\(isToMany ? isOrdered ? "ordered to-many" : "to-many" : "to-one") to \(destinationEntityName)"
+      + (isOptional ? ", optional" : "")
+  }
+}
+
+extension NumberConversion {
+  /// Are there values of the one type that the other cannot hold?
+  static func canLose(from old: AttributeType, to new: AttributeType) -> Bool {
+    let order: [AttributeType: Int] = [.boolean: 0, .integer16: 1, .integer32: 2, .integer64: 3]
+    if let before = order[old], let after = order[new] { return after < before }
+    if old == .float, new == .double { return false }
+    if let before = order[old], before < 3, new == .double || new == .decimal { return false }
+    return true
+  }
+}

@@ -1,0 +1,85 @@
+// Names that look like renames of which the models say nothing. To rename without a renaming identifier drops what the
+// old name held, and no rule of Core Data notices.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+
+/// Looks for renames without an identifier.
+struct RenameSearch {
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
+  let mapping: InferredMapping
+
+  func suspicions() -> [RenameSuspicion] {
+    entities()
+      + mapping.entityMappings.flatMap { part -> [RenameSuspicion] in
+        guard let new = part.destinationEntity.flatMap({ destination.entity(named: $0) }),
+          let old = part.sourceEntity.flatMap({ source.entity(named: $0) })
+        else { return [] }
+        return attributes(part, old, new) + relationships(part, old, new)
+      }
+  }
+
+  private func attributes(_ part: EntityMapping, _ old: Entity, _ new: Entity) -> [RenameSuspicion] {
+    let before = source.allAttributes(of: old)
+    let gone = part.droppedAttributes.filter { source.declaringEntity(of: $0, in: old)?.name == old.name }
+    let added = part.attributes.filter { $0.source == nil }.map(\.destination)
+    return pairs(
+      gone.compactMap { before[$0] }, new.attributes.filter { added.contains($0.name) && !$0.isDerived },
+      fits: { $0.type == $1.type && !$0.isDerived }, name: \.name
+    ).map { RenameSuspicion(entity: new.name, old: $0.name, new: $1.name, reason: "same type") }
+  }
+
+  private func relationships(_ part: EntityMapping, _ old: Entity, _ new: Entity) -> [RenameSuspicion] {
+    let before = source.allRelationships(of: old)
+    let gone = part.droppedRelationships.filter { source.declaringEntity(of: $0, in: old)?.name == old.name }
+    let added = part.relationships.filter { $0.source == nil }.map(\.destination)
+    let continued = mapping
+    return pairs(
+      gone.compactMap { before[$0] }, new.relationships.filter { added.contains($0.name) },
+      fits: { earlier, later in
+        earlier.isToMany == later.isToMany
+          && (earlier.destinationEntityName == later.destinationEntityName
+            || continued.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity
+              == later.destinationEntityName)
+      }, name: \.name
+    ).map { RenameSuspicion(entity: new.name, old: $0.name, new: $1.name, reason: "same destination") }
+  }
+
+  private func entities() -> [RenameSuspicion] {
+    let gone = mapping.entityMappings.filter { $0.destinationEntity == nil }
+      .compactMap { $0.sourceEntity.flatMap { source.entity(named: $0) } }
+    let added = mapping.entityMappings.filter { $0.sourceEntity == nil }
+      .compactMap { $0.destinationEntity.flatMap { destination.entity(named: $0) } }
+    return pairs(gone, added, fits: { RenameSearch.areAlike($0, $1) }, name: \.name).map {
+      RenameSuspicion(entity: nil, old: $0.name, new: $1.name, reason: "most of their properties are the same")
+    }
+  }
+
+  /// Have two entities at least half of their properties in common, and at least one?
+  private static func areAlike(_ old: Entity, _ new: Entity) -> Bool {
+    func names(_ entity: Entity) -> Set<String> {
+      Set(entity.attributes.map(\.name) + entity.relationships.map(\.name))
+    }
+    let common = names(old).intersection(names(new)).count
+    return common > 0 && common * 2 >= max(names(old).count, names(new).count)
+  }
+
+  /// Pairs what is gone with what is new: the names that look most alike first, each once.
+  private func pairs<Part>(
+    _ gone: [Part], _ added: [Part], fits: (Part, Part) -> Bool, name: (Part) -> String
+  ) -> [(Part, Part)] {
+    var left = added
+    var result: [(Part, Part)] = []
+    for old in gone {
+      let fitting = left.indices.filter { fits(old, left[$0]) }
+      let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
+      // With one of each there is nothing to choose between; of several only names that look alike are named.
+      guard let index = fitting.first(where: { name(left[$0]) == near }) ?? (fitting.count == 1 ? fitting.first : nil)
+      else { continue }
+      result.append((old, left.remove(at: index)))
+    }
+    return result
+  }
+}

@@ -1,0 +1,229 @@
+// What a check has found: per model its versions and the hops between them, per version how far it gets and why not.
+// Plain values, from which every report is written.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+/// How a version or a store fares.
+package enum CheckVerdict: String, Sendable, Hashable, CaseIterable {
+  /// It is the version to reach.
+  case current
+  /// It has the same hashes as the version to reach: its stores need no migration.
+  case same
+  /// Its store reached the version by all ways, and the results agree.
+  case passed
+  /// Its store did not get there.
+  case failed
+  /// No store of it was tried; the models alone say that there is a way.
+  case untried
+  /// A policy has no program, so nothing behind it was tried.
+  case policy
+  /// It comes after the version to reach.
+  case later
+  /// It has no entities, so no store of it holds anything.
+  case empty
+  /// It was not asked about.
+  case skipped
+
+  /// Does a check with it fail?
+  package var isRed: Bool { self == .failed }
+}
+
+/// One way out of a finding, with what to type or to paste.
+package struct Remedy: Sendable, Hashable {
+  package enum Kind: String, Sendable, Hashable {
+    case renamingIdentifier = "renaming-identifier"
+    case modelDefault = "default"
+    case mappingModel = "mapping-model"
+    case other
+  }
+
+  package let kind: Kind
+  /// What it means, in a sentence without a point.
+  package let title: String
+  /// The text to paste; empty where there is none.
+  package let text: String
+
+  /// Makes one.
+  package init(_ kind: Kind, _ title: String, text: String = "") {
+    self.kind = kind
+    self.title = title
+    self.text = text
+  }
+}
+
+/// One reason why a store does not get there.
+package struct CheckFinding: Sendable {
+  /// Code, message and place: hop, entity, property.
+  package var error: HopdError
+  /// Is it met by some stores only, because of rows that others do not have?
+  package var isOfRows: Bool
+  /// The ways out.
+  package var remedies: [Remedy]
+  /// Versions whose stores it stops.
+  package var stopped: [String]
+
+  /// Makes a finding.
+  package init(_ error: HopdError, isOfRows: Bool = false, remedies: [Remedy] = [], stopped: [String] = []) {
+    self.error = error
+    self.isOfRows = isOfRows
+    self.remedies = remedies
+    self.stopped = stopped
+  }
+}
+
+/// What joins two versions.
+package enum HopKind: String, Sendable, Hashable {
+  case inferred
+  case mapping
+  case policy
+  case missing
+}
+
+/// One step of a way.
+package struct HopStep: Sendable, Hashable {
+  package let source: String
+  package let destination: String
+  package let kind: HopKind
+  /// Names of the mapping models.
+  package let mappings: [String]
+}
+
+/// A hop between two versions.
+package struct HopCheck: Sendable {
+  package let step: HopStep
+  /// Do the two follow each other?
+  package let isConsecutive: Bool
+  /// What it does, entity by entity.
+  package let difference: ModelDifference
+  /// Why it is missing.
+  package let reasons: [HopdError]
+  /// Did a store fail on it?
+  package var isBroken = false
+
+  /// Its title as errors name it.
+  package var title: String { "\(step.source) → \(step.destination)" }
+}
+
+/// What a way drops.
+package struct CheckDrop: Sendable, Hashable {
+  package let hop: String
+  package let entity: String
+  /// nil where objects go.
+  package let property: String?
+  /// Values or objects of the store that was tried.
+  package let count: Int64
+}
+
+/// One version.
+package struct VersionCheck: Sendable {
+  package let name: String
+  package let position: Int
+  package var verdict: CheckVerdict
+  /// Why it is not tried or not asked about, in a phrase.
+  package var note: String?
+  /// The way of its stores.
+  package var steps: [HopStep] = []
+  /// What stops it.
+  package var findings: [CheckFinding] = []
+  /// What stops rows at the limits of their types, or rows that are alike where they must differ, and no everyday row.
+  package var extremes: [CheckFinding] = []
+  /// Remarks of the plan.
+  package var warnings: [HopdError] = []
+  package var drops: [CheckDrop] = []
+  /// Values that the hop from this version at once keeps or drops, other than the way through the versions.
+  package var directDifferences: [StoreDisagreement] = []
+  /// Is there a direct hop?
+  package var hasDirectHop: Bool?
+  package var objects: Int64 = 0
+  /// Bytes of the store that was tried.
+  package var bytes: Int64 = 0
+  package var seconds: Double = 0
+
+  init(_ name: String, at position: Int, _ verdict: CheckVerdict, note: String? = nil) {
+    self.name = name
+    self.position = position
+    self.verdict = verdict
+    self.note = note
+  }
+}
+
+/// One model.
+package struct ModelCheck: Sendable {
+  package let name: String
+  package let path: FilePath
+  /// The version to reach; nil where the model does not say it.
+  package let target: String?
+  package let order: VersionOrder
+  package var versions: [VersionCheck]
+  package var hops: [HopCheck]
+  /// What is wrong with the model itself.
+  package var problems: [CheckFinding]
+  /// Everything that stops a version, each once.
+  package var findings: [CheckFinding] = []
+  /// What stops only rare rows, each once.
+  package var extremes: [CheckFinding] = []
+
+  package var isRed: Bool { !problems.isEmpty || versions.contains { $0.verdict.isRed } }
+}
+
+/// A store of a user.
+package struct StoreCheck: Sendable {
+  package let path: FilePath
+  package var version: String?
+  package var verdict: CheckVerdict
+  package var findings: [CheckFinding] = []
+  package var drops: [CheckDrop] = []
+  package var objects: Int64 = 0
+  package var bytes: Int64 = 0
+  package var seconds: Double = 0
+}
+
+/// The whole check.
+package struct CheckReport: Sendable {
+  package var models: [ModelCheck]
+  package var stores: [StoreCheck]
+  /// Remarks on models and mapping models.
+  package var warnings: [HopdError]
+  package var seconds: Double = 0
+  package var peakMemory: Int64 = 0
+
+  /// Makes a report.
+  package init(models: [ModelCheck], stores: [StoreCheck], warnings: [HopdError]) {
+    self.models = models
+    self.stores = stores
+    self.warnings = warnings
+  }
+
+  /// Is something broken?
+  package var isRed: Bool { models.contains(where: \.isRed) || stores.contains { $0.verdict.isRed } }
+  /// Does something need a policy that has no program?
+  package var needsPolicies: Bool {
+    models.contains { $0.versions.contains { $0.verdict == .policy } } || stores.contains { $0.verdict == .policy }
+  }
+
+  /// How it ends: everything that was asked reaches the version, something does not, or policies lack their programs.
+  package var status: ExitStatus { isRed ? .dataError : needsPolicies ? .configuration : .success }
+
+  /// How it ended, in a line without times.
+  package var summary: String {
+    let versions = models.flatMap(\.versions)
+    let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
+    let good = asked.count { [.passed, .same].contains($0.verdict) }
+    var parts = ["\(good) of \(asked.count) versions reach the current one"]
+    func count(_ verdict: CheckVerdict, _ words: String) {
+      let count = asked.count { $0.verdict == verdict }
+      if count > 0 { parts.append("\(count) \(words)") }
+    }
+    count(.failed, "failed")
+    count(.policy, "need a policy")
+    count(.untried, "not tried")
+    if !stores.isEmpty {
+      parts.append("\(stores.count { [.passed, .current].contains($0.verdict) }) of \(stores.count) stores")
+    }
+    let problems = models.reduce(0) { $0 + $1.problems.count }
+    if problems > 0 { parts.append("\(problems) \(problems == 1 ? "problem" : "problems") of the model") }
+    return "\(isRed ? "red" : needsPolicies ? "not proven" : "green"): " + parts.joined(separator: ", ")
+  }
+}

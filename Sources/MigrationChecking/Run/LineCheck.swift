@@ -1,0 +1,226 @@
+// The check of one model: which of its versions are tried, what the models alone say of each hop, and the findings of
+// all versions put together.
+
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationPipeline
+import MigrationPlanning
+import MigrationPolicy
+import SystemPackage
+
+/// One model on its way through the check.
+struct LineCheck: Sendable {
+  let bundle: ModelBundle
+  private let request: CheckRequest
+  private let versions: [CatalogedVersion]
+  private let target: CatalogedVersion?
+  private let problem: HopdError?
+  private let hops: [HopCheck]
+
+  init(_ bundle: ModelBundle, request: CheckRequest) {
+    self.bundle = bundle
+    self.request = request
+    let line = VersionLine(of: bundle, in: request.catalog)
+    versions = line.versions
+    var (target, problem): (CatalogedVersion?, HopdError?) = (nil, nil)
+    if let any = line.versions.last {
+      do throws(HopdError) { target = try line.target(request.target, for: any) } catch { problem = error }
+    } else if let omitted = bundle.omitted.first {
+      problem = line.unusable(omitted, "the model has no other")
+    }
+    self.target = target
+    self.problem = problem
+    hops = HopTable(versions: line.versions, catalog: request.catalog, settings: request.settings).hops
+  }
+
+  /// Names of all versions.
+  var names: [String] { versions.map(\.model.name) + bundle.omitted.map(\.name) }
+
+  /// The versions whose stores are tried.
+  var toCheck: [CatalogedVersion] { versions.filter { isWanted($0.model.name, $0.position) && verdict(of: $0) == nil } }
+
+  private func isWanted(_ name: String, _ position: Int) -> Bool {
+    if let since = request.since, let first = versions.first(where: { $0.model.name == since }),
+      position < first.position
+    {
+      return false
+    }
+    return request.only.isEmpty || request.only.contains(name)
+  }
+
+  /// What is known of a version without any trial.
+  private func verdict(of version: CatalogedVersion) -> CheckVerdict? {
+    guard let target else { return .skipped }
+    if version.position == target.position { return .current }
+    if version.versionHashes == target.versionHashes { return .same }
+    return version.position > target.position && !leadsBack(from: version, to: target) ? .later : nil
+  }
+
+  /// Is there a mapping model that leads back from a later version?
+  private func leadsBack(from version: CatalogedVersion, to target: CatalogedVersion) -> Bool {
+    guard !request.catalog.mappings.isEmpty else { return false }
+    var rules = RouteRules(infer: false)
+    rules.allowsOlder = false
+    return
+      (try? MigrationGraph(versions: versions, rules: rules, mappings: request.catalog.mappings)
+      .route(from: version, to: target)) != nil
+  }
+
+  // MARK: One version
+
+  /// Tries a version.
+  func check(_ version: CatalogedVersion, _ trial: StoreTrial) throws(HopdError) -> VersionCheck {
+    guard let target else {
+      throw HopdError(.internalError, "a version without a target was to be checked")
+    }
+    let start = ContinuousClock.now
+    var check = try trial.check(version, to: target, way: way(from: version, to: target))
+    check.seconds = ModelChecker.seconds(since: start)
+    return check
+  }
+
+  /// What the models alone say of the way from a version.
+  private func way(from version: CatalogedVersion, to target: CatalogedVersion) -> Result<[HopStep], HopdError> {
+    let settings = request.settings
+    var rules = RouteRules(infer: settings.infer, renames: settings.renames, route: settings.route)
+    rules.allowsOlder = request.catalog.allowsOlder
+    let graph = MigrationGraph(
+      versions: versions, rules: rules, mappings: request.catalog.mappings, memo: request.catalog.memo)
+    return Result { () throws(HopdError) -> [HopStep] in
+      try graph.route(from: version, to: target).map { HopStep($0, isBound: isBound) }
+    }
+  }
+
+  private func isBound(_ policy: String) -> Bool {
+    request.policies?({ false }, { _, _, _ in }).isBound(policy) ?? false
+  }
+
+  // MARK: All versions
+
+  /// The model with what the trials have found.
+  func result(with tried: [VersionCheck]) -> ModelCheck {
+    var checks = versions.map { version -> VersionCheck in
+      if let check = tried.first(where: { $0.position == version.position }) { return check }
+      let name = version.model.name
+      let known = verdict(of: version)
+      if known == .current || isWanted(name, version.position) {
+        return VersionCheck(name, at: version.position, known ?? .skipped, note: note(known))
+      }
+      return VersionCheck(name, at: version.position, .skipped, note: "not asked about")
+    }
+    checks += bundle.omitted.map(omitted)
+    var model = ModelCheck(
+      name: bundle.name, path: bundle.path, target: target?.model.name, order: bundle.order, versions: checks,
+      hops: hops, problems: problem.map { [CheckFinding($0)] } ?? [])
+    model.findings = Self.merged(checks.filter { $0.verdict.isRed || $0.verdict == .policy }, \.findings)
+    model.extremes = Self.merged(checks.filter { !$0.verdict.isRed }, \.extremes)
+    let broken = Set(checks.filter(\.verdict.isRed).flatMap { $0.findings.compactMap(\.error.place.hop) })
+    for index in model.hops.indices where broken.contains(model.hops[index].title) {
+      model.hops[index].isBroken = true
+    }
+    model.findings = withoutInherited(model.findings).map(withRemedies)
+    model.extremes = model.extremes.map(withRemedies)
+    return model
+  }
+
+  private func note(_ verdict: CheckVerdict?) -> String? {
+    switch verdict {
+    case .same: "the same hashes as \(target?.model.name ?? "the current version"): no migration"
+    case .later:
+      "it comes after \(target?.model.name ?? "the current version"), and no store goes back"
+        + (bundle.isOrderDeclared ? "" : "; if it is older, declare the order with --order")
+    case .skipped: "the model does not say which version is current"
+    default: nil
+    }
+  }
+
+  private func omitted(_ version: OmittedVersion) -> VersionCheck {
+    let position = versions.count
+    if version.reason.isEmptyModel {
+      return VersionCheck(version.name, at: position, .empty, note: "without entities: no store of it holds anything")
+    }
+    guard isWanted(version.name, .max) else {
+      return VersionCheck(version.name, at: position, .skipped, note: "not asked about")
+    }
+    var check = VersionCheck(version.name, at: position, .failed, note: "it cannot be read")
+    check.findings = [CheckFinding(version.reason.located(Place(file: bundle.path)))]
+    return check
+  }
+
+  /// The findings of all versions, each once, with the versions that it stops.
+  private static func merged(
+    _ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]
+  ) -> [CheckFinding] {
+    struct Key: Hashable { let code: HopdError.Code, hop, entity, property: String?, text: String }
+    var order: [Key] = []
+    var found: [Key: CheckFinding] = [:]
+    // The nearest version speaks for the others: its message counts the rows of that very version.
+    for check in checks.reversed() {
+      for finding in findings(check) {
+        let place = finding.error.place
+        let key = Key(
+          code: finding.error.code, hop: place.hop, entity: place.entity, property: place.property,
+          text: place.property == nil ? finding.error.message.filter { !$0.isNumber } : "")
+        if found[key] == nil { order.append(key) }
+        found[key, default: finding].isOfRows = (found[key]?.isOfRows ?? true) && finding.isOfRows
+        if found[key]?.stopped.last != check.name { found[key]?.stopped.append(check.name) }
+      }
+    }
+    return order.reversed().compactMap { key in
+      found[key].map {
+        var finding = $0
+        finding.stopped.reverse()
+        return finding
+      }
+    }
+  }
+
+  /// Without those about a property that a subentity inherits, where the same is told of the entity that declares it.
+  private func withoutInherited(_ findings: [CheckFinding]) -> [CheckFinding] {
+    findings.filter { finding in
+      let place = finding.error.place
+      guard let entity = place.entity, let property = place.property,
+        let hop = hops.first(where: { $0.title == place.hop }),
+        let model = versions.first(where: { $0.model.name == hop.step.destination })?.model,
+        let value = model.entity(named: entity),
+        let owner = model.declaringEntity(of: property, in: value), owner.name != entity
+      else { return true }
+      return !findings.contains {
+        $0.error.code == finding.error.code && $0.error.place.hop == place.hop && $0.error.place.property == property
+          && $0.error.place.entity == owner.name
+      }
+    }
+  }
+
+  private func withRemedies(_ finding: CheckFinding) -> CheckFinding {
+    var finding = finding
+    let hop = hops.first { $0.title == finding.error.place.hop }
+    let source = hop.flatMap { hop in versions.first { $0.model.name == hop.step.source }?.model }
+    let destination = hop.flatMap { hop in versions.first { $0.model.name == hop.step.destination }?.model }
+    if let source, let destination, let hop {
+      finding.remedies =
+        Remedies(source: source, destination: destination, difference: hop.difference, model: bundle.path)
+        .waysOut(of: finding.error)
+    }
+    return finding
+  }
+}
+
+extension HopdError {
+  /// Is a version left out because it has no entities at all?
+  fileprivate var isEmptyModel: Bool {
+    ([self] + reasons).contains { $0.code == .invalidModel && $0.message == "the model has no entities" }
+  }
+}
+
+extension HopStep {
+  /// A step as a route has it.
+  init(_ edge: MigrationGraph.Edge, isBound: (String) -> Bool) {
+    let own = edge.mapped?.mappings.filter { !$0.path.isEmpty } ?? []
+    self.init(
+      source: edge.source.model.name, destination: edge.destination.model.name,
+      kind: own.isEmpty ? .inferred : edge.mapped?.policies.isEmpty == false ? .policy : .mapping,
+      mappings: own.map(\.name))
+  }
+}

@@ -1,0 +1,116 @@
+// The check of all models: which versions there are to try, the pieces of work that threads share out, and what comes
+// of them together.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import Synchronization
+import SystemPackage
+
+/// Checks models.
+package struct ModelChecker: Sendable {
+  private let request: CheckRequest
+  private let stop: StopSignal
+
+  /// A check; `stop` ends it.
+  package init(_ request: CheckRequest, stop: StopSignal = StopSignal()) {
+    self.request = request
+    self.stop = stop
+  }
+
+  /// One piece of work.
+  private enum Piece: Sendable {
+    case version(line: Int, CatalogedVersion)
+    case store(Int)
+  }
+
+  /// What came of the pieces.
+  private struct Outcome: Sendable {
+    var versions: [Int: [VersionCheck]] = [:]
+    var stores: [Int: StoreCheck] = [:]
+    var failure: HopdError?
+    var done = 0
+  }
+
+  /// Runs the check. `progress` gets the pieces done and all of them, on any thread.
+  ///
+  /// Throws where the check itself is impossible: versions that are not there, no room for stores, a stop.
+  package func run(progress: @escaping @Sendable (Int, Int) -> Void = { _, _ in }) throws(HopdError) -> CheckReport {
+    let start = ContinuousClock.now
+    let lines = request.catalog.bundles.map { LineCheck($0, request: request) }
+    try requireKnownVersions(lines)
+    let files = LinuxFileSystem(isDurable: false)
+    let scratch = try ScratchDirectory(in: request.scratch, files: files)
+    defer { try? scratch.remove() }
+    let deadline = request.budget.map { start + .milliseconds(Int64(max(0, min($0, 1e9)) * 1000)) }
+    let trial = StoreTrial(request: request, scratch: scratch.path, files: files, stop: stop, deadline: deadline)
+    let pieces = self.pieces(lines)
+    let outcome = Mutex(Outcome())
+    Workers.run(pieces.count, threads: request.workers) { [self] index in
+      let piece = pieces[index]
+      let result = Result { () throws(HopdError) in try work(piece, lines, trial) }
+      let done = outcome.withLock { outcome in
+        outcome.done += 1
+        switch (piece, result) {
+        case (.version(let line, _), .success(.version(let check))): outcome.versions[line, default: []].append(check)
+        case (.store(let number), .success(.store(let check))): outcome.stores[number] = check
+        case (_, .failure(let error)): outcome.failure = outcome.failure ?? error
+        case (_, .success): break
+        }
+        return outcome.done
+      }
+      progress(done, pieces.count)
+    }
+    let found = outcome.withLock { $0 }
+    if let failure = found.failure { throw failure }
+    var report = CheckReport(
+      models: lines.enumerated().map { $0.element.result(with: found.versions[$0.offset] ?? []) },
+      stores: found.stores.sorted { $0.key < $1.key }.map(\.value), warnings: [])
+    report.seconds = Self.seconds(since: start)
+    report.peakMemory = ProgramMemory.peak
+    return report
+  }
+
+  static func seconds(since start: ContinuousClock.Instant) -> Double {
+    let components = (ContinuousClock.now - start).components
+    return Double(components.seconds) + Double(components.attoseconds) / 1e18
+  }
+
+  private enum Answer {
+    case version(VersionCheck)
+    case store(StoreCheck)
+  }
+
+  private func work(_ piece: Piece, _ lines: [LineCheck], _ trial: StoreTrial) throws(HopdError) -> Answer {
+    if stop.isStopping { throw HopdError(.interrupted, "stopped on request", hint: "start it again") }
+    switch piece {
+    case .version(let index, let version): return .version(try lines[index].check(version, trial))
+    case .store(let number): return .store(try trial.check(storeAt: request.stores[number]))
+    }
+  }
+
+  /// Longest ways first, so that no thread is left alone with one at the end; with a budget the newest versions first,
+  /// because these most users have.
+  private func pieces(_ lines: [LineCheck]) -> [Piece] {
+    var versions: [Piece] = []
+    for (index, line) in lines.enumerated() {
+      let wanted = line.toCheck
+      versions += (request.budget == nil ? wanted : wanted.reversed()).map { .version(line: index, $0) }
+    }
+    return request.stores.indices.map { .store($0) } + versions
+  }
+
+  private func requireKnownVersions(_ lines: [LineCheck]) throws(HopdError) {
+    let known = lines.flatMap(\.names)
+    for name in request.only.sorted() + [request.since].compactMap(\.self) where !known.contains(name) {
+      throw HopdError(
+        .noSuchVersion, "no model has a version “\(name)”",
+        at: Place(file: request.catalog.bundles.first?.path),
+        hint: NearestName.among(known, to: name).map { "did you mean “\($0)”?" }
+          ?? "the versions are: \(known.joined(separator: ", "))")
+    }
+  }
+}

@@ -1,0 +1,371 @@
+// The trial of one version: a store of it goes to the version to reach at once and hop by hop, both results are
+// verified by the pipeline, and then compared with each other. Where rows stop it, rows that ask less tell whether every
+// store is stopped or only some.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import SQLite
+import SystemPackage
+
+extension HopdError.Code {
+  /// The same rows came out otherwise by another way: a bug of hopd.
+  package static let waysDisagree = HopdError.Code("ways-disagree", exit: .software)
+}
+
+/// Tries stores in a scratch folder.
+struct StoreTrial: Sendable {
+  let request: CheckRequest
+  let scratch: FilePath
+  let files: LinuxFileSystem
+  let stop: StopSignal
+  let deadline: ContinuousClock.Instant?
+
+  // MARK: Versions
+
+  /// Tries a version; `way` is what the models alone say.
+  func check(
+    _ version: CatalogedVersion, to target: CatalogedVersion, way: Result<[HopStep], HopdError>
+  ) throws(HopdError) -> VersionCheck {
+    var check = VersionCheck(version.model.name, at: version.position, .passed)
+    switch way {
+    case .success(let steps): check.steps = steps
+    case .failure(let error):
+      let leaves = Self.leaves(of: error)
+      // What hopd cannot follow, Core Data perhaps can: nothing is proven either way.
+      if !leaves.isEmpty, leaves.allSatisfy({ Self.limits.contains($0.code) }) {
+        check.verdict = .untried
+        check.note = "hopd cannot follow it: \(leaves[0].message)"
+        check.warnings = leaves
+        return check
+      }
+      check.verdict = .failed
+      check.findings = leaves.map { CheckFinding($0) }
+      return check
+    }
+    if let deadline, ContinuousClock.now >= deadline {
+      check.verdict = .untried
+      check.note = "the budget is spent; by the models there is a way"
+      return check
+    }
+    return try within(folderNamed: "v") { (folder) throws(HopdError) in
+      let sample = SampleStore(model: version.model, frameworkVersion: request.frameworkVersion, files: files)
+      try self.tried(sample, &check, version, to: target, in: folder)
+      return check
+    }
+  }
+
+  private func tried(
+    _ sample: SampleStore, _ check: inout VersionCheck, _ version: CatalogedVersion, to target: CatalogedVersion,
+    in folder: FilePath
+  ) throws(HopdError) {
+    let first: Attempt
+    do throws(HopdError) {
+      first = try attempt(sample, .everyKind, isUnhappy: false, in: folder)
+    } catch  where Self.limits.contains(error.code) {
+      check.verdict = .untried
+      check.note = "hopd cannot make a store of it: \(error.message)"
+      check.warnings = Self.leaves(of: error)
+      return
+    }
+    (check.objects, check.bytes) = (first.objects, first.bytes)
+    var tried = first
+    switch first.result {
+    case .failure(let error):
+      guard let other = try fail(&check, error, sample, in: folder) else { return }
+      tried = other
+    case .success(let report): note(report, in: &check)
+    }
+    guard let output = tried.output else { return }
+    let naming = self.naming(sample)
+    let schema = StoreSchema(model: target.model, frameworkVersion: request.frameworkVersion, naming: naming)
+    if check.steps.count > 1 {
+      try compareHopByHop(tried.location, output, schema, naming, &check, in: folder)
+      if check.verdict == .passed { try compareDirect(tried.location, output, schema, naming, &check, in: folder) }
+    }
+    guard request.isUnhappy, check.verdict == .passed else { return }
+    let unhappy = try attempt(sample, .everyKind, isUnhappy: true, in: folder)
+    if case .failure(let error) = unhappy.result {
+      check.verdict = .failed
+      check.note = "with rows that break the rules of their own version"
+      check.findings = Self.leaves(of: error).map { CheckFinding($0, isOfRows: true) }
+    }
+  }
+
+  /// The same store hop by hop, each store written on its own: the result must be the same.
+  private func compareHopByHop(
+    _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
+    _ check: inout VersionCheck, in folder: FilePath
+  ) throws(HopdError) {
+    var settings = request.settings
+    settings.engine.fusesHops = false
+    settings.engine.altersCopies = false
+    let slow = folder.appending("hop-by-hop.sqlite")
+    switch try migrate(store, to: slow, settings, naming) {
+    case .failure(let error):
+      check.verdict = .failed
+      check.note = "at once it goes, and hop by hop it does not"
+      check.findings = Self.leaves(of: error).map { CheckFinding($0) }
+    case .success:
+      let differences = try compare(schema, output, slow)
+      // Programs may make what they like, and another thing each time.
+      guard !differences.isEmpty, !check.steps.contains(where: { $0.kind == .policy }) else { return }
+      check.verdict = .failed
+      check.findings = differences.map { place in
+        CheckFinding(
+          HopdError(
+            .waysDisagree,
+            "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and the one "
+              + "hop by hop", at: Place(entity: place.entity, property: place.property),
+            hint: "please report this with the model: a migration gives the same by both ways"))
+      }
+    }
+  }
+
+  /// One direct hop, as Core Data takes in an app without a migrator of its own: where it gives other rows, that is told.
+  private func compareDirect(
+    _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
+    _ check: inout VersionCheck, in folder: FilePath
+  ) throws(HopdError) {
+    guard request.settings.route == .progressive else { return }
+    var settings = request.settings
+    settings.route = .direct
+    let direct = folder.appending("direct.sqlite")
+    switch try migrate(store, to: direct, settings, naming) {
+    case .failure: check.hasDirectHop = false
+    case .success:
+      check.hasDirectHop = true
+      check.directDifferences = try compare(schema, output, direct)
+    }
+  }
+
+  private func compare(
+    _ schema: StoreSchema, _ first: FilePath, _ second: FilePath
+  ) throws(HopdError) -> [StoreDisagreement] {
+    do {
+      return try StoreComparison(schema: schema).differences(first, second)
+    } catch {
+      throw HopdError(.internalError, "two results cannot be compared", at: Place(file: first), cause: error)
+    }
+  }
+
+  private func note(_ report: MigrationReport, in check: inout VersionCheck) {
+    check.warnings = report.warnings
+    check.drops = Self.drops(report)
+  }
+
+  /// What a failed attempt says of the version; answers the attempt with everyday rows, where that got through.
+  private func fail(
+    _ check: inout VersionCheck, _ error: HopdError, _ sample: SampleStore, in folder: FilePath
+  ) throws(HopdError) -> Attempt? {
+    let leaves = Self.leaves(of: error)
+    if leaves.allSatisfy({ Self.limits.contains($0.code) }) {
+      check.verdict = .untried
+      check.note = "hopd cannot migrate it: \(leaves.first?.message ?? error.message)"
+      check.warnings = leaves
+      return nil
+    }
+    if leaves.allSatisfy({ $0.code == .policyNotBound }) {
+      check.verdict = .policy
+      check.findings = leaves.map { Self.policyFinding($0) }
+      if try scan(sample, .everyKind, in: folder) != nil, let stopped = try scan(sample, .everyday, in: folder) {
+        check.verdict = .failed
+        check.findings = Self.leaves(of: stopped).map { CheckFinding($0) }
+      } else if request.allowsUnboundPolicies {
+        check.verdict = .passed
+        check.note = "tried as far as the first policy without a program"
+        check.findings = []
+      }
+      return nil
+    }
+    let everyday = try attempt(sample, .everyday, isUnhappy: false, in: folder)
+    switch everyday.result {
+    case .success(let report):
+      // Only rows at the limits, or alike where they must differ, are stopped.
+      check.extremes = leaves.map { CheckFinding($0, isOfRows: true) }
+      if request.isUnhappy {
+        check.verdict = .failed
+        check.findings = check.extremes
+        return nil
+      }
+      note(report, in: &check)
+      return everyday
+    case .failure(let error):
+      check.verdict = .failed
+      let ordinary = try attempt(sample, .ordinary, isUnhappy: false, in: folder)
+      var stubborn: [HopdError] = []
+      if case .failure(let error) = ordinary.result { stubborn = Self.leaves(of: error) }
+      check.findings = Self.leaves(of: error).map { leaf in
+        CheckFinding(
+          leaf, isOfRows: !stubborn.contains { $0.code == leaf.code && $0.place.isSameThing(as: leaf.place) })
+      }
+      return nil
+    }
+  }
+
+  private static func policyFinding(_ error: HopdError) -> CheckFinding {
+    var finding = CheckFinding(error)
+    if let hint = error.hint { finding.remedies = [Remedy(.other, hint)] }
+    return finding
+  }
+
+  /// Runs a chain as far as its first policy; answers what stops it before.
+  private func scan(
+    _ sample: SampleStore, _ kind: SampleRows, in folder: FilePath
+  ) throws(HopdError) -> HopdError? {
+    let location = StoreLocation(database: folder.appending("policy-\(kind.rawValue).sqlite"))
+    try make(sample, at: location, kind)
+    let wanted = migration(of: location, to: nil, request.settings, naming(sample))
+    do {
+      _ = try MigrationPipeline(files: files).scan(wanted, scratch: folder, stop: stop) { _ in }
+      return nil
+    } catch {
+      if Self.isOfTheMachine(error.error) { throw error.error }
+      return error.error
+    }
+  }
+
+  // MARK: Stores of users
+
+  /// Migrates a copy of a user's store.
+  func check(storeAt path: FilePath) throws(HopdError) -> StoreCheck {
+    let start = ContinuousClock.now
+    var check = StoreCheck(path: path, version: nil, verdict: .passed)
+    if let deadline, ContinuousClock.now >= deadline {
+      check.verdict = .untried
+      return check
+    }
+    check.bytes = ((try? files.status(path)) ?? nil)?.size ?? 0
+    try within(folderNamed: "s") { (folder) throws(HopdError) in
+      let wanted = migration(
+        of: StoreLocation(database: path), to: folder.appending("migrated.sqlite"), request.settings, JoinTableNaming())
+      do throws(MigrationFailure) {
+        let report = try MigrationPipeline(files: files).run(wanted, stop: stop) { _ in }
+        check.version = report.from
+        check.verdict = report.result == .current ? .current : .passed
+        check.drops = Self.drops(report)
+        check.objects = report.rows.values.reduce(0, &+)
+      } catch {
+        if Self.isOfTheMachine(error.error) { throw error.error }
+        check.version = error.from
+        let leaves = Self.leaves(of: error.error)
+        check.verdict =
+          error.error.code == .storeNewer
+          ? .later : leaves.allSatisfy { $0.code == .policyNotBound } ? .policy : .failed
+        check.findings = leaves.map { CheckFinding($0) }
+      }
+    }
+    check.seconds = ModelChecker.seconds(since: start)
+    return check
+  }
+
+  // MARK: Attempts
+
+  private struct Attempt {
+    let location: StoreLocation
+    let objects: Int64
+    let bytes: Int64
+    let result: Result<MigrationReport, HopdError>
+    /// The migrated store.
+    let output: FilePath?
+  }
+
+  /// Makes a store and migrates it at once.
+  private func attempt(
+    _ sample: SampleStore, _ kind: SampleRows, isUnhappy: Bool, in folder: FilePath
+  ) throws(HopdError) -> Attempt {
+    let name = isUnhappy ? "unhappy" : kind.rawValue
+    let location = StoreLocation(database: folder.appending("\(name).sqlite"))
+    let objects = try make(sample, at: location, kind)
+    if isUnhappy {
+      do { try UnhappyRows(schema: sample.schema).spoil(location.database) } catch {
+        throw HopdError(.internalError, "a store for trying cannot be changed", cause: error)
+      }
+    }
+    let output = folder.appending("\(name)-migrated.sqlite")
+    let result = try migrate(location, to: output, request.settings, naming(sample))
+    let bytes = ((try? files.status(location.database)) ?? nil)?.size ?? 0
+    return Attempt(
+      location: location, objects: objects, bytes: bytes, result: result,
+      output: (try? result.get()) == nil ? nil : output)
+  }
+
+  @discardableResult
+  private func make(
+    _ sample: SampleStore, at location: StoreLocation, _ kind: SampleRows
+  ) throws(HopdError) -> Int64 {
+    do {
+      return try sample.make(at: location, objectsEach: request.objectsEach, kind: kind, seed: request.seed)
+    } catch let error as HopdError {
+      throw error
+    } catch let error as SQLiteError {
+      throw StoreReader.explained(error, location: location)
+    } catch {
+      throw HopdError(.internalError, "a store for trying cannot be made", cause: error)
+    }
+  }
+
+  private func migrate(
+    _ store: StoreLocation, to output: FilePath, _ settings: MigrationSettings, _ naming: JoinTableNaming
+  ) throws(HopdError) -> Result<MigrationReport, HopdError> {
+    let wanted = migration(of: store, to: output, settings, naming)
+    do throws(MigrationFailure) {
+      return .success(try MigrationPipeline(files: files).run(wanted, stop: stop) { _ in })
+    } catch {
+      if Self.isOfTheMachine(error.error) { throw error.error }
+      return .failure(error.error)
+    }
+  }
+
+  private func migration(
+    of store: StoreLocation, to output: FilePath?, _ settings: MigrationSettings, _ naming: JoinTableNaming
+  ) -> MigrationRequest {
+    var wanted = MigrationRequest(
+      location: store, catalog: request.catalog, target: request.target, naming: naming, output: output,
+      settings: settings, stateDirectory: "", job: String(UInt64.random(in: .min ... .max), radix: 16))
+    wanted.policies = request.policies
+    return wanted
+  }
+
+  /// The names of tables that nobody can compute, chosen for the whole way as for the store itself: the check asks about
+  /// the model, and no store of an app is at stake.
+  private func naming(_ sample: SampleStore) -> JoinTableNaming {
+    var naming = sample.naming
+    for version in request.catalog.versions where version.model.name != sample.model.name {
+      let schema = StoreSchema(model: version.model, frameworkVersion: request.frameworkVersion)
+      for table in schema.uncertainJoinTables
+      where !naming.namingRelationships.contains("\(table.entity).\(table.alternative)") {
+        naming.namingRelationships.insert("\(table.entity).\(table.computed)")
+      }
+    }
+    return naming
+  }
+
+  private func within<Answer>(
+    folderNamed prefix: String, _ body: (FilePath) throws(HopdError) -> Answer
+  ) throws(HopdError) -> Answer {
+    let folder = scratch.appending("\(prefix)-\(String(UInt64.random(in: .min ... .max), radix: 16))")
+    do { try files.makeDirectory(folder, mode: 0o700) } catch {
+      throw (error as? HopdError) ?? HopdError(.inputOutput, "no folder can be made", at: Place(file: folder))
+    }
+    defer { try? remove(folder, depth: 0) }
+    return try body(folder)
+  }
+
+  private func remove(_ folder: FilePath, depth: Int) throws {
+    guard depth < 4 else { return }
+    for name in try files.names(in: folder) {
+      let path = folder.appending(name)
+      if try files.status(path)?.kind == .directory {
+        try remove(path, depth: depth + 1)
+      } else {
+        try files.unlinkIfPresent(path)
+      }
+    }
+    try files.removeDirectory(folder)
+  }
+}

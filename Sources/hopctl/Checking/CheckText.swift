@@ -1,0 +1,128 @@
+// What `check` prints for people: a line for each version, then what is broken and how to mend it.
+
+import Diagnostics
+import MigrationChecking
+import SystemPackage
+
+/// A check as lines.
+struct CheckText {
+  private let report: CheckReport
+
+  init(_ report: CheckReport) { self.report = report }
+
+  var lines: [String] {
+    var lines: [String] = []
+    for model in report.models { lines += self.lines(model) }
+    if !report.stores.isEmpty { lines += storeLines }
+    return lines + [summary]
+  }
+
+  // MARK: Models
+
+  private func lines(_ model: ModelCheck) -> [String] {
+    var lines = ["\(model.name)  \(model.path.printable)" + (model.target.map { "  → \($0)" } ?? "")]
+    lines += MessageFormatter.table(
+      model.versions.map { version in
+        [version.name.printableLine, version.verdict.word, way(version).printableLine, measure(version)]
+      })
+    for finding in model.problems + model.findings { lines += [""] + self.lines(finding) }
+    for finding in model.extremes {
+      lines += ["", "note: only rare rows are stopped, at the limits of their types or alike where they must differ:"]
+      lines += self.lines(finding).map { "  \($0)" }
+    }
+    let remarks = model.versions.flatMap(remarks)
+    if !remarks.isEmpty { lines += [""] + remarks }
+    return lines
+  }
+
+  /// The way of a version in a few words.
+  private func way(_ version: VersionCheck) -> String {
+    if let note = version.note { return note }
+    if version.verdict == .failed || version.verdict == .policy {
+      let hops = Set(version.findings.compactMap(\.error.place.hop)).sorted()
+      return hops.isEmpty ? "" : "stopped by \(hops.joined(separator: ", "))"
+    }
+    guard !version.steps.isEmpty else { return "" }
+    let counts = [HopKind.inferred, .mapping, .policy].compactMap { kind -> String? in
+      let count = version.steps.count { $0.kind == kind }
+      return count == 0 ? nil : "\(count) \(kind == .inferred ? "inferred" : kind == .mapping ? "mapped" : "by policy")"
+    }
+    return MessageFormatter.count(Int64(version.steps.count), "hop", "hops") + ": " + counts.joined(separator: ", ")
+  }
+
+  private func measure(_ version: VersionCheck) -> String {
+    guard version.objects > 0 else { return "" }
+    return MessageFormatter.count(version.objects, "object", "objects") + ", "
+      + MessageFormatter.duration(version.seconds)
+  }
+
+  /// What a passed version loses on its way, and what a direct hop would make otherwise.
+  private func remarks(_ version: VersionCheck) -> [String] {
+    guard version.verdict == .passed else { return [] }
+    return version.directDifferences.map { place in
+      let part = place.property.map { "\(place.entity).\($0)" } ?? place.entity
+      return
+        "note: \(version.name.printableLine): \(part.printableLine) comes out otherwise by one direct hop, as Core "
+        + "Data goes in an app without a migrator (--route direct)"
+    }
+  }
+
+  // MARK: Findings
+
+  private func lines(_ finding: CheckFinding) -> [String] {
+    let error = finding.error
+    var lines = ["\(error.headline) (\(error.code))"]
+    if !finding.stopped.isEmpty {
+      lines.append("  stops: \(finding.stopped.map(\.printableLine).joined(separator: ", "))")
+    }
+    if finding.isOfRows { lines.append("  stores whose rows are not like that get through") }
+    for (number, remedy) in finding.remedies.enumerated() {
+      lines.append("  \(number + 1). \(remedy.title.printableLine)" + (remedy.text.isEmpty ? "" : ":"))
+      lines += remedy.text.split(separator: "\n").map { "       \(String($0).printableLine)" }
+    }
+    if finding.remedies.isEmpty, let hint = error.hint { lines.append("  hint: \(hint.printableLine)") }
+    return lines
+  }
+
+  // MARK: Stores
+
+  private var storeLines: [String] {
+    var lines = ["", "Stores"]
+    lines += MessageFormatter.table(
+      report.stores.map { store in
+        [
+          store.path.printable, store.verdict.word, store.version?.printableLine ?? "",
+          store.objects > 0 ? MessageFormatter.count(store.objects, "object", "objects") : "",
+        ]
+      })
+    for store in report.stores {
+      for finding in store.findings {
+        lines.append("\(store.path.printable): \(finding.error.headline) (\(finding.error.code))")
+        if let hint = finding.error.hint { lines.append("  hint: \(hint.printableLine)") }
+      }
+    }
+    return lines
+  }
+
+  // MARK: Summary
+
+  /// One line for a log.
+  var summary: String { "\(report.summary), \(MessageFormatter.duration(report.seconds))" }
+}
+
+extension CheckVerdict {
+  /// The verdict in a column.
+  var word: String {
+    switch self {
+    case .current: "current"
+    case .same: "same"
+    case .passed: "ok"
+    case .failed: "FAILED"
+    case .untried: "not tried"
+    case .policy: "needs a policy"
+    case .later: "later"
+    case .empty: "empty"
+    case .skipped: "not asked"
+    }
+  }
+}
