@@ -125,6 +125,7 @@ import Testing
   @Test(arguments: [
     ("source['title'] = 'x'", "belongs to the source store"),
     ("source['titel']", "no property titel in the source model"),
+    ("manager.insert_standard_instance(source)['author.name']", #"write object["author"]["name"]"#),
     ("manager.insert_new_object('Film')", "no entity Film"),
     ("manager.insert_standard_instance(source)['title'] = object()", "no attribute takes"),
     ("manager.insert_standard_instance(source)['author'] = 'x'", "takes objects"),

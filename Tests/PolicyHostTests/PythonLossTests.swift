@@ -75,9 +75,13 @@ import Testing
     ("manager.table('t')['k'] = [1]\nmanager.table('t')['k'].append(2)", "a change of it would be lost"),
     ("manager.user_info['k'] = {}", "instead of a dictionary"),
     ("mapping.user_info['k'] = 1", "does not support item assignment"),
-    ("book = manager.insert_new_object('Book')\nbook.title = 'x'", "has no attribute"),
+    ("book = manager.insert_new_object('Book')\nbook.title = 'x'", "in brackets: object[\"title\"]"),
     // What cannot be sent is told where it is set.
-    ("manager.insert_new_object('Book')['title'] = {1}", "no attribute takes a value of type set"),
+    ("manager.insert_new_object('Book')['title'] = {1}", "of type set: an attribute holds one value"),
+    (
+      "import datetime\nmanager.insert_new_object('Book')['title'] = datetime.date.today()",
+      "of type date: give a datetime with time"
+    ),
     ("manager.insert_new_object('Book')['title'] = 2 ** 64", "beyond 64 bits"),
     ("manager.insert_new_object('Book')['authors'] = ['x']", "objects are wanted"),
     ("manager.insert_new_object('Book')['authors'] = {'x': 1}", "it takes objects"),

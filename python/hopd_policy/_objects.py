@@ -104,6 +104,10 @@ class ManagedObject:
     def __contains__(self, key):
         return key in self._entity.properties
 
+    def __iter__(self):
+        """Names of the properties, as `in` knows them."""
+        return iter(sorted(self._entity.properties))
+
     def __eq__(self, other):
         return isinstance(other, ManagedObject) and self.object_id == other.object_id
 
@@ -136,7 +140,9 @@ class ManagedObject:
                     value = self._row[index]
                     return self._manager._resolved(value) if is_relationship else value
         if key not in self._entity.properties:
-            raise PolicyError(f"{self.entity_name} has no property {key} in the {self.object_id.side} model")
+            raise PolicyError(
+                f"{self.entity_name} has no property {key} in the {self.object_id.side} model{_step(key, self._entity)}"
+            )
         return self._manager._load(self, key)
 
     def set_value_for_key(self, value, key):
@@ -145,7 +151,7 @@ class ManagedObject:
         if self.object_id.side != "destination":
             raise PolicyError(f"{entity.name}.{key} belongs to the source store, which is never changed")
         if key not in entity.properties:
-            raise PolicyError(f"{entity.name} has no property {key} in the destination model")
+            raise PolicyError(f"{entity.name} has no property {key} in the destination model{_step(key, entity)}")
         target = self if self._generation == self._manager._generation else self._manager._current(self)
         if key in entity.relationships:
             if isinstance(value, ManagedObject):
@@ -195,6 +201,16 @@ class ManagedObject:
         if self.object_id.side != "destination" or key not in self._entity.relationships:
             raise PolicyError(f"{self.entity_name}.{key} is no relationship of a destination object")
         self._manager._changes.append([what, self.object_id.wire(), key, wires(objects)])
+
+
+def _step(key, entity):
+    """What to write for a key path: objects are asked key by key."""
+    first, _, rest = key.partition(".") if isinstance(key, str) else ("", "", "")
+    if not rest or first not in entity.relationships:
+        return ""
+    if first in entity.to_many:
+        return f': ask each object of "{first}" for "{rest}"'
+    return f': write object["{first}"]["{rest}"], and mind None'
 
 
 def wires(objects):

@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import re
 import struct
 import sys
 import traceback
@@ -12,6 +13,28 @@ from ._objects import ManagedObject, wires
 from ._values import ObjectID, PolicyError, Variable, attribute_value, dumps, loads
 
 PROTOCOL = 1
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+class _Serving:
+    """Whether run() was called: a program that only defines its policies ends at once, and would not say why."""
+
+    def __init__(self):
+        self.has_begun = False
+        self.expected = None
+
+    def expect(self, policy):
+        # hopd sets the variable; a test that imports a policy has none.
+        if self.expected is None and "HOPD_PROTOCOL" in os.environ:
+            atexit.register(self.tell)
+        self.expected = policy.__name__
+
+    def tell(self):
+        if not self.has_begun and not hasattr(sys, "last_type"):
+            print(f"the program ended without run({self.expected}), which serves its policy", file=sys.stderr)
+
+
+_serving = _Serving()
 
 
 class EntityMigrationPolicy:
@@ -19,6 +42,10 @@ class EntityMigrationPolicy:
 
     One instance per entity mapping and migration; it may keep state between hooks.
     """
+
+    def __init_subclass__(cls, **arguments):
+        super().__init_subclass__(**arguments)
+        _serving.expect(cls)
 
     def begin(self, mapping, manager):
         """Called first."""
@@ -71,6 +98,7 @@ def run(*policies, named=None):
     """Serves hopd until it is done. Policies and stages go by the names of their classes, or by those in `named`."""
     classes = {policy.__name__: policy for policy in policies}
     classes.update(named or {})
+    _serving.has_begun = True
     # Standard output belongs to the protocol: what a policy prints goes to standard error, and so to the journal.
     output = os.dup(1)
     os.dup2(2, 1)
@@ -200,7 +228,7 @@ class _Session:
             except Exception as error:
                 manager._abandon_call()
                 if not isinstance(error, PolicyError):
-                    traceback.print_exc()
+                    _print(error)
                 reply = dumps({"reply": "failed", "reason": _text(error)})
             self.send(reply)
 
@@ -213,9 +241,24 @@ def _end(manager):
         os._exit(1)
 
 
+def _print(error):
+    """The way to an error, without this library's own steps: hopd quotes the last ten lines."""
+    steps = traceback.extract_tb(error.__traceback__)
+    own = [step for step in steps if os.path.dirname(os.path.abspath(step.filename)) != _FOLDER]
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(own)] if own else []
+    print("".join(lines + traceback.format_exception_only(type(error), error)), end="", file=sys.stderr, flush=True)
+
+
+_NO_ATTRIBUTE = re.compile(r"'ManagedObject' object has no attribute '(\w+)'")
+
+
 def _text(error):
     place = getattr(error, "_hopd_place", "")
-    return place + (str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}")
+    if isinstance(error, PolicyError):
+        return f"{place}{error}"
+    text = f"{place}{type(error).__name__}: {error}"
+    missing = _NO_ATTRIBUTE.fullmatch(str(error)) if isinstance(error, AttributeError) else None
+    return f'{text}; a property stands in brackets: object["{missing[1]}"]' if missing else text
 
 
 def _call(policy, manager, message):

@@ -4,7 +4,7 @@ import base64
 import json
 import math
 import uuid
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 
 _EPOCH = datetime(2001, 1, 1, tzinfo=timezone.utc)
@@ -166,7 +166,7 @@ def _tag(value):
         return {"$uri": value.value}
     if isinstance(value, Transformable):
         return {"$transformable": base64.b64encode(value.value).decode("ascii")}
-    raise PolicyError(f"no attribute takes a value of type {type(value).__name__}")
+    raise _unfit(value)
 
 
 _KINDS = (type(None), bool, int, float, str, bytes, Decimal, Date, uuid.UUID, URI, Transformable, datetime)
@@ -184,7 +184,18 @@ def attribute_value(value):
         return value
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    raise PolicyError(f"no attribute takes a value of type {kind.__name__}")
+    raise _unfit(value)
+
+
+def _unfit(value):
+    """The error for a value that no attribute takes, with what to give instead."""
+    if isinstance(value, date):
+        instead = ": give a datetime with time zone, or Date(seconds since 2001-01-01 UTC)"
+    elif isinstance(value, (dict, list, tuple, set, frozenset)):
+        instead = ": an attribute holds one value; Transformable(archive) holds the bytes of an archive"
+    else:
+        instead = ""
+    return PolicyError(f"no attribute takes a value of type {type(value).__name__}{instead}")
 
 
 _encoder = json.JSONEncoder(default=_tag, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
