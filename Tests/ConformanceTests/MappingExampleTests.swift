@@ -1,15 +1,19 @@
-// The examples of Examples/Mappings, run: each folder holds a model in versions, a mapping for each hop, the rows of a
-// store of the first version (source.sql) and the objects that must be in it at the end (expected.ndjson, as `hopctl
-// dump` prints them). To add a case, add a folder.
+// The examples of Examples/Mappings and Examples/Policies, run: each folder holds a model in versions, a mapping for each
+// hop, the rows of a store of the first version (source.sql) and the objects that must be in it at the end
+// (expected.ndjson, as `hopctl dump` prints them); one of Policies holds the mapping's policies, too (policy.py). To add
+// a case, add a folder.
 
 import Diagnostics
 import FoundationEssentials
+import Glibc
 import ManagedObjectModel
 import MappingModel
+import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import OtherPrograms
 import PersistentStore
+import PolicyHost
 import SQLite
 import StoreVerification
 import SystemPackage
@@ -19,17 +23,51 @@ import Testing
   private static let folder: FilePath = {
     var path = FilePath(#filePath)
     for _ in 0..<3 { path.removeLastComponent() }
-    return path.appending("Examples/Mappings")
+    return path.appending("Examples")
   }()
 
-  private static let examples = ((try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? []).filter {
-    FileManager.default.fileExists(atPath: folder.appending($0).appending("source.sql").string)
-  }.sorted()
+  /// The interpreter itself: a shim of a version manager wants an environment that policies do not get.
+  private static let interpreter: String? = ["/usr/bin/python3", "/usr/local/bin/python3"].first {
+    access($0, X_OK) == 0
+  }
 
-  @Test func thereAreExamples() { #expect(Self.examples.count >= 5) }
+  private static func examples(in kind: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.appending(kind).string)) ?? []
+    return names.map { "\(kind)/\($0)" }.filter {
+      FileManager.default.fileExists(atPath: folder.appending($0).appending("source.sql").string)
+    }.sorted()
+  }
 
-  @Test(arguments: examples) func reachesTheExpectedObjects(_ example: String) throws {
+  @Test func thereAreExamples() {
+    #expect(Self.examples(in: "Mappings").count >= 7 && Self.examples(in: "Policies").count >= 4)
+  }
+
+  @Test(arguments: examples(in: "Mappings")) func reachesTheExpectedObjects(_ example: String) throws {
+    try migrate(Self.folder.appending(example)) { _ in }
+  }
+
+  /// In chunks of two rows, so that what a policy keeps lasts longer than a call.
+  @Test(.enabled(if: interpreter != nil, "no python3 below /usr"), arguments: examples(in: "Policies"))
+  func policiesReachTheExpectedObjects(_ example: String) throws {
     let folder = Self.folder.appending(example)
+    let files = try Room()
+    let command = [
+      try #require(Self.interpreter), folder.appending("policy.py").string, files.path.appending("state").string,
+    ]
+    var bindings: [String: PolicyBinding] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.string) where name.hasSuffix(".toml") {
+      for line in try Self.text(folder.appending(name)).split(separator: "\n") where line.hasPrefix("policy = ") {
+        bindings[String(line.dropFirst(10).dropLast())] = PolicyBinding(command: command)
+      }
+    }
+    #expect(!bindings.isEmpty)
+    try migrate(folder) { [bindings] request in
+      request.engine.chunkRowsMax = 2
+      request.policies = { isStopped, lines in PolicyPrograms(bindings, isStopped: isStopped, observer: lines) }
+    }
+  }
+
+  private func migrate(_ folder: FilePath, configure: (inout MigrationRequest) -> Void) throws {
     let room = try Room()
     var catalog = try ModelCatalog.load([folder])
     try catalog.loadMappings([], beside: [folder])
@@ -39,9 +77,10 @@ import Testing
     try FreshStore(schema: StoreSchema(model: first, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 1))
       .make(at: location.database, rows: 0, seed: 1)
     try Connection.ofApp(location.database).execute(Self.text(folder.appending("source.sql")))
-    let request = MigrationRequest(
+    var request = MigrationRequest(
       location: location, catalog: catalog, settings: MigrationSettings(infer: false, verification: .full),
       stateDirectory: room.path.appending("state"), job: "01")
+    configure(&request)
     _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     let found = try dump(location, model: last)
     let expected = try Self.text(folder.appending("expected.ndjson")).split(separator: "\n").map {

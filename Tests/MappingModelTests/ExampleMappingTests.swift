@@ -1,5 +1,5 @@
-// The mappings that people read first: those in Examples/Mappings and in docs/MAPPINGS.md fit their models and say what
-// the document says.
+// The mappings that people read first: those in Examples/Mappings, Examples/Policies and docs/MAPPINGS.md fit their
+// models and say what the document says.
 
 import Diagnostics
 import Expressions
@@ -40,10 +40,12 @@ import Testing
     }
   }
 
-  private static let examples = names(in: root.appending("Examples/Mappings")).filter { !$0.hasSuffix(".md") }
+  private static let examples = ["Mappings", "Policies"].flatMap { kind in
+    names(in: root.appending("Examples").appending(kind)).map { "\(kind)/\($0)" }
+  }.filter { names(in: root.appending("Examples").appending($0)).contains("source.sql") }
 
   @Test(arguments: examples) func fitsItsModels(_ example: String) throws {
-    let folder = Self.root.appending("Examples/Mappings").appending(example)
+    let folder = Self.root.appending("Examples").appending(example)
     let bundle = try ModelReader.read(
       at: folder.appending(try #require(Self.names(in: folder).first { $0.hasSuffix(".xcdatamodeld") })))
     let files = Self.names(in: folder).filter { $0.hasSuffix(TextMapping.fileNameEnd) }
@@ -61,7 +63,7 @@ import Testing
     }
   }
 
-  @Test func thereAreExamples() { #expect(Self.examples.count >= 5) }
+  @Test func thereAreExamples() { #expect(Self.examples.count >= 11) }
 
   /// Blocks of the document that are whole files say what the files say.
   @Test func theDocumentShowsTheFiles() throws {
