@@ -430,7 +430,8 @@ let package = Package(
     .testTarget(
       name: "HopctlTests",
       dependencies: [
-        "BlockingTests", "DurableFiles", "PersistentStore", "ServiceState", "StoreReplacement", "TripStages", systemPackage,
+        "BlockingTests", "DurableFiles", "PersistentStore", "ServiceState", "StoreReplacement", "TripStages",
+        systemPackage,
       ],
       swiftSettings: strict),
     /// The house itself: who imports whom, and where dangerous calls stand.
