@@ -1,0 +1,180 @@
+// The SQL of a hop, as text, whichever way the hop is written: inferred, by a mapping model, as views under the next
+// hop, and as changes of a copy. A change of the SQL is seen here first.
+
+import BlockingTests
+import Expressions
+import ManagedObjectModel
+import MappingModel
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@testable import MigrationEngine
+@testable import MigrationPlanning
+
+@Suite(.blocking) struct HopCompilerTests {
+  /// Recipes with pictures and a cook. The next version renames the recipe's title, requires its servings, adds a
+  /// rating, and gives the cook an age of another type.
+  private let before = [
+    Entity(
+      name: "Cook", attributes: [Attribute(name: "age", type: .integer16, isOptional: true)],
+      relationships: [
+        Relationship(name: "recipes", destinationEntityName: "Recipe", inverseName: "cook", isToMany: true)
+      ]),
+    Entity(
+      name: "Recipe",
+      attributes: [
+        Attribute(name: "picture", type: .binary, isOptional: true, allowsExternalStorage: true),
+        Attribute(name: "servings", type: .integer16, isOptional: true),
+        Attribute(name: "title", type: .string, isOptional: true),
+      ],
+      relationships: [Relationship(name: "cook", destinationEntityName: "Cook", inverseName: "recipes")]),
+  ]
+
+  private let after = [
+    Entity(
+      name: "Cook", attributes: [Attribute(name: "age", type: .double, isOptional: true)],
+      relationships: [
+        Relationship(name: "recipes", destinationEntityName: "Recipe", inverseName: "cook", isToMany: true)
+      ]),
+    Entity(
+      name: "Recipe",
+      attributes: [
+        Attribute(name: "name", type: .string, isOptional: true, renamingIdentifier: "title"),
+        Attribute(name: "picture", type: .binary, isOptional: true),
+        Attribute(name: "rating", type: .double, isOptional: true, defaultValue: .double(2.5)),
+        Attribute(name: "servings", type: .integer16, isOptional: false, defaultValue: .integer(4)),
+      ],
+      relationships: [Relationship(name: "cook", destinationEntityName: "Cook", inverseName: "recipes")]),
+  ]
+
+  private func inferred() throws -> Hop {
+    let (source, destination) = (SmallHop.model("V1", before), SmallHop.model("V2", after))
+    return Hop(
+      index: 0, source: source, destination: destination,
+      sourceSchema: StoreSchema(model: source, frameworkVersion: 1344),
+      destinationSchema: StoreSchema(model: destination, frameworkVersion: 1344),
+      mapping: try MappingInference.infer(from: source, to: destination), mapped: nil, entities: [])
+  }
+
+  /// Every statement of a program, a line each.
+  private func text(_ program: HopProgram) -> String {
+    program.steps.flatMap { step -> [String] in
+      switch step {
+      case .copy(let copy): [copy.insert]
+      case .update(let statement), .index(let statement), .trigger(let statement): [statement.sql]
+      case .chunks(let chunks): chunks.actions.map(\.sql)
+      case .policy, .validate: ["-- \(step.subject)"]
+      }
+    }.joined(separator: "\n")
+  }
+
+  @Test func inferredHop() throws {
+    let program = try HopCompiler.compile(
+      hop: try inferred(), source: .schema("old"), destinationSchema: "new", withIndexes: true)
+    #expect(
+      text(program)
+        == """
+        INSERT INTO "new"."ZCOOK" ("Z_PK", "Z_ENT", "Z_OPT", "ZAGE") SELECT s."Z_PK", s."Z_ENT", s."Z_OPT", \
+        s."ZAGE" FROM "old"."ZCOOK" AS s WHERE s."Z_PK" BETWEEN ?1 AND ?2
+        INSERT INTO "new"."ZRECIPE" ("Z_PK", "Z_ENT", "Z_OPT", "ZSERVINGS", "ZCOOK", "ZRATING", "ZNAME", \
+        "ZPICTURE") SELECT s."Z_PK", s."Z_ENT", s."Z_OPT", coalesce(s."ZSERVINGS", 4), s."ZCOOK", 2.5, \
+        s."ZTITLE", CASE WHEN s."ZPICTURE" IS NULL THEN NULL WHEN substr(s."ZPICTURE", 1, 1) = X'01' THEN \
+        substr(s."ZPICTURE", 2) ELSE hopd_external_content(s."ZPICTURE") END FROM "old"."ZRECIPE" AS s WHERE \
+        s."Z_PK" BETWEEN ?1 AND ?2
+        CREATE INDEX "new".ZRECIPE_ZCOOK_INDEX ON ZRECIPE (ZCOOK)
+        """)
+  }
+
+  @Test func mappedHop() throws {
+    func source(_ name: String) -> ExpressionNode { .keyPath(.variable("source"), [.key(name)]) }
+    let hop = SmallHop.hop(
+      before, after,
+      [
+        ExplicitEntityMapping(
+          name: "CookToCook", type: .transform, source: "Cook", destination: "Cook",
+          attributes: [
+            ExplicitPropertyMapping(
+              name: "age", value: .expression(.arithmetic(.divide, source("age"), .constant(.double(2)))))
+          ], relationships: []),
+        ExplicitEntityMapping(
+          name: "RecipeToRecipe", type: .transform, source: "Recipe", destination: "Recipe",
+          attributes: [
+            ExplicitPropertyMapping(name: "name", value: .expression(source("title"))),
+            ExplicitPropertyMapping(name: "picture", value: .expression(source("picture"))),
+            ExplicitPropertyMapping(name: "servings", value: .expression(.constant(.integer(2)))),
+          ],
+          relationships: [
+            ExplicitPropertyMapping(
+              name: "cook",
+              value: .expression(.destinationInstances(.entityMapping("CookToCook"), source("cook"))))
+          ]),
+      ])
+    let program = try MappedHopCompiler(
+      hop: hop, layout: try AssociationLayout(hop: hop, spans: [:]), source: .schema("old"), destinationSchema: "new",
+      moment: 0, withIndexes: false
+    ).compile()
+    #expect(
+      text(program)
+        == """
+        INSERT INTO "new"."ZCOOK" ("Z_PK", "Z_ENT", "Z_OPT", "ZAGE") SELECT s."Z_PK", 1, 1, \
+        hopd_checked_arithmetic('/', s."ZAGE", 2.0, 'Cook.age', s.Z_PK) FROM "old"."ZCOOK" AS s WHERE \
+        s."Z_PK" BETWEEN ?1 AND ?2 AND s."Z_ENT" = 1
+        INSERT INTO "new"."ZRECIPE" ("Z_PK", "Z_ENT", "Z_OPT", "ZSERVINGS", "ZCOOK", "ZRATING", "ZNAME", \
+        "ZPICTURE") SELECT s."Z_PK", 2, 1, 2, (SELECT "p0_00"."Z_PK" FROM "old"."ZCOOK" AS "p0_00" WHERE \
+        "p0_00"."Z_PK" = s."ZCOOK" AND "p0_00"."Z_ENT" = 1), 2.5, s."ZTITLE", CASE WHEN s."ZPICTURE" IS NULL \
+        THEN NULL WHEN substr(s."ZPICTURE", 1, 1) = X'01' THEN substr(s."ZPICTURE", 2) ELSE \
+        hopd_external_content(s."ZPICTURE") END FROM "old"."ZRECIPE" AS s WHERE s."Z_PK" BETWEEN ?1 AND ?2 \
+        AND s."Z_ENT" = 2
+        -- validation
+        """)
+  }
+
+  /// The hop as views, which the next hop of its pass reads.
+  @Test func combinedHop() throws {
+    let hop = try inferred()
+    let program = try IntermediateHop(hop: hop, source: .schema("old"), layout: nil, options: EngineOptions())
+    #expect(program.obstacle == "values leave external storage, and each file should be read once")
+    let connection = try Connection(path: "", access: .memory)
+    try connection.attachMemory(as: "old", for: .scratch)
+    try ViewDefinitions(program, hop: hop, source: .schema("old")).create(on: connection)
+    let views = try connection.rows("SELECT sql FROM sqlite_temp_schema WHERE type = 'view' ORDER BY name") { row in
+      row.text(at: 0) ?? ""
+    }
+    #expect(
+      views.joined(separator: "\n")
+        == """
+        CREATE VIEW "hop0 ZCOOK" AS SELECT s."Z_PK" AS "Z_PK", s."Z_ENT" AS "Z_ENT", s."Z_OPT" AS "Z_OPT", \
+        hopd_column_real(s."ZAGE") AS "ZAGE" FROM "old"."ZCOOK" AS s
+        CREATE VIEW "hop0 ZRECIPE" AS SELECT s."Z_PK" AS "Z_PK", s."Z_ENT" AS "Z_ENT", s."Z_OPT" AS "Z_OPT", \
+        hopd_column_integer(coalesce(s."ZSERVINGS", 4)) AS "ZSERVINGS", s."ZCOOK" AS "ZCOOK", \
+        hopd_column_real(2.5) AS "ZRATING", s."ZTITLE" AS "ZNAME", CASE WHEN s."ZPICTURE" IS NULL THEN NULL \
+        WHEN substr(s."ZPICTURE", 1, 1) = X'01' THEN substr(s."ZPICTURE", 2) ELSE \
+        hopd_external_content(s."ZPICTURE") END AS "ZPICTURE" FROM "old"."ZRECIPE" AS s
+        """)
+  }
+
+  @Test func alteredCopy() {
+    let program = AlterProgram(
+      added: [
+        AlterProgram.AddedColumn(
+          table: "ZRECIPE", column: "ZRATING", declaredType: "FLOAT", literal: .value(.real(2.5))),
+        AlterProgram.AddedColumn(table: "ZRECIPE", column: "ZNOTE", declaredType: "VARCHAR", literal: nil),
+      ], droppedIndexes: ["Z_Recipe_byTitle"], createdIndexes: [], joinTables: [], droppedTables: ["Z_METADATA"],
+      rows: 0
+    ).program(source: .schema("old"), destination: "new")
+    #expect(
+      text(program)
+        == """
+        DROP INDEX IF EXISTS "new"."Z_Recipe_byTitle"
+        ALTER TABLE "new"."ZRECIPE" ADD COLUMN ZRATING FLOAT
+        ALTER TABLE "new"."ZRECIPE" ADD COLUMN ZNOTE VARCHAR
+        UPDATE "new"."ZRECIPE" SET "ZRATING" = 2.5 WHERE "Z_PK" >= ?1 AND "Z_PK" <= ?2
+        DROP TABLE IF EXISTS "new"."Z_METADATA"
+        """)
+    // What each statement does is said with it.
+    let effects = program.steps.compactMap { if case .update(let statement) = $0 { statement.effect } else { nil } }
+    #expect(effects == [.schema, .schema, .schema, .schema])
+  }
+}
