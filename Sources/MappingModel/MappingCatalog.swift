@@ -69,6 +69,19 @@ package struct MappingCatalog: Sendable {
     return MappingCatalog(entries: entries, unreadable: unreadable, stages: stages)
   }
 
+  /// The stages that files at or below these paths declare; nothing else is read.
+  package static func stages(at paths: [FilePath]) throws(HopdError) -> [DeclaredStage] {
+    var stages: [DeclaredStage] = []
+    var seen: Set<FilePath> = []
+    for path in paths {
+      for found in try MappingFileSearch.find(at: path)
+      where MappingForm.isStages(found) && seen.insert(found.lexicallyNormalized()).inserted {
+        stages += try StagesFile.read(at: found)
+      }
+    }
+    return stages
+  }
+
   /// What serves which pair of `versions`, which are those of one model, oldest first.
   package func hops(among versions: [MappableVersion]) -> MappingHops { MappingHops(entries, versions) }
 }

@@ -54,7 +54,10 @@ final class ProgramConversation: PolicyConversation {
     }
     while true {
       switch try decode(json, during: call, call.hook) {
-      case .request(let request): json = try answer(request, answering, during: call, call.hook, &time)
+      case .request(let request):
+        // A stage does all its work in one call: there the limit is for the time between two messages.
+        if introduction.stage != nil { time = exchange.limits.timeout }
+        json = try answer(request, answering, during: call, call.hook, &time)
       case .reply(let reply): return try checked(reply, to: call)
       case .hello: throw fail(.policyProtocol, "said hello in the middle of \(call.hook)")
       }

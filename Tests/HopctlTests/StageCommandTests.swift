@@ -50,8 +50,9 @@ struct StageCommandTests {
     let plan = try room.run(words: ["plan"] + words + bound(to: command))
     #expect(plan.status == 0, "\(plan.errors)")
     #expect(
-      plan.output.contains("hop 1/3  willMigrate of Trips → Trips 2  (stage: the program MergeTrips, declared in ")
-        && plan.output.contains("program FillSlugs: bound"), "\(plan.output)")
+      plan.output.contains("hop 1/3  willMigrate of Trips → Trips 2  (stage, declared in ")
+        && plan.output.contains("Trips.hopstages.toml:3)")
+        && plan.output.contains("then the program FillSlugs changes objects: bound"), "\(plan.output)")
     let stops =
       "SELECT group_concat(n || '=' || c, ' ') FROM (SELECT t.ZNAME AS n, count(*) AS c FROM ZSTOP s JOIN ZTRIP t"
       + " ON t.Z_PK = s.ZTRIP WHERE t.ZNAME IS NOT NULL GROUP BY 1 ORDER BY 1)"
@@ -293,6 +294,8 @@ struct StageCommandTests {
     let older = try room.store("b.sqlite", version: "Zoo 10")
     let outcome = try room.run(words: ["plan", older] + words.dropFirst() + ["--to", "Zoo 2"])
     #expect(outcome.status == 0 && outcome.output.contains("Zoo 10 → Zoo 2, 1 hop"), "\(outcome)")
+    let listed = try room.run("model", "list", room.path(""))
+    #expect(listed.output.contains("  Zoo\n  Zoo 10  (current)\n  Zoo 2\n"), "\(listed)")
     let declared = try room.run(
       words: ["plan", older] + words.dropFirst()
         + ["--to", "Zoo 2", "--order", "Zoo", "Zoo 2", "Zoo 10"])

@@ -67,7 +67,7 @@ import Testing
   /// Runs `call` on a program of that Python text; gives the error, and says whether the program is gone.
   private func failure(
     _ script: String, limits: PolicyLimits = PolicyLimits(timeout: .seconds(20)), lines: Lines = Lines(),
-    call: PolicyCall = .begin,
+    call: PolicyCall = .begin, stage: PolicyStage? = nil,
     isStopped: @escaping @Sendable () -> Bool = { false }
   ) throws -> HopdError {
     let room = try Room()
@@ -86,7 +86,9 @@ import Testing
       }
     }
     do {
-      let conversation = try programs.open(.books(policy: "App.Policy"))
+      var introduction = PolicyIntroduction.books(policy: "App.Policy")
+      introduction.stage = stage
+      let conversation = try programs.open(introduction)
       defer { conversation.close() }
       _ = try conversation.call(call, keys: PolicyKeys(next: ["Book": 1])) { _ in .done }
     } catch let error as HopdError {
@@ -157,6 +159,24 @@ import Testing
         """, limits: PolicyLimits(timeout: .milliseconds(1500)))
     #expect(
       error.code.name == "policy-limit" && error.message.contains("took longer than 1.5 seconds in begin"), "\(error)")
+  }
+
+  @Test func aStageHasTheTimeBetweenTwoMessages() throws {
+    func policy(_ base: String, _ hook: String) -> String {
+      "import sys\nsys.path.insert(0, '\(Programs.root.appending("python").string)')\n"
+        + "from hopd_policy import \(base), PolicyError, run\nclass Policy(\(base)):\n    def \(hook)(self, _, manager):\n"
+        + "        for _ in range(5): time.sleep(0.5); manager.log('at work')\n        raise PolicyError('all done')\n"
+        + "run(Policy)\n"
+    }
+    let limits = PolicyLimits(timeout: .milliseconds(1500))
+    let stage = try failure(
+      policy("CustomMigrationStage", "will_migrate"), limits: limits, call: .willMigrate, stage: .willMigrate)
+    #expect(
+      stage.message.hasPrefix("the program App.Policy of the stage ") && stage.message.contains("all done"), "\(stage)")
+    let begin = try failure(policy("EntityMigrationPolicy", "begin"), limits: limits)
+    #expect(begin.code.name == "policy-limit", "\(begin)")
+    let wrong = try failure(policy("EntityMigrationPolicy", "begin"), call: .willMigrate, stage: .willMigrate)
+    #expect(wrong.message.contains("Policy is no CustomMigrationStage"), "\(wrong)")
   }
 
   @Test func aStopEndsTheWait() throws {

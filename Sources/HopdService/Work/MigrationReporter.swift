@@ -141,7 +141,7 @@ package struct MigrationReporter: Sendable {
         }
       reporter.logger.event(
         .invalidRows,
-        "\(reporter.name): hop \(report.source) → \(report.destination): \(rows.count) rows of \(rows.entity) break "
+        "\(reporter.name): hop \(report.title): \(rows.count) rows of \(rows.entity) break "
           + "the rule "
           + "of \(rows.property) (Core Data \(rows.code.rawValue)) and were \(what)",
         fields: reporter.fields([
@@ -181,7 +181,7 @@ package struct MigrationReporter: Sendable {
       for rows in report.tallies.invalidRows { told(rows, in: report) }
       reporter.logger.event(
         .hopFinished,
-        "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.source) → \(report.destination), "
+        "\(reporter.name): hop \(hop &+ 1) of \(hops), \(report.title), "
           + (report.isFused
             ? "\(report.rowsWritten) rows, one pass with the next"
             : "\(report.rowsWritten) rows in \(StatusLine.elapsed(seconds: report.seconds))"),

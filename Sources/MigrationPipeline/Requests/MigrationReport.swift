@@ -21,7 +21,7 @@ package enum MigrationResult: String, Sendable, Hashable, Codable {
 package struct HopReport: Sendable, Hashable {
   package let source: String
   package let destination: String
-  /// "inferred" or "mapping".
+  /// "inferred", "mapping" or "stage".
   package let kind: String
   package let rowsRead: Int64
   package let rowsWritten: Int64
@@ -34,6 +34,9 @@ package struct HopReport: Sendable, Hashable {
   /// Was it one pass with the hop after it? Then no store of it was written, and `rowsWritten` are the rows that a view
   /// shows.
   package var isFused = false
+
+  /// "Model 2 → Model 3", or "willMigrate of Model 2 → Model 3".
+  package var title: String { (kind == "stage" ? mappings.first : nil) ?? "\(source) → \(destination)" }
 }
 
 /// A finished run.

@@ -9,12 +9,21 @@ import SystemPackage
 extension ModelCatalog {
   /// Reads mapping models that were named, and those in folders among `models`.
   package mutating func loadMappings(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
-    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
-    let folders = models.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
     let catalogs = CatalogedMappings(
-      named: try MappingCatalog.load(named), found: try MappingCatalog.load(folders))
+      named: try MappingCatalog.load(named), found: try MappingCatalog.load(Self.folders(among: models)))
     if !catalogs.isEmpty || !catalogs.stages.isEmpty { mappings = catalogs }
     try arrange(by: catalogs.stages)
+  }
+
+  /// Only puts the versions in the order of the stages: for looks that plan nothing.
+  package mutating func loadStages(_ named: [FilePath], beside models: [FilePath]) throws(HopdError) {
+    let stages = try MappingCatalog.stages(at: named)
+    try arrange(by: stages.isEmpty ? try MappingCatalog.stages(at: Self.folders(among: models)) : stages)
+  }
+
+  private static func folders(among models: [FilePath]) -> [FilePath] {
+    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+    return models.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
   }
 }
 

@@ -136,21 +136,25 @@ struct PlanCommand: HopctlCommand {
         + MessageFormatter.count(Int64(plan.hops.count), "hop", "hops"))
     for (hop, shape) in zip(plan.hops, hops) {
       let way =
-        hop.hook.map { "stage: the program \($0.program), declared in \($0.stage.place)" }
+        hop.hook.map { hook in
+          let place = hook.stage.place
+          return "stage, declared in \(place.file?.printable ?? "")" + (place.line.map { ":\($0)" } ?? "")
+        }
         ?? (shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))")
       try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way))")
-      let rows = shape.entities.map { entity in
+      // Every object is carried as it is; what is to be said of a hook is its program.
+      let entities = shape.entities.filter { hop.hook == nil || $0.source != nil }
+      let rows = entities.map { entity in
         ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]
-          + (hop.isMapped ? [entity.execution] : [])
+          + (hop.isMapped && hop.hook == nil ? [entity.execution] : [])
       }
       for line in MessageFormatter.table(rows, right: [2]) { try output.line(line) }
-      for entity in shape.entities where !entity.reasons.isEmpty {
+      for entity in entities where !entity.reasons.isEmpty {
         try output.line("  \(entity.subject): \(entity.reasons.joined(separator: "; "))")
       }
       for policy in shape.policies {
-        try output.line(
-          "  \(hop.hook == nil ? "policy" : "program") \(policy.name): \(policy.bound ? "bound" : "no program; give one with --policy")"
-        )
+        let what = hop.hook == nil ? "policy \(policy.name)" : "then the program \(policy.name) changes objects"
+        try output.line("  \(what): \(policy.bound ? "bound" : "no program; give one with --policy")")
       }
       for drop in drops where drop.hop == hop.index {
         try output.line(

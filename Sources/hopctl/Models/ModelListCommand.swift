@@ -28,6 +28,9 @@ struct ModelListCommand: HopctlCommand {
         .noModelFound, "no model was found", at: Place(file: paths.first.map { FilePath($0) }),
         hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a folder that holds one")
     }
+    var catalog = ModelCatalog(bundles: models)
+    try catalog.loadStages([], beside: paths.map { FilePath($0) })
+    models = catalog.bundles
     for model in models {
       output.warn(ModelCommand.warnings(model))
       let order = model.versions.count > 1 ? ModelListCommand.words(for: model.order) : ""

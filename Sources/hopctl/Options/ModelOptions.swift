@@ -70,14 +70,23 @@ struct ModelOptions: ParsableArguments {
       let paths = models.map { FilePath($0) }
       var catalog = try ModelCatalog.load(paths, declaredOrder: order)
       catalog.allowsOlder = allowsOlder
-      if withMappings { try catalog.loadMappings(mappings.map { FilePath($0) }, beside: paths) }
+      let named = mappings.map { FilePath($0) }
+      if withMappings {
+        try catalog.loadMappings(named, beside: paths)
+      } else {
+        try catalog.loadStages(named, beside: paths)
+      }
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
     let loaded = try ConfigurationLoader.load(file: try LinuxFileSystem().canonical(FilePath(config)))
     let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
     var catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
     catalog.allowsOlder = allowsOlder
-    if withMappings { try catalog.loadMappings(chosen.mappings, beside: chosen.models) }
+    if withMappings {
+      try catalog.loadMappings(chosen.mappings, beside: chosen.models)
+    } else {
+      try catalog.loadStages(chosen.mappings, beside: chosen.models)
+    }
     return Loaded(
       catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
       policies: loaded.configuration.policies, warnings: loaded.warnings + catalog.warnings)

@@ -16,7 +16,9 @@ struct AlterableHop {
 
   /// The columns that the hop adds, in the layout's order; throws the first thing that is more than that.
   func addedColumns() throws(Reason) -> [AlterProgram.AddedColumn] {
-    guard hop.mapped == nil else { throw Reason("it follows mapping models") }
+    guard hop.mapped == nil else {
+      throw Reason(hop.hook == nil ? "it follows mapping models" : "a program changes its objects")
+    }
     guard hop.computed.isEmpty, source.derivations.isEmpty, destination.derivations.isEmpty else {
       throw Reason("there are derived attributes")
     }

@@ -283,8 +283,9 @@ package struct MappedHopCompiler {
   ) throws(HopdError) -> HopProgram.Action {
     var columns = [
       Insertion.Column("Z_PK", rows.key, isExact: true), Insertion.Column("Z_ENT", rows.number, isExact: true),
-      // A new object was saved once.
-      Insertion.Column("Z_OPT", .integer(1), isExact: true),
+      // A new object was saved once; what a stage carries is no new object.
+      Insertion.Column(
+        "Z_OPT", hop.hook == nil ? .integer(1) : .column("Z_OPT", of: rows.row.alias), isExact: true),
     ]
     columns += try attributeValues(lane, row: rows.row).map { Insertion.Column($0.column, $0.value) }
     columns += try setters.inlineValues(lane, rows: rows).map { Insertion.Column($0.column, $0.value, isExact: true) }
