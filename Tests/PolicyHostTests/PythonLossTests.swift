@@ -84,6 +84,7 @@ import Testing
     ),
     ("manager.insert_new_object('Book')['title'] = 2 ** 64", "beyond 64 bits"),
     ("manager.insert_new_object('Book')['authors'] = ['x']", "objects are wanted"),
+    ("manager.insert_new_object('Book').add(None, 'authors')", "objects are wanted, and this is of type NoneType"),
     ("manager.insert_new_object('Book')['authors'] = {'x': 1}", "it takes objects"),
     ("list(manager.table('t'))", "key by key"),
     // What is sent in vain takes the call with it, though the policy lets the exception pass.

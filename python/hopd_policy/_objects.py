@@ -217,6 +217,8 @@ def wires(objects):
     """Objects as they are sent: one, or any collection of them."""
     if isinstance(objects, ManagedObject):
         objects = (objects,)
+    if isinstance(objects, (str, bytes, dict)) or not hasattr(objects, "__iter__"):
+        raise PolicyError(f"objects are wanted, and this is of type {type(objects).__name__}")
     found = list(objects)
     for one in found:
         if not isinstance(one, ManagedObject):
