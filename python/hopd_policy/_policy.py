@@ -85,6 +85,10 @@ class CustomMigrationStage:
     The program runs once for each hook: state between them is kept in tables of the manager.
     """
 
+    def __init_subclass__(cls, **arguments):
+        super().__init_subclass__(**arguments)
+        _serving.expect(cls)
+
     def will_migrate(self, stage, manager):
         """Called before the hop: the manager fetches and changes the objects of the old version."""
         raise PolicyError(f"{type(self).__name__} has no will_migrate, which the stage names it for")

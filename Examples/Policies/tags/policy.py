@@ -13,7 +13,7 @@ from hopd_policy import EntityMigrationPolicy, run
 class NotePolicy(EntityMigrationPolicy):
     def begin(self, mapping, manager):
         tags = manager.table("tags")
-        for tag in manager.fetch("Tag"):
+        for tag in manager.each("Tag"):
             tags.setdefault(tag["name"].casefold(), tag)
 
     def create_destination_instances(self, source, mapping, manager):
