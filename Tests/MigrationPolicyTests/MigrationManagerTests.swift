@@ -252,6 +252,10 @@ import Testing
       try reason { source, _, _ in _ = try source.value(forKey: "titel") }
         == "Book 1: Book has no property titel in the source model")
     #expect(
+      try reason { _, _, manager in _ = try manager.insertNewObject(forEntityName: "Book").value(forKey: "author.name")
+      }
+      .hasSuffix("in the destination model: ask object(forKey: \"author\") for \"name\""))
+    #expect(
       try reason { _, _, manager in _ = try manager.insertNewObject(forEntityName: "Film") }.contains(
         "no entity Film"))
     #expect(try reason { _, _, manager in _ = try manager.fetch("Book") }.contains("no such thing"))

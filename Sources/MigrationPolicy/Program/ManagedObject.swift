@@ -138,7 +138,7 @@ public final class ManagedObject: Hashable {
 
   private func property(_ key: String) throws -> PolicyEntityDescription.Property {
     guard let property = entity.properties[key] else {
-      throw PolicyError("\(entityName) has no property \(key) in the \(entity.side.rawValue) model")
+      throw PolicyError("\(entityName) has no property \(key) in the \(entity.side.rawValue) model\(entity.step(key))")
     }
     return property
   }
@@ -176,6 +176,15 @@ final class PolicyEntityDescription {
     properties = entity.properties.mapValues {
       Property(kind: $0.kind, isRelationship: $0.isRelationship, destination: $0.destination)
     }
+  }
+
+  /// What to write for a key path: objects are asked key by key.
+  func step(_ path: String) -> String {
+    let keys = path.split(separator: ".", maxSplits: 1).map(String.init)
+    guard keys.count == 2, let first = properties[keys[0]], first.isRelationship else { return "" }
+    return first.kind == "to-one"
+      ? ": ask object(forKey: \"\(keys[0])\") for \"\(keys[1])\""
+      : ": ask each of objects(forKey: \"\(keys[0])\") for \"\(keys[1])\""
   }
 }
 
