@@ -6,6 +6,7 @@ import Diagnostics
 import Expressions
 import ManagedObjectModel
 import MappingModel
+import MigrationPlanning
 import MigrationPolicy
 import Testing
 
@@ -34,6 +35,53 @@ import Testing
       ],
       "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN) VALUES (1, 1, 1, 'a', 10), (2, 1, 1, 'b', 20), (3, 1, 1, 'c', 30)"
     )
+  }
+
+  /// A required value taken away in any hook, also in the last one, ends the hop and names the row.
+  @Test func noHookLeavesARowThatBreaksTheRules() throws {
+    func books() throws -> PolicyWorld {
+      try PolicyWorld(
+        from: [entity("Book", [attribute("title")])], to: [entity("Book", [attribute("title", optional: false)])],
+        [[mapping("BookToBook", "Book", "Book", policy: "P", ["title": source("title")])]],
+        "INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZTITLE) VALUES (4, 1, 1, 'Dune')")
+    }
+    let world = try books()
+    let hooks: [PolicyCall] = [.endInstanceCreation, .endRelationshipCreation, .performCustomValidation, .end]
+    for hook in hooks {
+      let policies = ClosurePolicies([
+        "P": { call, _ in
+          guard call == hook else { return nil }
+          let book = PolicyObjectID(side: .destination, entity: "Book", key: 4)
+          return .done([.set(PolicyObject(id: book, values: ["title": .null]))])
+        }
+      ])
+      let error = policyError { try world.run(policies) }
+      #expect(error?.code == .invalidRows, "\(hook): \(String(describing: error))")
+      #expect(error?.reasons.first?.place.row == 4, "\(hook)")
+    }
+    try world.run(ClosurePolicies(["P": { _, _ in nil }]))
+    #expect(try world.rows("SELECT ZTITLE FROM ZBOOK") == [["Dune"]])
+    // Rows that break the rules before and in `end` are settled alike.
+    let skipping = try books()
+    skipping.options.invalidRows = InvalidRowsRules(standard: .skip)
+    let second = PolicyObjectID(side: .destination, entity: "Book", key: 5)
+    let staged = try skipping.run(
+      ClosurePolicies([
+        "P": { call, _ in
+          switch call {
+          case .endInstanceCreation: .done([.insert(PolicyObject(id: second, values: [:]))])
+          case .end:
+            .done([
+              .set(
+                PolicyObject(
+                  id: PolicyObjectID(side: .destination, entity: "Book", key: 4), values: ["title": .null]))
+            ])
+          default: nil
+          }
+        }
+      ]))
+    #expect(try skipping.rows("SELECT count(*) FROM ZBOOK") == [["0"]])
+    #expect(staged.tallies.invalidRows.map(\.keys) == [[5], [4]])
   }
 
   @Test("What a method inserts and changes is stored without a question after it", arguments: ["text:", "next:"])

@@ -116,7 +116,10 @@ package struct MappedHopCompiler {
     steps += sharedFileSteps()
     steps += policySteps(.performCustomValidation) + policySteps(.stage)
     steps.append(.validate)
-    steps += policySteps(.end)
+    let ends = policySteps(.end)
+    steps += ends
+    // `end` may change objects as every hook may, and nobody looks at them later.
+    if !ends.isEmpty { steps.append(.validate) }
     steps += HopCompiler.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
     return HopProgram(

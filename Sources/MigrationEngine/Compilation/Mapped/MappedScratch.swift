@@ -81,7 +81,8 @@ struct MappedScratch: Sendable, Hashable {
   func keep(_ invalid: [InvalidRows], _ connection: Connection, schema: String) throws(SQLiteError) {
     let table = SQLiteIdentifier.quoted(schema) + "." + Self.settledTable
     try connection.execute(
-      "CREATE TABLE \(table) (entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)")
+      "CREATE TABLE IF NOT EXISTS \(table) (entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)"
+    )
     for rows in invalid {
       try connection.run(
         "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?)",
