@@ -311,7 +311,7 @@ extension PolicyCall {
   var hook: String {
     switch self {
     case .begin: "begin"
-    case .method(let selector, _): "the method \(selector)"
+    case .method(let selector, _): "the method “\(selector)”"
     case .createDestinationInstances: "createDestinationInstances"
     case .endInstanceCreation: "endInstanceCreation"
     case .createRelationships: "createRelationships"
