@@ -19,7 +19,8 @@ struct Hopctl: ParsableCommand {
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     subcommands: [
-      CheckCommand.self, ModelCommand.self, MappingCommand.self, IdentifyCommand.self, PlanCommand.self,
+      CheckCommand.self, ExplainCommand.self, GraphCommand.self, ModelCommand.self, MappingCommand.self,
+      IdentifyCommand.self, PlanCommand.self,
       MigrateCommand.self,
       RehearseCommand.self,
       VerifyCommand.self,

@@ -27,7 +27,7 @@ import Testing
     "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
     "HopdService": ["Stores", "Claims", "Work", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
-    "MigrationChecking": ["Differences", "Stores", "Reports", "Run"],
+    "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
     "MigrationPolicy": ["Wire", "Program"],
     "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", "Checking", "Daemon", ""],
   ]

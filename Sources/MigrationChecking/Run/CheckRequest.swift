@@ -1,5 +1,6 @@
 // What a check is asked: models with their mapping models, which versions, and with which rows they are tried.
 
+import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import SystemPackage
@@ -8,6 +9,10 @@ import SystemPackage
 package struct CheckRequest: Sendable {
   /// The models, with the mapping models that lead between their versions.
   package var catalog: ModelCatalog
+  /// What has shipped; models that are not named there are not compared.
+  package var shipped: [ShippedModel] = []
+  /// The models as they shipped, where they are at hand: they name what changed.
+  package var bases: [ModelBundle] = []
   /// The version that all others must reach.
   package var target: TargetVersion = .current
   /// How stores are migrated: route, renames, rules for invalid rows.

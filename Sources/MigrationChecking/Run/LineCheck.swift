@@ -112,7 +112,7 @@ struct LineCheck: Sendable {
     checks += bundle.omitted.map(omitted)
     var model = ModelCheck(
       name: bundle.name, path: bundle.path, target: target?.model.name, order: bundle.order, versions: checks,
-      hops: hops, problems: problem.map { [CheckFinding($0)] } ?? [])
+      hops: hops, problems: ([problem].compactMap(\.self) + changes()).map { CheckFinding($0) })
     model.findings = Self.merged(checks.filter { $0.verdict.isRed || $0.verdict == .policy }, \.findings)
     model.extremes = Self.merged(checks.filter { !$0.verdict.isRed }, \.extremes)
     let broken = Set(checks.filter(\.verdict.isRed).flatMap { $0.findings.compactMap(\.error.place.hop) })
@@ -122,6 +122,15 @@ struct LineCheck: Sendable {
     model.findings = withoutInherited(model.findings).map(withRemedies)
     model.extremes = model.extremes.map(withRemedies)
     return model
+  }
+
+  /// What changed of the versions that have shipped.
+  private func changes() -> [HopdError] {
+    guard let shipped = request.shipped.first(where: { $0.name == bundle.name }) else { return [] }
+    return LockComparison(
+      shipped: shipped, bundle: bundle, base: request.bases.first { $0.name == bundle.name },
+      frameworkVersion: request.frameworkVersion
+    ).findings()
   }
 
   private func note(_ verdict: CheckVerdict?) -> String? {
@@ -193,7 +202,8 @@ struct LineCheck: Sendable {
     }
   }
 
-  private func withRemedies(_ finding: CheckFinding) -> CheckFinding {
+  /// A finding with the ways out of it.
+  func withRemedies(_ finding: CheckFinding) -> CheckFinding {
     var finding = finding
     let hop = hops.first { $0.title == finding.error.place.hop }
     let source = hop.flatMap { hop in versions.first { $0.model.name == hop.step.source }?.model }

@@ -74,6 +74,28 @@ package struct ModelChecker: Sendable {
     return report
   }
 
+  /// What the models and mapping models say of their hops; nothing is tried.
+  package func look() -> CheckReport {
+    CheckReport(
+      models: request.catalog.bundles.map { bundle in
+        let line = LineCheck(bundle, request: request)
+        var model = line.result(with: [])
+        model.findings = model.hops.filter { $0.isConsecutive && $0.step.kind == .missing }.flatMap { hop in
+          hop.reasons.flatMap { StoreTrial.leaves(of: $0.located(Place(hop: hop.title))) }.map { CheckFinding($0) }
+        }.map(line.withRemedies)
+        return model
+      }, stores: [], warnings: [])
+  }
+
+  /// The single causes of a refusal with the ways out of each.
+  package func findings(of error: HopdError) -> [CheckFinding] {
+    let lines = request.catalog.bundles.map { LineCheck($0, request: request) }
+    return StoreTrial.leaves(of: error).map { leaf in
+      let finding = CheckFinding(leaf)
+      return lines.lazy.map { $0.withRemedies(finding) }.first { !$0.remedies.isEmpty } ?? finding
+    }
+  }
+
   static func seconds(since start: ContinuousClock.Instant) -> Double {
     let components = (ContinuousClock.now - start).components
     return Double(components.seconds) + Double(components.attoseconds) / 1e18

@@ -1,6 +1,6 @@
 // The trial of one version: a store of it goes to the version to reach at once and hop by hop, both results are
-// verified by the pipeline, and then compared with each other. Where rows stop it, rows that ask less tell whether every
-// store is stopped or only some.
+// verified by the pipeline, and then compared with each other. Where rows stop it, rows that ask less tell whether
+// every store is stopped or only some.
 
 import Diagnostics
 import DurableFiles
@@ -126,7 +126,8 @@ struct StoreTrial: Sendable {
     }
   }
 
-  /// One direct hop, as Core Data takes in an app without a migrator of its own: where it gives other rows, that is told.
+  /// One direct hop, as Core Data takes in an app without a migrator of its own: where it gives other rows, that is
+  /// told.
   private func compareDirect(
     _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
     _ check: inout VersionCheck, in folder: FilePath
@@ -331,8 +332,8 @@ struct StoreTrial: Sendable {
     return wanted
   }
 
-  /// The names of tables that nobody can compute, chosen for the whole way as for the store itself: the check asks about
-  /// the model, and no store of an app is at stake.
+  /// The names of tables that nobody can compute, chosen for the whole way as for the store itself: the check asks
+  /// about the model, and no store of an app is at stake.
   private func naming(_ sample: SampleStore) -> JoinTableNaming {
     var naming = sample.naming
     for version in request.catalog.versions where version.model.name != sample.model.name {

@@ -24,15 +24,19 @@ struct CheckCommand: HopctlCommand {
 
   @OptionGroup var subject: CheckSubject
   @OptionGroup var extent: CheckExtent
+  @OptionGroup var lock: LockOptions
+  @OptionGroup var reports: ReportOptions
   @OptionGroup var mapping: MappingOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let stop = StopOnSignals.start()
     do {
-      let report = try checked(stop)
+      let (report, catalog, shipped) = try checked(stop)
       output.warn(report.warnings)
+      try reports.write(report, isSilent: output.json || output.quiet)
       for line in CheckText(report).lines { try output.line(line, keepingNewlines: false) }
+      if lock.freeze, !report.isRed { try freeze(catalog, shipped) }
       try output.object(ModelCheckShape(report))
       if report.status != .success { throw Finished(status: report.status) }
     } catch var error as HopdError where CheckCommand.isWrongUse(error) {
@@ -41,7 +45,16 @@ struct CheckCommand: HopctlCommand {
     }
   }
 
-  private func checked(_ stop: StopSignal) throws -> CheckReport {
+  /// Notes all versions as shipped; never while one of them is stuck.
+  private func freeze(_ catalog: ModelCatalog, _ known: LockOptions.Loaded) throws {
+    let models = catalog.bundles.map { ShippedModel($0, frameworkVersion: extent.frameworkVersion) }
+    try LockOptions.write(models, over: known.lock, to: known.file)
+    let count = models.reduce(0) { $0 + $1.versions.count }
+    try output.line(
+      "froze \(MessageFormatter.count(Int64(count), "version", "versions")) in \(known.file.printable)")
+  }
+
+  private func checked(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
     let loaded = try subject.load()
     var request = CheckRequest(catalog: loaded.catalog)
     request.target = subject.target
@@ -52,10 +65,17 @@ struct CheckCommand: HopctlCommand {
     try mapping.requireKnownEntities(of: loaded.catalog)
     request.policies = try mapping.programs([])
     try extent.apply(to: &request)
+    let known = try lock.load(
+      models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)
+    request.bases = known.bases
+    if !lock.freeze {
+      request.shipped =
+        known.lock?.models ?? known.bases.map { ShippedModel($0, frameworkVersion: extent.frameworkVersion) }
+    }
     ProgramMemory.limitHeaps()
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
-    return report
+    return (report, loaded.catalog, known)
   }
 
   /// Is an error about what was typed, and not about the model? Then nothing was checked.

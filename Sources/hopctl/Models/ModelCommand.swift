@@ -8,7 +8,7 @@ import SystemPackage
 struct ModelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model", abstract: "Shows models: versions, hashes, the tables they make.",
-    subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self])
+    subcommands: [ModelListCommand.self, ModelHashCommand.self, ModelSchemaCommand.self, ModelDiffCommand.self])
 
   /// The one model at or below `path`.
   static func bundle(at path: String) throws(HopdError) -> ModelBundle {

@@ -1,0 +1,88 @@
+// Names of models inside other languages: TOML, XML and a shell. They come from strangers' files and may hold anything.
+
+import ManagedObjectModel
+
+/// Texts of TOML documents.
+package enum TOMLText {
+  /// A string with its quotes.
+  package static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\t": result += "\\t"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+
+  /// A key, bare where that is possible.
+  package static func key(_ text: String) -> String {
+    let isBare =
+      !text.isEmpty
+      && text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x5f
+          || $0 == 0x2d
+      }
+    return isBare ? text : quoted(text)
+  }
+}
+
+extension String {
+  /// The text inside an XML attribute or element.
+  package var inXML: String {
+    var result = ""
+    for scalar in unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      case "\"": result += "&quot;"
+      case "'": result += "&#39;"
+      case "\n", "\t", "\r": result.unicodeScalars.append(scalar)
+      // XML 1.0 has no other control characters, however they are written, and two others that are none.
+      case _ where scalar.value < 0x20 || scalar.value == 0xfffe || scalar.value == 0xffff: result += "\u{fffd}"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
+  /// The text as one word of a shell.
+  package var quotedForShell: String {
+    let isPlain =
+      !isEmpty
+      && utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
+          || "_-./+,:@%".utf8.contains($0)
+      }
+    return isPlain
+      ? self : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}
+
+extension Attribute {
+  /// The element of a `contents` file, with what matters for a hop.
+  package var xml: String {
+    var text = "<attribute name=\"\(name.inXML)\""
+    if isOptional { text += " optional=\"YES\"" }
+    if let type = type.xmlName { text += " attributeType=\"\(type)\"" }
+    switch defaultValue {
+    case .integer(let number)?: text += " defaultValueString=\"\(number)\""
+    case .boolean(let value)?: text += " defaultValueString=\"\(value ? "YES" : "NO")\""
+    case .double(let number)?: text += " defaultValueString=\"\(number)\""
+    case .decimal(let number)?: text += " defaultValueString=\"\(number.inXML)\""
+    case .string(let value)?: text += " defaultValueString=\"\(value.inXML)\""
+    case .date(let seconds)?: text += " defaultDateTimeInterval=\"\(seconds)\""
+    case .uuid?, .binary?, .archived?, nil: break
+    }
+    if renamingIdentifier != name { text += " elementID=\"\(renamingIdentifier.inXML)\"" }
+    return text + "/>"
+  }
+}

@@ -1,0 +1,105 @@
+// hop.lock: what has shipped, as a file in the repository of the app. It is TOML with one line for each entity, sorted,
+// so that a change of a shipped version shows as one changed line in a review.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+import TOMLDocuments
+
+extension HopdError.Code {
+  /// A hop.lock that cannot be read.
+  package static let lockInvalid = HopdError.Code("lock-invalid", exit: .configuration)
+}
+
+/// The content of a hop.lock.
+package struct LockFile: Sendable, Hashable {
+  package let models: [ShippedModel]
+
+  /// Takes models as they are now.
+  package init(models: [ShippedModel]) { self.models = models }
+
+  /// The model of that name.
+  package func model(named name: String) -> ShippedModel? { models.first { $0.name == name } }
+
+  // MARK: Writing
+
+  /// The file's text.
+  package var text: String {
+    var lines = [
+      "# The versions of the app's models that have shipped. `hopctl check` fails when one of them changes.",
+      "# Written by `hopctl check --freeze`; do not edit it by hand.", "", "format = 1",
+    ]
+    for model in models.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {
+      lines += ["", "[[model]]", "name = \(TOMLText.quoted(model.name))"]
+      for version in model.versions {
+        lines += ["", "[[model.version]]", "name = \(TOMLText.quoted(version.name))"]
+        lines += version.entities.map(LockFile.line)
+      }
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// One entity: `entity.Book = ["hash", "layout", "author: to-one to Author, optional", …]`.
+  private static func line(_ entity: ShippedEntity) -> String {
+    let values = [entity.hash, entity.layout] + entity.parts
+    return "entity.\(TOMLText.key(entity.name)) = [\(values.map(TOMLText.quoted).joined(separator: ", "))]"
+  }
+
+  // MARK: Reading
+
+  /// Reads a file; nil where there is none.
+  package static func read(_ file: FilePath) throws(HopdError) -> LockFile? {
+    guard let text = try TOMLFile.text(of: file, called: "lock file", code: .lockInvalid) else { return nil }
+    let document = try TOMLNode(toml: text, file: file, code: .lockInvalid)
+    guard case .table(let top) = document.value, case .integer(1)? = top["format"]?.value else {
+      throw HopdError(
+        .lockInvalid, "this is no lock file of format 1", at: Place(file: file),
+        hint: "take it from the repository again, or write a new one with --freeze")
+    }
+    var models: [ShippedModel] = []
+    for node in try array(top["model"], "model", document) {
+      let table = try table(node)
+      var versions: [ShippedVersion] = []
+      for node in try array(table["version"], "version", node) { versions.append(try version(node)) }
+      models.append(ShippedModel(name: try string(table["name"], "name", node), versions: versions))
+    }
+    return LockFile(models: models)
+  }
+
+  private static func version(_ node: TOMLNode) throws(HopdError) -> ShippedVersion {
+    let table = try table(node)
+    var entities: [ShippedEntity] = []
+    if let node = table["entity"] {
+      for (name, line) in try Self.table(node).sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
+        var values: [String] = []
+        for value in try array(line, name, node) { values.append(try string(value, name, line)) }
+        guard values.count >= 2 else { throw invalid(line, "the line of \(name) has no hash and layout") }
+        entities.append(
+          ShippedEntity(name: name, hash: values[0], layout: values[1], parts: Array(values.dropFirst(2))))
+      }
+    }
+    return ShippedVersion(name: try string(table["name"], "name", node), entities: entities)
+  }
+
+  private static func table(_ node: TOMLNode) throws(HopdError) -> [String: TOMLNode] {
+    guard case .table(let table) = node.value else { throw invalid(node, "a table is missing here") }
+    return table
+  }
+
+  private static func array(_ node: TOMLNode?, _ key: String, _ parent: TOMLNode) throws(HopdError) -> [TOMLNode] {
+    guard let node else { return [] }
+    guard case .array(let items) = node.value else { throw invalid(node, "\(key) is no array") }
+    return items
+  }
+
+  private static func string(_ node: TOMLNode?, _ key: String, _ parent: TOMLNode) throws(HopdError) -> String {
+    guard let node, case .string(let text) = node.value else { throw invalid(node ?? parent, "\(key) is no text") }
+    return text
+  }
+
+  private static func invalid(_ node: TOMLNode, _ message: String) -> HopdError {
+    HopdError(
+      .lockInvalid, message, at: node.place(key: nil),
+      hint: "take the file from the repository again, or write a new one with --freeze")
+  }
+}

@@ -1,0 +1,115 @@
+// What must not change of a version that has shipped: the hashes of its entities, by which stores name it, the layout
+// of their tables, and the order of the versions. One line of text for each entity, so that a review shows which one
+// changed.
+
+import ManagedObjectModel
+import PersistentStore
+
+/// One entity of a version that has shipped.
+package struct ShippedEntity: Sendable, Hashable {
+  package let name: String
+  /// Its version hash in hexadecimal digits.
+  package let hash: String
+  /// The first digits of the digest of its table and indexes.
+  package let layout: String
+  /// What it is in short: parent, constraints, and its own properties, each with what is part of the hash.
+  package let parts: [String]
+}
+
+/// One version that has shipped.
+package struct ShippedVersion: Sendable, Hashable {
+  package let name: String
+  /// By name.
+  package let entities: [ShippedEntity]
+}
+
+/// The versions of a model that have shipped, oldest first.
+package struct ShippedModel: Sendable, Hashable {
+  package let name: String
+  package let versions: [ShippedVersion]
+
+  /// All versions of a model as they are.
+  package init(_ bundle: ModelBundle, frameworkVersion: Int64) {
+    name = bundle.name
+    versions = bundle.versions.map { ShippedVersion($0, frameworkVersion: frameworkVersion) }
+  }
+
+  init(name: String, versions: [ShippedVersion]) {
+    self.name = name
+    self.versions = versions
+  }
+}
+
+extension ShippedVersion {
+  init(_ model: ManagedObjectModel, frameworkVersion: Int64) {
+    let schema = StoreSchema(model: model, frameworkVersion: frameworkVersion)
+    let hashes = model.versionHashes
+    self.init(
+      name: model.name,
+      entities: model.entities.map { entity in
+        ShippedEntity(
+          name: entity.name, hash: hashes[entity.name]?.description ?? "",
+          layout: ShippedEntity.layout(of: entity, in: schema), parts: ShippedEntity.parts(of: entity))
+      })
+  }
+}
+
+extension ShippedEntity {
+  /// The digest of the statements that make the entity's own part of the layout: its columns and indexes.
+  fileprivate static func layout(of entity: Entity, in schema: StoreSchema) -> String {
+    guard let table = schema.table(of: entity.name) else { return "" }
+    let own = table.columns.filter { column in
+      switch column.role {
+      case .attribute(let owner, _), .toOne(let owner, _): owner == entity.name
+      // These follow from other entities, whose hashes tell.
+      case .discriminator, .orderKey, .owner, .primaryKey, .entityNumber, .saveCount: false
+      }
+    }
+    var lines = ["\(table.name) \(table.rootEntity)"] + own.map { "\($0.name) \($0.declaredType)" }
+    lines += entity.fetchIndexes.map { index in
+      let elements = index.elements.map { element in
+        "\(element.propertyName ?? element.expression ?? "") \(element.kind) \(element.isAscending)"
+      }
+      return "index \(index.name) \(elements.joined(separator: ", ")) \(index.partialPredicate ?? "")"
+    }.sorted()
+    lines += entity.compoundIndexes.map { "compound \($0.joined(separator: ", "))" }.sorted()
+    lines += entity.attributes.filter(\.isIndexed).map { "indexed \($0.name)" }.sorted()
+    return String(ContentDigest.sha256(lines.joined(separator: "\n").utf8).prefix(16))
+  }
+
+  /// The parts of an entity, sorted, each with its name before the colon.
+  fileprivate static func parts(of entity: Entity) -> [String] {
+    var parts: [String] = []
+    if let parent = entity.parentName { parts.append("(parent): \(parent)") }
+    if entity.isAbstract { parts.append("(abstract)") }
+    if let modifier = entity.versionHashModifier { parts.append("(modifier): \(modifier)") }
+    for constraint in entity.uniquenessConstraints { parts.append("(unique): \(constraint.joined(separator: " + "))") }
+    parts += (entity.attributes + entity.composites).map { "\($0.name): \(words(of: $0))" }
+    parts += entity.relationships.map { "\($0.name): \(words(of: $0))" }
+    return parts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  private static func words(of attribute: Attribute) -> String {
+    var words = [attribute.type.words]
+    if attribute.isOptional { words.append("optional") }
+    if attribute.isTransient { words.append("transient") }
+    if attribute.allowsExternalStorage { words.append("external") }
+    if attribute.preservesAfterDeletion { words.append("preserved") }
+    if let derivation = attribute.derivationExpression { words.append("derived \(derivation)") }
+    if let modifier = attribute.versionHashModifier { words.append("modifier \(modifier)") }
+    if let composite = attribute.compositeTypeName { words.append("composite \(composite)") }
+    return words.joined(separator: ", ")
+  }
+
+  private static func words(of relationship: Relationship) -> String {
+    var words = [relationship.words]
+    if let inverse = relationship.inverseName { words.append("inverse \(inverse)") }
+    if relationship.isTransient { words.append("transient") }
+    if relationship.minCount != 0 { words.append("min \(relationship.minCount)") }
+    if relationship.isToMany ? relationship.maxCount != 0 : relationship.maxCount != 1 {
+      words.append("max \(relationship.maxCount)")
+    }
+    if let modifier = relationship.versionHashModifier { words.append("modifier \(modifier)") }
+    return words.joined(separator: ", ")
+  }
+}

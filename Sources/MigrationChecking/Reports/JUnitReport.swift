@@ -1,0 +1,117 @@
+// A check as a JUnit report: one suite for each model, one case for each version and each store, so that every CI
+// server shows them as it shows tests.
+
+import Diagnostics
+import SystemPackage
+
+/// Writes JUnit XML.
+package enum JUnitReport {
+  /// One case of a suite.
+  private struct Case {
+    let name: String
+    let className: String
+    let seconds: Double
+    var failure: (type: String, message: String, text: String)?
+    var skipped: String?
+  }
+
+  /// The report as XML; `timestamp` is when the check began, as "2026-01-31T12:00:00".
+  ///
+  /// It keeps to two schemas that disagree in what they demand: the one that Jenkins uses, and the stricter one of
+  /// Ant's tasks, which forbids attributes of `testsuites` and demands empty elements.
+  package static func text(_ report: CheckReport, timestamp: String) -> String {
+    var suites = report.models.map { (name: $0.name, cases: cases($0)) }
+    if !report.stores.isEmpty { suites.append((name: "stores", cases: report.stores.map(storeCase))) }
+    var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites>"]
+    for (number, suite) in suites.enumerated() {
+      let time = suite.cases.reduce(0) { $0 + $1.seconds }
+      lines.append(
+        "  <testsuite id=\"\(number)\" name=\"\(token(suite.name))\" package=\"hopctl.check\" hostname=\"localhost\" "
+          + "timestamp=\"\(timestamp.inXML)\" \(counts(suite.cases)) "
+          + "skipped=\"\(suite.cases.count { $0.skipped != nil })\" time=\"\(seconds(time))\">")
+      lines.append("    <properties/>")
+      lines += suite.cases.flatMap(lines(of:))
+      lines += ["    <system-out/>", "    <system-err/>", "  </testsuite>"]
+    }
+    return (lines + ["</testsuites>"]).joined(separator: "\n") + "\n"
+  }
+
+  private static func counts(_ cases: [Case]) -> String {
+    "tests=\"\(cases.count)\" failures=\"\(cases.count { $0.failure != nil })\" errors=\"0\""
+  }
+
+  private static func lines(of item: Case) -> [String] {
+    let start =
+      "    <testcase classname=\"\(token(item.className))\" name=\"\(token(item.name))\" time=\"\(seconds(item.seconds))\""
+    if let failure = item.failure {
+      return [
+        start + ">",
+        "      <failure type=\"\(failure.type.inXML)\" message=\"\(failure.message.inXML)\">\(failure.text.inXML)</failure>",
+        "    </testcase>",
+      ]
+    }
+    guard let skipped = item.skipped else { return [start + "/>"] }
+    return [start + ">", "      <skipped message=\"\(skipped.inXML)\"/>", "    </testcase>"]
+  }
+
+  private static func cases(_ model: ModelCheck) -> [Case] {
+    let problems = model.problems.isEmpty ? [] : [problemCase(model)]
+    return problems
+      + model.versions.filter { $0.verdict != .current }.map { version in
+        var item = Case(
+          name: "\(version.name) → \(model.target ?? "?")", className: model.name, seconds: version.seconds)
+        switch version.verdict {
+        case .failed:
+          let mine = model.findings.filter { $0.stopped.contains(version.name) }
+          item.failure = failure(mine.isEmpty ? version.findings : mine)
+        case .untried, .policy, .later, .empty, .skipped:
+          item.skipped = version.note ?? version.findings.first?.error.message ?? version.verdict.rawValue
+        case .current, .same, .passed: break
+        }
+        return item
+      }
+  }
+
+  private static func problemCase(_ model: ModelCheck) -> Case {
+    var item = Case(name: "the model itself", className: model.name, seconds: 0)
+    item.failure = failure(model.problems)
+    return item
+  }
+
+  private static func storeCase(_ store: StoreCheck) -> Case {
+    var item = Case(name: store.path.string, className: "stores", seconds: store.seconds)
+    switch store.verdict {
+    case .failed: item.failure = failure(store.findings)
+    case .untried, .policy, .later, .empty, .skipped:
+      item.skipped = store.findings.first?.error.message ?? store.verdict.rawValue
+    case .current, .same, .passed: break
+    }
+    return item
+  }
+
+  private static func failure(_ findings: [CheckFinding]) -> (type: String, message: String, text: String) {
+    var lines: [String] = []
+    for finding in findings {
+      lines.append("\(finding.error.headline) (\(finding.error.code))")
+      for remedy in finding.remedies {
+        lines.append("- \(remedy.title)")
+        for line in remedy.text.split(separator: "\n") { lines.append("    \(line)") }
+      }
+      if finding.remedies.isEmpty, let hint = finding.error.hint { lines.append("- \(hint)") }
+    }
+    let first = findings.first?.error
+    return (first?.code.name ?? "failed", first?.headline ?? "it failed", lines.joined(separator: "\n"))
+  }
+
+  /// A name as a token of XML: never empty, no spaces at its ends, and no two in a row.
+  private static func token(_ text: String) -> String {
+    let words = text.printableLine.split(separator: " ")
+    return words.isEmpty ? "-" : words.joined(separator: " ").inXML
+  }
+
+  private static func seconds(_ value: Double) -> String {
+    let thousandths = Int64((max(0, min(value, 1e9)) * 1000).rounded())
+    let rest = "\(thousandths % 1000)"
+    return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - rest.utf8.count) + rest
+  }
+}

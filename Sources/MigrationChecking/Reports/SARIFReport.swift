@@ -1,0 +1,127 @@
+// A check as SARIF 2.1.0, which code hosts show beside the lines of a file: one result for each finding, at the line of
+// the `contents` file where it is to be mended.
+
+import Diagnostics
+import FoundationEssentials
+
+/// Writes SARIF.
+package enum SARIFReport {
+  /// The log as JSON text.
+  package static func text(_ findings: [PlacedFinding]) throws(HopdError) -> String {
+    let codes = Set(findings.map(\.finding.error.code.name)).sorted()
+    let log = Log(
+      runs: [
+        Run(
+          tool: Tool(
+            driver: Driver(
+              name: "hopctl", version: ProgramVersion.number,
+              rules: codes.map { code in
+                Rule(id: code, shortDescription: Message(text: words(of: code)))
+              })),
+          results: findings.map { result($0, codes) }, columnKind: "utf16CodeUnits")
+      ])
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .prettyPrinted, .withoutEscapingSlashes]
+    do {
+      return String(decoding: try encoder.encode(log), as: UTF8.self) + "\n"
+    } catch {
+      throw HopdError(.internalError, "a report cannot be written as JSON", cause: error)
+    }
+  }
+
+  private static func result(_ placed: PlacedFinding, _ codes: [String]) -> Result {
+    let error = placed.finding.error
+    var text = error.headline
+    for remedy in placed.finding.remedies {
+      text += "\n\(remedy.title)" + (remedy.text.isEmpty ? "" : ":\n\(remedy.text)")
+    }
+    let name = [error.place.entity, error.place.property].compactMap(\.self).joined(separator: ".")
+    return Result(
+      ruleId: error.code.name, ruleIndex: codes.firstIndex(of: error.code.name) ?? 0,
+      level: placed.isNote ? "note" : "error", message: Message(text: text),
+      locations: [
+        Location(
+          physicalLocation: PhysicalLocation(
+            artifactLocation: ArtifactLocation(uri: uri(placed.path)), region: Region(startLine: max(1, placed.line))),
+          logicalLocations: name.isEmpty ? nil : [LogicalLocation(fullyQualifiedName: name)])
+      ],
+      partialFingerprints: [
+        "hopd/v1": [placed.model, error.code.name, error.place.hop ?? "", name].joined(separator: "|")
+      ])
+  }
+
+  /// What a rule is about, from its name: "missing required value".
+  private static func words(of code: String) -> String { code.split(separator: "-").joined(separator: " ") }
+
+  /// A path as a URI reference.
+  private static func uri(_ path: String) -> String {
+    var result = path.hasPrefix("/") ? "file://" : ""
+    for byte in path.utf8 {
+      let isPlain =
+        (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || "-._~/".utf8.contains(byte)
+      let digits = String(byte, radix: 16, uppercase: true)
+      result += isPlain ? String(Unicode.Scalar(byte)) : "%" + (digits.utf8.count == 1 ? "0" : "") + digits
+    }
+    return result
+  }
+
+  // The keys are those of the standard.
+
+  private struct Log: Encodable {
+    let version = "2.1.0"
+    let schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    let runs: [Run]
+
+    enum CodingKeys: String, CodingKey {
+      case version, runs
+      case schema = "$schema"
+    }
+  }
+
+  private struct Run: Encodable {
+    let tool: Tool
+    let results: [Result]
+    let columnKind: String
+  }
+
+  private struct Tool: Encodable { let driver: Driver }
+
+  private struct Driver: Encodable {
+    let name: String
+    let version: String
+    let rules: [Rule]
+  }
+
+  private struct Rule: Encodable {
+    let id: String
+    let shortDescription: Message
+  }
+
+  private struct Message: Encodable { let text: String }
+
+  private struct Result: Encodable {
+    let ruleId: String
+    let ruleIndex: Int
+    let level: String
+    let message: Message
+    let locations: [Location]
+    let partialFingerprints: [String: String]
+  }
+
+  private struct Location: Encodable {
+    let physicalLocation: PhysicalLocation
+    let logicalLocations: [LogicalLocation]?
+  }
+
+  private struct PhysicalLocation: Encodable {
+    let artifactLocation: ArtifactLocation
+    let region: Region
+  }
+
+  private struct ArtifactLocation: Encodable { let uri: String }
+
+  private struct Region: Encodable { let startLine: Int }
+
+  private struct LogicalLocation: Encodable { let fullyQualifiedName: String }
+}

@@ -1,0 +1,248 @@
+// The versions of a model and the hops between them as a graph, and the graph as a drawing: DOT for Graphviz, Mermaid
+// for pages that draw it themselves, SVG for everything else.
+
+import ManagedObjectModel
+
+/// Versions and hops.
+package struct VersionGraph: Sendable {
+  /// A version.
+  package struct Node: Sendable, Hashable {
+    package let name: String
+    package let isCurrent: Bool
+    /// How it fared; nil where nothing was tried.
+    package var verdict: CheckVerdict?
+    /// Stores that are at it.
+    package var stores = 0
+  }
+
+  /// A hop.
+  package struct Edge: Sendable, Hashable {
+    package let source: Int
+    package let destination: Int
+    package let kind: HopKind
+    /// Did a store fail on it?
+    package let isBroken: Bool
+    /// Names of the mapping models.
+    package let mappings: [String]
+  }
+
+  package let name: String
+  package var nodes: [Node]
+  package let edges: [Edge]
+
+  /// The graph of a model that was checked, or only looked at.
+  package init(_ model: ModelCheck, isTried: Bool = true) {
+    name = model.name
+    nodes = model.versions.map {
+      Node(name: $0.name, isCurrent: $0.name == model.target, verdict: isTried ? $0.verdict : nil)
+    }
+    let places = Dictionary(
+      model.versions.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    edges = model.hops.compactMap { hop in
+      guard let source = places[hop.step.source], let destination = places[hop.step.destination] else { return nil }
+      return Edge(
+        source: source, destination: destination, kind: hop.step.kind, isBroken: hop.isBroken,
+        mappings: hop.step.mappings)
+    }
+  }
+}
+
+extension VersionGraph.Edge {
+  /// What it is in a word.
+  package var word: String {
+    switch kind {
+    case .inferred: isBroken ? "broken" : "inferred"
+    case .mapping: isBroken ? "broken" : "mapped"
+    case .policy: "policy"
+    case .missing: "missing"
+    }
+  }
+}
+
+// MARK: DOT and Mermaid
+
+extension VersionGraph {
+  /// The graph in the language of Graphviz.
+  package var dot: String {
+    var lines = [
+      "digraph \(VersionGraph.quoted(name)) {", "  rankdir=TB;",
+      "  node [shape=box, style=rounded, fontname=\"sans-serif\"];", "  edge [fontname=\"sans-serif\", fontsize=10];",
+    ]
+    for (index, node) in nodes.enumerated() {
+      var look = ["label=\(VersionGraph.quoted(label(node).joined(separator: "\n")))"]
+      if node.isCurrent { look.append("penwidth=2") }
+      if node.verdict == .failed { look.append("color=\"#b3261e\"") }
+      lines.append("  v\(index) [\(look.joined(separator: ", "))];")
+    }
+    for edge in edges {
+      let words = ([edge.word] + edge.mappings).joined(separator: "\n")
+      var look = ["label=\(VersionGraph.quoted(words))"]
+      switch edge.kind {
+      case .inferred: break
+      case .mapping: look.append("style=bold")
+      case .policy: look += ["style=bold", "color=\"#7a4f00\""]
+      case .missing: look.append("style=dashed")
+      }
+      if edge.kind == .missing || edge.isBroken { look.append("color=\"#b3261e\"") }
+      lines.append("  v\(edge.source) -> v\(edge.destination) [\(look.joined(separator: ", "))];")
+    }
+    return lines.joined(separator: "\n") + "\n}\n"
+  }
+
+  /// The graph in the language of Mermaid.
+  package var mermaid: String {
+    var lines = ["flowchart TB"]
+    for (index, node) in nodes.enumerated() {
+      let text = label(node).map(VersionGraph.inMermaid).joined(separator: "<br/>")
+      lines.append("  v\(index)\(node.isCurrent ? "([\"" : "[\"")\(text)\(node.isCurrent ? "\"])" : "\"]")")
+    }
+    for edge in edges {
+      let text = ([edge.word] + edge.mappings).map(VersionGraph.inMermaid).joined(separator: "<br/>")
+      let arrow =
+        edge.kind == .missing
+        ? "-. \"\(text)\" .->" : edge.kind == .inferred ? "-- \"\(text)\" -->" : "== \"\(text)\" ==>"
+      lines.append("  v\(edge.source) \(arrow) v\(edge.destination)")
+    }
+    let broken = edges.indices.filter { edges[$0].isBroken || edges[$0].kind == .missing }
+    if !broken.isEmpty {
+      lines.append("  linkStyle \(broken.map(String.init).joined(separator: ",")) stroke:#b3261e")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The lines of a version's box.
+  private func label(_ node: Node) -> [String] {
+    [node.name + (node.isCurrent ? " (current)" : "")]
+      + (node.stores > 0 ? ["\(node.stores) \(node.stores == 1 ? "store" : "stores")"] : [])
+  }
+
+  private static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case _ where scalar.value < 0x20: result += "?"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+
+  /// A text inside quotes of Mermaid, which knows characters by their numbers.
+  private static func inMermaid(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "#", "<", ">", "&", ";", "`", "\\": result += "#\(scalar.value);"
+      case _ where scalar.value < 0x20: result += " "
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}
+
+// MARK: SVG
+
+extension VersionGraph {
+  /// The graph as an SVG image. `isDocument` makes a file of its own; else it is a part of a page.
+  package func svg(isDocument: Bool = true) -> String {
+    let (row, box, left) = (64, 36, 12)
+    let width = 230
+    let reaches = edges.map { abs($0.destination - $0.source) }.filter { $0 > 1 }
+    let right = reaches.isEmpty ? 96 : min(260, 96 + 14 * ((reaches.max() ?? 1) + 1))
+    let height = max(1, nodes.count) * row + 8
+    func middle(_ index: Int) -> Int { 8 + index * row + box / 2 }
+    var lines = [
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 \(left + width + right) \(height)\" role=\"img\" "
+        + (isDocument ? "width=\"\(left + width + right)\" height=\"\(height)\" " : "class=\"graph\" ")
+        + "aria-label=\"\(summary.inXML)\">",
+      "<title>\(summary.inXML)</title>",
+    ]
+    if isDocument { lines.append("<style>\(VersionGraph.style)</style>") }
+    lines.append(
+      "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
+        + "orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"context-stroke\"/></marker></defs>")
+    for edge in edges {
+      let title = "\(nodes[edge.source].name) → \(nodes[edge.destination].name): \(edge.word)"
+      let style = "edge \(edge.word)"
+      if edge.destination == edge.source + 1 {
+        let x = left + 24
+        lines.append(
+          "<g class=\"\(style)\"><title>\(title.inXML)</title><path d=\"M\(x) \(middle(edge.source) + box / 2)"
+            + "V\(middle(edge.destination) - box / 2 - 1)\" marker-end=\"url(#tip)\"/>"
+            + "<text x=\"\(x + 10)\" y=\"\(middle(edge.source) + box / 2 + 18)\">"
+            + "\(VersionGraph.clipped(caption(edge), 30).inXML)</text></g>")
+      } else {
+        let x = left + width
+        let reach = min(right - 30, 24 + 14 * abs(edge.destination - edge.source))
+        let (from, to) = (middle(edge.source) + 5, middle(edge.destination) - 5)
+        lines.append(
+          "<g class=\"\(style)\"><title>\(title.inXML)</title><path d=\"M\(x) \(from)C\(x + reach) \(from) \(x + reach) \(to) "
+            + "\(x + 2) \(to)\" marker-end=\"url(#tip)\"/>"
+            + "<text x=\"\(x + reach * 3 / 4 + 4)\" y=\"\((from + to) / 2 + 4)\">\(edge.word)</text></g>")
+      }
+    }
+    for (index, node) in nodes.enumerated() {
+      let state = node.isCurrent ? "current" : node.verdict?.rawValue ?? "plain"
+      let text = VersionGraph.clipped(node.name, 24)
+      let under = node.isCurrent ? "current" : node.verdict.map(VersionGraph.word) ?? ""
+      let more = node.stores > 0 ? "\(node.stores) \(node.stores == 1 ? "store" : "stores")" : ""
+      let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
+      lines.append(
+        "<g class=\"node \(state)\"><title>\(label(node).joined(separator: ", ").inXML)</title><rect x=\"\(left)\" "
+          + "y=\"\(8 + index * row)\" width=\"\(width)\" height=\"\(box)\" rx=\"8\"/><text class=\"name\" x=\"\(left + 12)\" "
+          + "y=\"\(middle(index) + (second.isEmpty ? 5 : -2))\">\(text.inXML)</text>"
+          + (second.isEmpty ? "" : "<text x=\"\(left + 12)\" y=\"\(middle(index) + 12)\">\(second.inXML)</text>")
+          + "</g>")
+    }
+    return lines.joined(separator: "\n") + "\n</svg>\n"
+  }
+
+  /// What the image shows, for those who cannot see it.
+  package var summary: String {
+    let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
+      let count = edges.count { $0.kind == kind }
+      return count == 0 ? nil : "\(count) \(kind == .mapping ? "mapped" : kind.rawValue)"
+    }
+    return "\(name): \(nodes.count) \(nodes.count == 1 ? "version" : "versions")"
+      + (words.isEmpty ? "" : ", hops \(words.joined(separator: ", "))")
+  }
+
+  private func caption(_ edge: Edge) -> String { edge.mappings.first.map { "\(edge.word): \($0)" } ?? edge.word }
+
+  private static func word(_ verdict: CheckVerdict) -> String {
+    switch verdict {
+    case .passed: "reaches the current one"
+    case .failed: "FAILED"
+    case .untried: "not tried"
+    case .policy: "needs a policy"
+    case .same: "same hashes"
+    case .later: "later"
+    case .empty: "empty"
+    case .current: "current"
+    case .skipped: ""
+    }
+  }
+
+  /// A text that fits a box; the whole of it stands in the title.
+  private static func clipped(_ text: String, _ most: Int) -> String {
+    text.count > most ? String(text.prefix(most - 1)) + "…" : text
+  }
+
+  /// Colours that can be told apart and read, by day and by night.
+  package static let style = """
+    svg{font:13px system-ui,sans-serif}.node rect{fill:#fff;stroke:#767676}.node text{fill:#1b1b1b;font-size:11px}\
+    .node text.name{font-size:13px;font-weight:600}.node.current rect{stroke:#0b57d0;stroke-width:2}\
+    .node.failed rect{stroke:#b3261e;stroke-width:2}.node.passed rect,.node.same rect{stroke:#146c2e}\
+    .edge path{fill:none;stroke:#5f6368;stroke-width:1.5}.edge text{fill:#444;font-size:11px}\
+    .edge.mapped path{stroke:#0b57d0}.edge.policy path{stroke:#7a4f00}\
+    .edge.missing path,.edge.broken path{stroke:#b3261e;stroke-dasharray:5 3}.edge.missing text,.edge.broken text{fill:#b3261e}\
+    @media (prefers-color-scheme:dark){.node rect{fill:#1f1f1f;stroke:#9aa0a6}.node text{fill:#eee}\
+    .node.current rect{stroke:#a8c7fa}.node.failed rect{stroke:#f2b8b5}.node.passed rect,.node.same rect{stroke:#81c995}\
+    .edge path{stroke:#bdc1c6}.edge text{fill:#cfcfcf}.edge.mapped path{stroke:#a8c7fa}.edge.policy path{stroke:#fdd663}\
+    .edge.missing path,.edge.broken path{stroke:#f2b8b5}.edge.missing text,.edge.broken text{fill:#f2b8b5}}
+    """
+}

@@ -1,0 +1,46 @@
+// Files that a command writes because it was asked to: reports and locks. They take the place of those of the run
+// before, each at once.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import SystemPackage
+
+/// Writes files of results.
+enum ReportFile {
+  /// Writes a text to a file as typed, over what is there.
+  static func write(_ text: String, to name: String) throws {
+    let file = FilePath(name)
+    guard let last = file.lastComponent, last.kind == .regular else {
+      throw HopdError(.usage, "this names no file", at: Place(file: file), hint: "name a file to write")
+    }
+    let files = LinuxFileSystem(isDurable: false)
+    let parent = file.removingLastComponent()
+    do {
+      try write(text, to: try files.canonical(parent.isEmpty ? "." : parent).appending(last), files)
+    } catch let error as HopdError where error.code == .notFound {
+      throw HopdError(.notFound, "there is no such folder", at: Place(file: file), hint: "make it first")
+    }
+  }
+
+  /// The same for a path whose folder is resolved.
+  static func write(_ text: String, to path: FilePath, _ files: LinuxFileSystem) throws {
+    guard let name = path.lastComponent else { return }
+    let status = try files.status(path)
+    // A device or a pipe, as /dev/stdout, is written as it is.
+    if let status, status.kind != .regular {
+      let descriptor = try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec])
+      _ = try descriptor.closeAfter { try descriptor.writeAll(text.utf8) }
+      return
+    }
+    let hidden = path.removingLastComponent().appending(
+      ".\(name.string).hop-\(String(UInt64.random(in: .min ... .max), radix: 16)).tmp")
+    try files.createFile(hidden, Array(text.utf8), mode: 0o644)
+    do {
+      try files.rename(hidden, to: path)
+    } catch {
+      _ = try? files.unlinkIfPresent(hidden)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Diagnostics
+import ManagedObjectModel
+import MappingModel
+import MigrationChecking
+import MigrationPlanning
+import SystemPackage
+
+/// `hopctl model diff A B`, `hopctl model diff MODEL FROM TO`.
+struct ModelDiffCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Says what differs between two versions, and what a hop does to rows.",
+    discussion: """
+      A and B are models of one version each: .xcdatamodel, .mom, or a store that holds its model; of a bundle its current version is \
+      taken. With three words the first is a model, and the others are two of its versions.
+      """)
+
+  @Argument(help: "Two models, or a model and two of its versions.", completion: .file())
+  var words: [String]
+
+  @Flag(help: "A section of Markdown.")
+  var markdown = false
+
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard (2...3).contains(words.count) else { throw ValidationError("Give two models, or a model and two versions.") }
+  }
+
+  func execute() throws {
+    let (from, to) = try versions()
+    let difference = ModelDifference(from: from, to: to)
+    let text = DifferenceText(difference)
+    if markdown, !output.json {
+      try StandardStreams.write(text.markdown, to: .output)
+    } else {
+      for line in text.lines { try output.line(line) }
+    }
+    try output.object(ModelDiffShape(difference))
+  }
+
+  private func versions() throws -> (ManagedObjectModel, ManagedObjectModel) {
+    if words.count == 3 {
+      let bundle = try ModelCommand.bundle(at: words[0])
+      return (try version(words[1], of: bundle), try version(words[2], of: bundle))
+    }
+    return (try only(words[0]), try only(words[1]))
+  }
+
+  private func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
+    try ModelCommand.refuse(omitted: name, of: bundle)
+    if let version = bundle.version(named: name) { return version }
+    let names = bundle.versions.map(\.name)
+    throw HopdError(
+      .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
+      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
+        ?? "its versions are: \(names.joined(separator: ", "))")
+  }
+
+  private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {
+    let bundle = try ModelCommand.bundle(at: path)
+    if let current = bundle.currentVersion { return current }
+    if bundle.versions.count == 1, let only = bundle.versions.first { return only }
+    throw HopdError(
+      .usage, "the model \(bundle.name) has \(bundle.versions.count) versions, and none is marked as current",
+      at: Place(file: bundle.path),
+      hint: "name two of them: hopctl model diff \(path.quotedForShell) FROM TO")
+  }
+}

@@ -1,0 +1,175 @@
+// The reports of `hopctl check`, judged by programs that this project did not write: xmllint, with the schema of Jenkins
+// where it is at hand, Python's models of SARIF, Graphviz, and a browser. Where such a program is absent its test is skipped
+// and says so; `tools/report-judges` installs them.
+
+import BlockingTests
+import FoundationEssentials
+import Glibc
+import SystemPackage
+import Testing
+
+/// Programs that judge.
+private enum Judge {
+  static func has(_ program: String) -> Bool { access("/usr/bin/\(program)", X_OK) == 0 }
+
+  /// What tools/report-judges has put below .build.
+  static let folder = CheckCase.root.removingLastComponent().removingLastComponent().appending(".build/report-judges")
+  static var python: FilePath { folder.appending("bin/python") }
+  static var schema: FilePath { folder.appending("junit-10.xsd") }
+}
+
+@Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
+struct CheckReportTests {
+  /// A model with names that mean something to XML, HTML and shells, and a hop that breaks.
+  private func room() throws -> Room {
+    let room = try Room()
+    let entity = { (more: String) in
+      "<entity name='Book'>\n<attribute name='a&lt;b&gt;&quot;&amp;' optional='YES' attributeType='String'/>\(more)</entity>"
+    }
+    try room.modelVersion(1, entity(""))
+    try room.modelVersion(2, entity("<attribute name='note' optional='YES' attributeType='String'/>"))
+    try room.modelVersion(3, entity("\n<attribute name='x&lt;/script&gt;' attributeType='String'/>"))
+    try room.currentVersion(3)
+    return room
+  }
+
+  private func checked(_ room: Room, _ words: String...) throws -> Outcome {
+    let outcome = try room.run(
+      words: ["check", room.path("Model.xcdatamodeld"), "--scratch", room.path.string] + words,
+      variables: ["GITHUB_WORKSPACE=\(room.path.string)", "GITHUB_STEP_SUMMARY=\(room.path("step-summary"))"])
+    #expect(outcome.status == 65, "\(outcome.errors)")
+    return outcome
+  }
+
+  private func text(_ room: Room, _ name: String) throws -> String {
+    String(decoding: try Data(contentsOf: URL(filePath: room.path(name))), as: UTF8.self)
+  }
+
+  @Test(.enabled(if: Judge.has("xmllint"), "xmllint is not installed: tools/report-judges"))
+  func junitIsWellFormedAndFitsTheSchema() throws {
+    let room = try room()
+    _ = try checked(room, "--junit", room.path("junit.xml"))
+    var words = ["--noout", room.path("junit.xml")]
+    if FileManager.default.fileExists(atPath: Judge.schema.string) {
+      words = ["--schema", Judge.schema.string] + words
+    }
+    let outcome = try room.wait(room.start(program: "/usr/bin/xmllint", words))
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    let report = try text(room, "junit.xml")
+    #expect(report.contains("tests=\"2\" failures=\"2\""))
+    #expect(report.contains("missing-required-value"))
+  }
+
+  @Test func sarifPointsToTheLine() throws {
+    let room = try room()
+    _ = try checked(room, "--sarif", room.path("log.sarif"))
+    let log = try JSONDecoder().decode(JSON.self, from: Data(try text(room, "log.sarif").utf8))
+    let result = try #require(log.runs?.list.first?.results?.list.first)
+    let place = try #require(result.locations?.list.first?.physicalLocation)
+    #expect(place.artifactLocation?.uri?.text == "Model.xcdatamodeld/Model%203.xcdatamodel/contents")
+    #expect(place.region?.startLine?.int == 5)
+    #expect(result.ruleId?.text == "missing-required-value")
+  }
+
+  @Test(
+    .enabled(
+      if: FileManager.default.fileExists(atPath: Judge.python.string), "no models of SARIF: tools/report-judges"))
+  func sarifFitsTheStandard() throws {
+    let room = try room()
+    _ = try checked(room, "--sarif", room.path("log.sarif"))
+    let code = """
+      import sys, sarif_pydantic
+      log = sarif_pydantic.Sarif.model_validate_json(open(sys.argv[1], encoding='utf-8').read())
+      print(len(log.runs[0].results))
+      """
+    let outcome = try room.wait(room.start(program: Judge.python, ["-c", code, room.path("log.sarif")]))
+    #expect(outcome.status == 0 && outcome.output == "1\n", "\(outcome.errors)")
+  }
+
+  @Test func githubGetsAnnotationsAndASummary() throws {
+    let room = try room()
+    let outcome = try checked(room, "--github")
+    let line = try #require(outcome.output.split(separator: "\n").first { $0.hasPrefix("::error ") })
+    #expect(line.contains("file=Model.xcdatamodeld/Model 3.xcdatamodel/contents,line=5,"))
+    #expect(!line.contains("\r"))
+    let summary = try text(room, "step-summary")
+    #expect(summary.contains("| Version |") && summary.contains("❌ failed"))
+    // Between fences every character is itself.
+    let outside = summary.split(separator: "```", omittingEmptySubsequences: false).enumerated()
+      .filter { $0.offset % 2 == 0 }.map(\.element).joined()
+    #expect(!outside.contains("</script>"), "a name of the model became a tag of the page")
+  }
+
+  @Test func aPageRunsNothingAndNeedsNothing() throws {
+    let room = try room()
+    _ = try checked(room, "--html", room.path("page.html"))
+    let page = try text(room, "page.html")
+    for word in ["<script", "</script>", "src=", "@import", "url(http", "href="] {
+      #expect(!page.contains(word), "\(word)")
+    }
+    #expect(page.contains("lang=\"en\"") && page.contains("<title>") && page.contains("prefers-color-scheme:dark"))
+  }
+
+  /// Light and dark, as wide as a screen and as narrow as a phone: nothing sticks out, and everything has its name.
+  @Test(
+    .enabled(if: Judge.has("chromium"), "chromium is not installed: tools/report-judges"),
+    arguments: [(1200, false), (360, false), (360, true)])
+  func aBrowserShowsThePage(_ width: Int, _ isDark: Bool) throws {
+    let room = try room()
+    _ = try checked(room, "--html", room.path("page.html"))
+    // The page is shown inside another one of that width, whose script measures it: the page itself runs none.
+    let probe = """
+      <!DOCTYPE html><meta charset="utf-8"><body style="margin:0"><pre id="out">nothing</pre>
+      <script>
+      const frame = document.createElement('iframe');
+      frame.style = 'border:0;width:\(width)px;height:4000px';
+      frame.onload = () => {
+        const page = frame.contentDocument, root = page.documentElement;
+        const sticking = [...page.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > \(width) + 1);
+        const unnamed = [...page.querySelectorAll('svg[role=img]')].filter(e => !e.getAttribute('aria-label')).length
+          + [...page.querySelectorAll('table')].filter(e => !e.caption || !e.caption.textContent).length
+          + [...page.querySelectorAll('section')].filter(e => !page.getElementById(e.getAttribute('aria-labelledby'))).length;
+        const style = frame.contentWindow.getComputedStyle(page.body);
+        document.getElementById('out').textContent = JSON.stringify({
+          wide: root.scrollWidth, sticking: sticking.length, unnamed, ink: style.color, paper: style.backgroundColor,
+          headings: page.querySelectorAll('h1').length, rows: page.querySelectorAll('.matrix tbody tr').length});
+      };
+      frame.src = 'page.html';
+      document.body.append(frame);
+      </script></body>
+      """
+    try room.file("probe.html", probe)
+    var words = [
+      "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--virtual-time-budget=5000",
+      "--user-data-dir=\(room.path("browser"))", "--dump-dom",
+    ]
+    if isDark { words.append("--blink-settings=preferredColorScheme=0") }
+    let outcome = try room.wait(
+      room.start(program: "/usr/bin/chromium", words + ["file://\(room.path("probe.html"))"]))
+    let start = try #require(outcome.output.ranges(of: "{\"wide\"").first?.lowerBound, "\(outcome.output)")
+    let end = try #require(outcome.output[start...].firstIndex(of: "}"))
+    let found = try JSONDecoder().decode(JSON.self, from: Data(outcome.output[start...end].utf8))
+    #expect((found.wide?.int ?? .max) <= width)
+    #expect(found.sticking?.int == 0)
+    #expect(found.unnamed?.int == 0)
+    #expect(found.headings?.int == 1)
+    #expect(found.rows?.int == 3)
+    if isDark { #expect(found.paper?.text != "rgb(255, 255, 255)") }
+  }
+
+  @Test(arguments: ["svg", "dot", "mermaid"])
+  func aGraphIsDrawn(_ format: String) throws {
+    let room = try room()
+    let outcome = try room.run("graph", room.path("Model.xcdatamodeld"), "--format", format)
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    #expect(outcome.output.contains("Model 2") && outcome.output.contains("inferred"))
+    try room.file("graph.\(format)", outcome.output)
+    let (program, words) =
+      format == "svg"
+      ? ("xmllint", ["--noout", room.path("graph.svg")])
+      : format == "dot" ? ("dot", ["-Tsvg", room.path("graph.dot"), "-o", room.path("drawn.svg")]) : ("", [])
+    guard Judge.has(program), !program.isEmpty else { return }
+    let judged = try room.wait(room.start(program: FilePath("/usr/bin/\(program)"), words))
+    #expect(judged.status == 0, "\(judged.errors)")
+  }
+}
