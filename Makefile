@@ -145,6 +145,7 @@ install:
 	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
 	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
 	chmod 644 $(LIBDIR)/systemd/system/hopd.service
+	$(INSTALL) -m 644 systemd/hopd.socket $(LIBDIR)/systemd/system/hopd.socket
 	$(INSTALL) -m 644 systemd/hopd.sysusers $(LIBDIR)/sysusers.d/hopd.conf
 	$(INSTALL) -m 644 systemd/hopd.tmpfiles $(LIBDIR)/tmpfiles.d/hopd.conf
 	$(INSTALL) -m 644 systemd/hopd.catalog $(LIBDIR)/systemd/catalog/hopd.catalog
@@ -163,9 +164,9 @@ install:
 
 uninstall:
 	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || ! systemctl cat hopd.service >/dev/null 2>&1 || \
-	  systemctl disable --now hopd.service
+	  systemctl disable --now hopd.service hopd.socket
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
-	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/catalog/hopd.catalog
+	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/system/hopd.socket $(LIBDIR)/systemd/catalog/hopd.catalog
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
 	rm -rf $(DOCDIR) $(PYTHON)
 	rm -f $(LIBDIR)/hopd/hopd.toml.d/README

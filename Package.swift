@@ -192,6 +192,11 @@ let package = Package(
       name: "ServiceState", dependencies: ["Diagnostics", "DurableFiles", "SQLite", systemPackage],
       swiftSettings: strict),
 
+    /// The control socket: Varlink messages, bounded clients, the interface's description.
+    .target(
+      name: "HopdControl", dependencies: ["CLinux", "Diagnostics", "DurableFiles", systemPackage],
+      swiftSettings: strict),
+
     // MARK: 5 - Programs
 
     /// Opens what a configuration names: models, programs, directories, the unit's writable paths.
@@ -207,9 +212,10 @@ let package = Package(
     .target(
       name: "HopdService",
       dependencies: [
-        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "ManagedObjectModel",
-        "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning", "MigrationPolicy",
-        "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreReplacement", "StoreVerification",
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdControl",
+        "ManagedObjectModel", "MappingModel", "MigrationEngine", "MigrationPipeline", "MigrationPlanning",
+        "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreReplacement",
+        "StoreVerification",
         "StoreWatching", "SystemdSupport", systemPackage,
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
@@ -227,7 +233,7 @@ let package = Package(
     .executableTarget(
       name: "hopctl",
       dependencies: [
-        "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration",
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
         "StoreReplacement", "StoreVerification", systemPackage,
@@ -392,13 +398,16 @@ let package = Package(
     .testTarget(
       name: "HopdServiceTests",
       dependencies: [
-        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdService",
+        "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdControl", "HopdService",
         "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "PersistentStore", "ServiceState", "StoreReplacement", "StoreWatching", "SystemdSupport",
         systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HopdControlTests", dependencies: ["BlockingTests", "Diagnostics", "HopdControl", systemPackage],
       swiftSettings: strict),
     .testTarget(
       name: "ServiceStateTests", dependencies: ["Diagnostics", "SQLite", "ServiceState", systemPackage],

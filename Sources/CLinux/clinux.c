@@ -14,6 +14,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -351,4 +352,15 @@ int clinux_peek_end(pid_t process, int *status, int *signal) {
   *status = info.si_code == CLD_EXITED ? info.si_status : -1;
   *signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
   return 1;
+}
+
+int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
+
+int clinux_peer(int descriptor, pid_t *process, uid_t *user) {
+  struct ucred found;
+  socklen_t length = sizeof found;
+  if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &found, &length) != 0) return -1;
+  *process = found.pid;
+  *user = found.uid;
+  return 0;
 }

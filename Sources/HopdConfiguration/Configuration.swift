@@ -11,6 +11,8 @@ import SystemPackage
 package struct Configuration: Sendable, Hashable {
   /// What concerns the daemon as a whole.
   package var daemon: Daemon
+  /// What concerns the control socket.
+  package var control = Control()
   /// The watched directories in the order of their first appearance.
   package var watches: [Watch]
   /// `[policies]`: programs that stand in for migration policy classes, by class name.
@@ -46,6 +48,14 @@ package struct Configuration: Sendable, Hashable {
     package var jobs: Int
     /// `memory_limit` in bytes: what the chunks of all jobs together may use.
     package var memoryLimit: Int64
+  }
+
+  /// `[control]`.
+  package struct Control: Sendable, Hashable {
+    /// Where the socket is unless `socket` says otherwise.
+    package static let standard: FilePath = "/run/hopd/control.sock"
+    /// `socket`, absolute; nil for none.
+    package var socket: FilePath? = standard
   }
 
   /// One `[[watch]]`.

@@ -32,7 +32,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("daemon.jobs", "2"),
     ConfigurationKey("daemon.memory_limit", "\"64MiB\""),
     ConfigurationKey("daemon.metrics_file", "\"\"", notYet: "\"\""),
-    ConfigurationKey("control.socket", "\"\"", notYet: "\"\""),
+    ConfigurationKey("control.socket", "\"/run/hopd/control.sock\""),
     ConfigurationKey("watch.name", nil),
     ConfigurationKey("watch.directory", nil),
     ConfigurationKey("watch.include", "[\"*.sqlite\", \"*.store\"]"),

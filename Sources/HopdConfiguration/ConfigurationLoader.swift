@@ -56,6 +56,25 @@ package struct ConfigurationLoader: Sendable {
   ///
   /// Throws one error with every mistake of every file in `reasons`.
   package func load() throws(HopdError) -> LoadedConfiguration {
+    let (files, reasons) = found()
+    return try Self.load(files, reasons: reasons)
+  }
+
+  /// The files that `load` reads, the later over the earlier; those that are there.
+  package func files() throws(HopdError) -> [FilePath] {
+    let (files, reasons) = found()
+    if let first = reasons.first { throw first }
+    return files.filter { $0.withPlatformString { access($0, F_OK) } == 0 }
+  }
+
+  /// The files that `load(file:)` reads.
+  package static func files(of file: FilePath) throws(HopdError) -> [FilePath] {
+    guard let name = file.lastComponent else { return [] }
+    let folder = file.removingLastComponent().appending("\(name.string).d")
+    return [file] + (try dropIns(in: folder)).sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  private func found() -> (files: [FilePath], reasons: [HopdError]) {
     var reasons: [HopdError] = []
     var files = [vendor.appending("hopd.toml"), administrator.appending("hopd.toml")]
     var dropIns: [String: FilePath] = [:]
@@ -69,7 +88,7 @@ package struct ConfigurationLoader: Sendable {
       }
     }
     files += dropIns.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map(\.value)
-    return try Self.load(files, reasons: reasons)
+    return (files, reasons)
   }
 
   /// Loads one file and its own drop-ins (`FILE.d/*.toml`) and nothing that is installed; the file must exist.

@@ -32,8 +32,11 @@ struct ConfigurationReader {
     reportUnknown(top)
     let daemon = daemon(table(top, "daemon"))
     let control = table(top, "control")
-    notYet(control, "socket") { if case .string("") = $0 { true } else { false } }
-    return Configuration(daemon: daemon, watches: watches.map { watch($0) }, policies: policies(top))
+    let standard = Configuration.Control.standard
+    let socket = control.entries["socket"] == nil ? standard : optionalPath(control, "socket")
+    return Configuration(
+      daemon: daemon, control: Configuration.Control(socket: socket), watches: watches.map { watch($0) },
+      policies: policies(top))
   }
 
   // MARK: Tables

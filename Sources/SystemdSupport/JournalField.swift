@@ -49,6 +49,8 @@ package enum JournalField: String, CaseIterable, Sendable {
   case attempt = "HOPD_ATTEMPT"
   /// When the next attempt is due, in UTC.
   case next = "HOPD_NEXT_ATTEMPT"
+  /// Who gave an order, as `user 0`.
+  case asker = "HOPD_ASKER"
   /// Kind of event, a `JournalMessage`.
   case messageID = "MESSAGE_ID"
   /// Number of the system's error.

@@ -60,6 +60,10 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   /// The configuration is accepted, but something in it is not known.
   case configurationWarning = "cce15cdcd50f4425844b4f1cdf24b639"
 
+  /// A client of the control socket broke a bound and lost its connection.
+  case controlProblem = "370b964c1d5d487ab35ed988d111ba6f"
+  /// An operator gave the daemon an order.
+  case orderGiven = "20f40c0ded9f4ed8bd10c31137381e39"
   /// The record of stores and jobs was lost or damaged, and is made anew.
   case stateReplaced = "ab9b3a22f01c4745819770a94e3554ee"
   /// The record of stores and jobs cannot be written now.
@@ -72,16 +76,16 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
-      .stateUnwritable:
+      .stateUnwritable, .controlProblem:
       .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
       .migrationInterrupted,
-      .watchRestored, .linksLeftAlone:
+      .watchRestored, .linksLeftAlone, .orderGiven:
       .notice
-    case .serviceStarted, .serviceStopping, .storeQueued, .migrationStarted, .hopFinished, .storeDeferred,
+    case .serviceStarted, .serviceStopping, .storeDeferred,
       .backupPruned, .backupExpired, .policyOutput:
       .info
-    case .storeCurrent: .debug
+    case .storeCurrent, .storeQueued, .migrationStarted, .hopFinished: .debug
     }
   }
 }

@@ -26,7 +26,9 @@ struct Hopctl: ParsableCommand {
       VerifyCommand.self,
       RestoreCommand.self, ReleaseCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self,
       CreateCommand.self, DumpCommand.self, CheckConfigCommand.self, StatusCommand.self, ListCommand.self,
-      HistoryCommand.self,
+      HistoryCommand.self, TopCommand.self, RetryCommand.self, PauseCommand.self, ResumeCommand.self,
+      CancelCommand.self, NextCommand.self, ReloadCommand.self, SetCommand.self, CatConfigCommand.self,
+      DoctorCommand.self,
     ])
 
   static func main() {

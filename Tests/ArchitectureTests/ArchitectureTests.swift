@@ -22,7 +22,7 @@ import Testing
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
       "MigrationPipeline", "MigrationChecking",
     ],
-    ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState"],
+    ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState", "HopdControl"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
   ]
 

@@ -2,6 +2,7 @@
 
 import Diagnostics
 import Logging
+import ManagedObjectModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
@@ -43,8 +44,12 @@ import Testing
       .hopFinished(hop("A 2", "A 3")), .verifying, .verified(checks: 9), .replacing,
     ])
     reporter.finished(.sample(FilePath(store)))
+    // One entry for whoever reads along, and the steps for whoever looks for something.
+    #expect(log.kinds(of: store) == [.storeMigrated])
     #expect(
-      log.kinds(of: store) == [.storeQueued, .migrationStarted, .hopFinished, .hopFinished, .storeMigrated])
+      log.entries.compactMap(\.kind) == [
+        .storeQueued, .migrationStarted, .hopFinished, .hopFinished, .storeMigrated,
+      ])
     #expect(log.all(.hopFinished).map { $0[.hop] } == ["1", "2"])
     #expect(log.all(.hopFinished).map { $0[.hops] } == ["2", "2"])
     let begun = try #require(log.all(.migrationStarted).first)
@@ -83,20 +88,25 @@ import Testing
     let begun = log.all(.migrationStarted)
     #expect(begun.count == 1)
     #expect(try #require(begun.first).text.contains("resumes at hop 2 of 2"))
+    #expect(begun.first?.level == .info)
     #expect(log.all(.hopFinished).map { $0[.hop] } == ["2"])
   }
 
-  @Test func warningsStandInTheEntryOfTheStart() throws {
+  @Test func warningsStandInTheOneEntryOfTheStore() throws {
     let warning = HopdError(
       .dataDropped, "12 values are dropped", at: Place(entity: "Book", property: "shelf"))
     tell([
       .planned(plan(warnings: Array(repeating: warning, count: 25))),
       .hopStarted(index: 0, hops: 2, from: "A", to: "B"),
     ])
-    let begun = try #require(log.all(.migrationStarted).first)
-    #expect(begun.level == .notice)
-    #expect(begun.text.contains("Book.shelf: 12 values are dropped"))
-    #expect(begun.text.contains("and 5 more warnings"))
+    var report = MigrationReport.sample(FilePath(store))
+    report.warnings =
+      [HopdError(.modelCacheLeftEmpty, "nothing to be done")] + Array(repeating: warning, count: 25)
+    reporter.finished(report)
+    #expect(try #require(log.all(.migrationStarted).first).level == .debug)
+    let done = try #require(log.all(.storeMigrated).first)
+    #expect(done.text.contains("Book.shelf: 12 values are dropped"))
+    #expect(done.text.contains("and 5 more warnings") && !done.text.contains("nothing to be done"))
   }
 
   @Test func aRunWithoutWorkIsNotLoggedAboveDebug() {

@@ -104,7 +104,10 @@ import Testing
     try await DaemonTests().running(place, try coordinator(place, Self.work())) {
       try await eventually("both") { stores(place).count == 2 }
     }
-    #expect(try reader(place).service()[.process] == String(getpid()))
+    try await eventually("the end is recorded") {
+      guard let facts = try? reader(place).service() else { return false }
+      return facts[.process] == nil && facts[.stopped] != nil && facts[.started] != nil
+    }
     unlink(place.store("current.sqlite"))
     try await DaemonTests().running(place, try coordinator(place, Self.work())) {
       try await eventually("one") { Set(stores(place).keys) == ["refused.sqlite"] }

@@ -20,6 +20,10 @@ import Testing
     #expect(line.text == "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s")
     line.jobs.append(StatusLine.Job(ordinal: 4, name: "Other.sqlite"))
     #expect(line.text.hasSuffix("ETA 2m10s (and 1 more)"))
+    line.toDo = 116
+    line.queueRemaining = 3900
+    line.attention = 16
+    #expect(line.text.hasSuffix("(and 1 more); queue ETA 1h05m; 16 failed (hopctl list --failed)"))
     line.note = "configuration refused, the old one is in force: /etc/hopd/hopd.toml:3"
     #expect(line.text.hasSuffix("; configuration refused, the old one is in force: /etc/hopd/hopd.toml:3"))
   }
@@ -49,7 +53,9 @@ import Testing
     line.attention = 1
     line.isPaused = true
     #expect(
-      line.text == "paused; watching 12 344 stores, 9 to look at, 3 to do, 2 tried again later, 1 needs attention")
+      line.text
+        == "paused; watching 12 344 stores, 9 to look at, 3 to do, 12 329 current, 2 tried again later, "
+        + "1 failed (hopctl list --failed)")
   }
 
   @Test func percentIsHundredOnlyAtTheEnd() {

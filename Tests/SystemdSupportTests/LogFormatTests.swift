@@ -31,7 +31,7 @@ import Testing
   @Test func noTextCanForgeAnEntry() throws {
     let output = try logged(.standardErrorWithPriorities) { logger in
       logger.event(
-        .storeQueued, "a\n<0>forged\r\u{1b}[2J", fields: [.store: "/srv/x\n<0>forged\u{2028}y"])
+        .storeDeferred, "a\n<0>forged\r\u{1b}[2J", fields: [.store: "/srv/x\n<0>forged\u{2028}y"])
     }
     #expect(
       output == "<6>a\n<6>    <0>forged\\x0d\\x1b[2J HOPD_STORE=/srv/x\\x0a<0>forged\\u{2028}y\n")

@@ -66,6 +66,13 @@ int clinux_fsetxattr(int descriptor, const char *name, const void *value, size_t
 
 int clinux_fremovexattr(int descriptor, const char *name);
 
+/// accept4(2) is _GNU_SOURCE only: the next connection, not blocking and closed on exec, or -1 with errno.
+int clinux_accept(int listener);
+
+/// SO_PEERCRED's struct ucred is _GNU_SOURCE only: process and user at the other end of a Unix socket. 0, or -1 with
+/// errno.
+int clinux_peer(int descriptor, pid_t *process, uid_t *user);
+
 /// What statx(2) says of a file; statx and its STATX_ATTR_MOUNT_ROOT are _GNU_SOURCE only.
 struct clinux_file_status {
   uint64_t device;

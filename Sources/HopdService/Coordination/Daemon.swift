@@ -6,6 +6,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import HopdConfiguration
+import HopdControl
 import Logging
 import MigrationPipeline
 import SQLite
@@ -95,6 +96,10 @@ package struct Daemon: Sendable {
           source: source, stateDirectory: directory, pauseFile: runtime.appending("pause"), notifier: notifier,
           watchdogInterval: Watchdog.interval(), logger: logger, threshold: threshold, claims: claims,
           recorder: recorder), setup: setup)
+      let desk = ControlDesk(coordinator: coordinator, stateDirectory: directory, logger: logger)
+      let control = desk.serve(
+        loaded.configuration.control.socket, runtime: Self.environment("RUNTIME_DIRECTORY"), recorder: recorder)
+      defer { control?.stop() }
       var quiet = logger
       quiet.logLevel = .error
       let group = ServiceGroup(

@@ -22,7 +22,7 @@ extension DaemonCoordinator {
       logger.notice(
         isPaused ? "paused: no migration begins while \(file) exists" : "migrations go on: \(file) is gone")
     }
-    while let ticket = scheduler.start(holdingMigrations: isPaused) { begin(ticket, now: now) }
+    while let ticket = scheduler.start(holdingMigrations: isPaused || scheduler.pauses.all) { begin(ticket, now: now) }
   }
 
   private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
@@ -38,9 +38,12 @@ extension DaemonCoordinator {
     if bars(ticket, subject, now: now) { return }
     let monitor = JobMonitor()
     running[ticket.store.key] = RunningJob(
-      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime())
+      ticket: ticket, subject: subject, monitor: monitor, began: Self.wallTime(),
+      asker: (ticket.step == .migrate ? askers.removeValue(forKey: ticket.store.key) : askers[ticket.store.key])
+        ?? "hopd", stop: StopSignal(parent: stopSignal))
+    let stop = running[ticket.store.key]?.stop ?? stopSignal
     if ticket.step == .migrate { record(ticket.store, .migrating) }
-    let (work, stop, key) = (surroundings.work, stopSignal, ticket.store.key)
+    let (work, key) = (surroundings.work, ticket.store.key)
     let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
     // A directory that came after the start, or came back as another one, is claimed with the first store in it.
     let claim: @Sendable () throws(JobFailure) -> Void = { () throws(JobFailure) in
@@ -88,6 +91,7 @@ extension DaemonCoordinator {
   func looked(_ key: FilePath, _ result: Result<LookResult, JobFailure>) {
     guard let job = running.removeValue(forKey: key) else { return }
     settled(key, job.ticket, failure: result.failure)
+    defer { if scheduler.isSettled(key) { askers[key] = nil } }
     let reporter = MigrationReporter(job.subject, logger: logger)
     let now = ContinuousClock.now
     switch result {
@@ -97,7 +101,7 @@ extension DaemonCoordinator {
       reporter.current(facts)
     case .success(.behind(let facts, let target)):
       if case .queued = scheduler.finished(key, .behind, now: now) {
-        record(job.ticket.store, .waiting, version: facts.version, target: target)
+        record(job.ticket.store, waiting(job.ticket.store), version: facts.version, target: target)
         reporter.queued(facts, to: target)
       }
     case .failure(let failure):
@@ -115,6 +119,7 @@ extension DaemonCoordinator {
     let now = ContinuousClock.now
     switch result {
     case .success(let report):
+      pace.note(seconds: report.seconds)
       if let fingerprint = report.fingerprint { scheduler.replaced(key, by: fingerprint) }
       _ = scheduler.finished(key, report.result == .current ? .current : .migrated, now: now)
       record(job, report)
@@ -122,7 +127,11 @@ extension DaemonCoordinator {
       if failure.error.code == .heldBack { backups.heldBack(job.ticket.store) }
       let verdict = scheduler.finished(key, JobOutcome(failure), now: now)
       record(job, failure, verdict, now: now)
-      MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
+      if job.isCancelled, failure.error.code == .interrupted {
+        tellCancelled(job)
+      } else {
+        MigrationReporter(job.subject, logger: logger).failed(failure, verdict, now: now)
+      }
       if failure.error.code == .internalError {
         note = "a bug of hopd stopped the migration of \(job.subject.store.lastComponent?.string ?? "a store")"
       }
@@ -132,6 +141,7 @@ extension DaemonCoordinator {
   /// Work has come to an end while the daemon lives.
   private func settled(_ key: FilePath, _ ticket: JobTicket, failure: JobFailure?) {
     if phase != .stopping { suspects.survived(key, ticket.step) }
+
     note(failure?.circumstances, of: key, watch: ticket.store.watch)
   }
 
@@ -161,8 +171,9 @@ extension DaemonCoordinator {
     line.unserved = unservedWatches
     line.deferred = counts.deferred
     line.attention = counts.attention
-    line.isPaused = isPaused
+    line.isPaused = isPaused || scheduler.pauses.all
     line.note = note
+    line.queueRemaining = queueRemaining
     return line
   }
 

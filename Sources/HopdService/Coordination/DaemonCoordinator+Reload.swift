@@ -45,12 +45,14 @@ extension DaemonCoordinator {
     case .success(let new):
       note = nil
       apply(new)
+      endReload(nil)
     case .failure(let error):
       let place = error.configurationPlace
       note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
       logger.event(
         .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
         fields: [.configuration: place, .error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
+      endReload(error)
     }
     notifier.ready(statusLine().text)
     if mustReloadAgain { beginReload() }
@@ -58,11 +60,12 @@ extension DaemonCoordinator {
 
   private func apply(_ new: DaemonSetup) {
     setup = new
+    for (key, value) in overrides { _ = setup.override(key, value) }
     backups.configured()
-    surroundings.threshold?.level = new.configuration.daemon.logLevel.level
+    surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
     (around, modelsAt) = ([:], nil)
     degraded.formIntersection(new.configuration.watches.map(\.name))
-    scheduler.configure(jobs: new.configuration.daemon.jobs, rules: new.retryRules)
+    scheduler.configure(jobs: setup.configuration.daemon.jobs, rules: new.retryRules)
     recordConfiguration()
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)

@@ -116,6 +116,8 @@ extension DaemonCoordinator {
     phase = .ready
     tellLeases()
     let text = statusLine().text
+    // Whoever asks from now on is told that this daemon runs.
+    surroundings.recorder?.flush()
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)
   }

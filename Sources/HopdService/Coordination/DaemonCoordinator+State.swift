@@ -53,7 +53,8 @@ extension DaemonCoordinator {
   /// Where a store stands after a failure.
   func record(_ store: FoundStore, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     guard let recorder = surroundings.recorder else { return }
-    guard let condition = verdict.condition(failure.error) else { return recordGone(store) }
+    guard var condition = verdict.condition(failure.error) else { return recordGone(store) }
+    if condition == .waiting { condition = waiting(store) }
     let error = failure.error
     var record = StoreRecord(
       path: store.path.printable, watch: store.watch, condition: condition, since: Self.wallTime(),
@@ -137,7 +138,8 @@ extension DaemonCoordinator {
     let unserved = unservedWatches
     if !unserved.isEmpty { now[.unserved] = unserved.joined(separator: "\n") }
     if let note { now[.note] = note }
-    if isPaused { now[.paused] = surroundings.pauseFile.printable }
+    let pauses = pausedNames
+    if !pauses.isEmpty { now[.paused] = pauses.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")
     guard now != facts else { return }
     for fact in [ServiceFact.unserved, .note, .paused, .configuration] where now[fact] != facts[fact] {

@@ -89,7 +89,7 @@ extension DaemonCoordinator {
 
   private func enqueue(_ store: FoundStore, now: ContinuousClock.Instant) {
     let goesOn = interrupted.remove(store.key) != nil
-    if scheduler.found(store, step: goesOn ? .migrate : .look, now: now) { record(store, .waiting) }
+    if scheduler.found(store, step: goesOn ? .migrate : .look, now: now) { record(store, waiting(store)) }
   }
 
   var isIdle: Bool {

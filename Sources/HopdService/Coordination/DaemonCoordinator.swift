@@ -8,6 +8,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import HopdConfiguration
+import HopdControl
 import Logging
 import MigrationPipeline
 import PersistentStore
@@ -74,6 +75,7 @@ package actor DaemonCoordinator {
     case stop
     case tick
     case stateLost
+    case control(ControlRequest, ControlPeer, ControlAnswer)
   }
 
   enum Phase { case recovering, scanning, ready, stopping, ended }
@@ -86,6 +88,9 @@ package actor DaemonCoordinator {
     /// When it began, in seconds since 1970, and who asked for it.
     var began: Int64
     var asker = "hopd"
+    /// Stops this job alone, or with all others.
+    var stop: StopSignal
+    var isCancelled = false
   }
 
   let surroundings: Surroundings
@@ -135,6 +140,17 @@ package actor DaemonCoordinator {
   var unseen: Set<String> = []
   /// Facts about the daemon as they were last recorded.
   var facts: [ServiceFact: String] = [:]
+  /// Who asked for the next job of a store, where it was not the daemon.
+  var askers: [FilePath: String] = [:]
+  /// What an operator has set for this run: keys and values as configured.
+  var overrides: [String: String] = [:]
+  /// Who waits for the end of a reload.
+  var reloadWaiters: [ControlAnswer] = []
+  /// Who reads a status each second.
+  var monitors: [ControlAnswer] = []
+  var monitoredAt: ContinuousClock.Instant?
+  /// How fast the queue moves.
+  var pace = QueuePace()
   /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
   let jobPrefix: String
 
@@ -148,6 +164,7 @@ package actor DaemonCoordinator {
     scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
     let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
+    scheduler.pauses = Pauses(stateDirectory: surroundings.stateDirectory)
     jobPrefix = String(repeating: "0", count: 6 - digits.count) + digits
     let now = ContinuousClock.now
     watchdog = surroundings.watchdogInterval.map { WatchdogPolicy(interval: $0, now: now) }
@@ -202,6 +219,7 @@ package actor DaemonCoordinator {
     case .stop: beginStop()
     case .tick: break
     case .stateLost: recordAnew()
+    case .control(let request, let peer, let answer): answered(request, peer, answer)
     }
   }
 
@@ -220,6 +238,7 @@ package actor DaemonCoordinator {
     feedWatchdog(now: now)
     extendTimeout(now: now)
     tellStatus(now: now)
+    tellMonitors(now: now)
     setTimer(now: now)
   }
 
@@ -287,6 +306,7 @@ package actor DaemonCoordinator {
     if let tick = watchdog?.tick { next.append(now.advanced(by: tick)) }
     if !running.isEmpty { next.append(now.advanced(by: .seconds(1))) }
     if isPaused { next.append(now.advanced(by: .seconds(2))) }
+    if !monitors.isEmpty { next.append((monitoredAt ?? now).advanced(by: .seconds(1))) }
     if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
     if phase == .ready {
       if let alarm = scheduler.nextAlarm() { next.append(alarm) }

@@ -36,7 +36,7 @@ package enum ConfigurationSource: Sendable, Hashable {
 /// A configuration with its models.
 package struct DaemonSetup: Sendable {
   /// The configuration.
-  package let configuration: Configuration
+  package private(set) var configuration: Configuration
   /// The files it was made of.
   package let files: [FilePath]
   /// Remarks about the configuration and the models.
@@ -82,6 +82,25 @@ package struct DaemonSetup: Sendable {
     models[watch] = loaded
     unserved[watch] = nil
     warnings += loaded.warnings
+  }
+
+  /// Sets a key of `[daemon]` for this run; the value before, or nil for a key that cannot be set, or a wrong value.
+  mutating func override(_ key: String, _ value: String) -> String? {
+    switch key {
+    case "jobs":
+      guard let number = Int(value), (1...256).contains(number) else { return nil }
+      defer { configuration.daemon.jobs = number }
+      return String(configuration.daemon.jobs)
+    case "memory_limit":
+      guard let bytes = Quantity.bytes(value), (1 << 20...1 << 46).contains(bytes) else { return nil }
+      defer { configuration.daemon.memoryLimit = bytes }
+      return "\(configuration.daemon.memoryLimit)B"
+    case "log_level":
+      guard let level = Configuration.LogLevel(rawValue: value) else { return nil }
+      defer { configuration.daemon.logLevel = level }
+      return configuration.daemon.logLevel.rawValue
+    default: return nil
+    }
   }
 
   /// The scheduler's rules by watch.

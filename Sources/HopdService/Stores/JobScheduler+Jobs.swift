@@ -9,7 +9,11 @@ import SystemPackage
 extension JobScheduler {
   /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
   package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    if !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
+    while !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
+      if let entry = entries[key], isPaused(entry.store) {
+        parked.append(Item(key: key, turn: entry.turn))
+        continue
+      }
       lastOrdinal += 1
       return begin(key, .migrate, ordinal: lastOrdinal)
     }

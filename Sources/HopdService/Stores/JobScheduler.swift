@@ -100,24 +100,6 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// How many stores are in which state.
-  package struct Counts: Sendable, Hashable {
-    /// Stores known.
-    package var known = 0
-    /// Stores that are to be looked at, or are.
-    package var looking = 0
-    /// Stores that wait for their migration.
-    package var waiting = 0
-    /// Stores in migration.
-    package var migrating = 0
-    /// Stores in use or failed, to be tried again.
-    package var deferred = 0
-    /// Stores refused or given up.
-    package var attention = 0
-    /// Stores that are to be migrated or are.
-    package var toDo: Int { waiting + migrating + deferred }
-  }
-
   var jobs: Int
   private var rules: [String: RetryRule]
   /// Stores that something is to be done with, or was and failed.
@@ -133,6 +115,12 @@ package struct JobScheduler: Sendable {
   private var lastTurn: UInt64 = 0
   private var lastJob: UInt64 = 0
   var runningLooks = 0
+  /// Watches and stores whose migrations do not begin.
+  var pauses = Pauses()
+  /// Migrations whose turn came while they were paused.
+  var parked: [Item] = []
+  /// Stores that an operator put in front.
+  var hurried: Set<FilePath> = []
   var lastOrdinal = 0
   /// How many stores are in which state.
   package var counts = Counts()
@@ -251,7 +239,7 @@ package struct JobScheduler: Sendable {
       case .deferred, .done, .failed, .needsAttention:
         entries[key]?.failures = 0
         entries[key]?.busyTimes = 0
-        entries[key]?.reported = nil
+        // What was told of it is not told again unless it is something else.
         var isDeferred = false
         if case .deferred = entry.state { isDeferred = true }
         enqueue(key, .look, newJob: !isDeferred)
@@ -303,6 +291,7 @@ package struct JobScheduler: Sendable {
 
   mutating func settle(_ key: FilePath, _ state: JobState, lookAgain: Bool) {
     set(key, state)
+    hurried.remove(key)
     if lookAgain {
       entries[key]?.failures = 0
       enqueue(key, .look, newJob: true)
@@ -310,6 +299,12 @@ package struct JobScheduler: Sendable {
       resting[key] = rest(entry.store)
       remove(key)
     }
+  }
+
+  /// Takes a store at its target back among those that something is to be done with.
+  mutating func wakeResting(_ store: FoundStore) {
+    resting[store.key] = nil
+    entries[store.key] = Entry(store: store, state: .done, job: 0)
   }
 
   private mutating func rest(_ store: FoundStore) -> Resting {
@@ -337,7 +332,13 @@ package struct JobScheduler: Sendable {
     entries[key]?.turn = lastTurn
     set(key, .waiting(step))
     let item = Item(key: key, turn: lastTurn)
-    if step == .look { looks.append(item) } else { migrations.append(item) }
+    let isFirst = hurried.contains(key)
+    switch step {
+    case .look where isFirst: looks.prepend(item)
+    case .look: looks.append(item)
+    case .migrate where isFirst: migrations.prepend(item)
+    case .migrate: migrations.append(item)
+    }
   }
 
   mutating func postpone(_ key: FilePath, _ step: JobStep, until: Instant) {
@@ -362,6 +363,7 @@ package struct JobScheduler: Sendable {
 
   mutating func forget(_ key: FilePath) {
     guard let entry = entries[key] else { return }
+    hurried.remove(key)
     remove(key)
     count(entry.state, -1)
     counts.known -= 1

@@ -155,3 +155,23 @@ package enum JobState: Sendable, Hashable {
   /// Failed too often.
   case needsAttention
 }
+
+extension JobScheduler {
+  /// How many stores are in which state.
+  package struct Counts: Sendable, Hashable {
+    /// Stores known.
+    package var known = 0
+    /// Stores that are to be looked at, or are.
+    package var looking = 0
+    /// Stores that wait for their migration.
+    package var waiting = 0
+    /// Stores in migration.
+    package var migrating = 0
+    /// Stores in use or failed, to be tried again.
+    package var deferred = 0
+    /// Stores refused or given up.
+    package var attention = 0
+    /// Stores that are to be migrated or are.
+    package var toDo: Int { waiting + migrating + deferred }
+  }
+}

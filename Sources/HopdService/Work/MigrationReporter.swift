@@ -4,6 +4,7 @@
 
 import Diagnostics
 import Logging
+import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
@@ -170,7 +171,9 @@ package struct MigrationReporter: Sendable {
         text += "\n  and \(warnings.count - MigrationReporter.mostFindings) more warnings; hopctl plan shows them all"
       }
       reporter.logger.event(
-        .migrationStarted, text, level: warnings.isEmpty ? nil : .notice,
+        // The one entry of a store is that of its end, which has the warnings, too. That a run goes on after an
+        // interruption is worth one of its own.
+        .migrationStarted, text, level: hop == nil ? nil : .info,
         fields: reporter.fields([
           .storeUUID: facts?.uuid, .from: plan?.from, .to: plan?.to, .hops: String(hops),
           .rows: plan.map { String($0.rows) }, .bytes: plan.map { String($0.bytes) },
@@ -222,8 +225,11 @@ package struct MigrationReporter: Sendable {
         : "\(name) was migrated from \(report.from) to \(report.to) before an interruption; it is complete"
       if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
-      for warning in report.warnings.suffix(Self.mostFindings) where warning.code.exit != .success {
-        text += "\n  warning: \(warning.headline)"
+      // That the copy of the model is left out of the store asks nothing of anybody.
+      let warnings = report.warnings.filter { $0.code != .modelCacheLeftEmpty }
+      for warning in warnings.prefix(Self.mostFindings) { text += "\n  warning: \(warning.headline)" }
+      if warnings.count > Self.mostFindings {
+        text += "\n  and \(warnings.count - Self.mostFindings) more warnings; hopctl plan shows them all"
       }
       logger.event(
         .storeMigrated, text,

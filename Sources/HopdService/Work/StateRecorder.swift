@@ -139,7 +139,8 @@ package final class StateRecorder: Sendable {
     let error = error as? HopdError ?? HopdError(.inputOutput, "\(error)", at: Place(file: stateDirectory))
     logger.event(
       .stateUnwritable,
-      "the record of stores and jobs cannot be written now; migrations go on, and hopctl shows an older state: \(error)",
+      "the record of stores and jobs cannot be written now; migrations go on, and hopctl shows an older state: "
+        + "\(error)",
       fields: [
         .error: error.code.name, .directory: stateDirectory.printable,
         .hint: error.firstHint ?? "look for free space and rights: df -h -i \(stateDirectory.printable)",

@@ -49,7 +49,9 @@ package struct StatusLine: Sendable, Hashable {
   package var deferred = 0
   /// Stores that need somebody.
   package var attention = 0
-  /// Are new migrations held back by the flag file?
+  /// Seconds until the queue is empty, as far as known.
+  package var queueRemaining: Double?
+  /// Are new migrations held back?
   package var isPaused = false
   /// Names of watches that are not served.
   package var unserved: [String] = []
@@ -63,6 +65,11 @@ package struct StatusLine: Sendable, Hashable {
   package var text: String {
     var text = jobs.first.map { Self.text($0, batch: batch) } ?? idleText
     if jobs.count > 1 { text += " (and \(jobs.count - 1) more)" }
+    if !jobs.isEmpty {
+      if let queueRemaining, toDo > 0 { text += "; queue ETA \(Self.duration(seconds: queueRemaining))" }
+      let trouble = troubleText
+      if !trouble.isEmpty { text += "; \(trouble)" }
+    }
     if isPaused { text = "paused; " + text }
     if !unserved.isEmpty { text += "; not served: \(unserved.joined(separator: ", "))" }
     if let note { text += "; \(note)" }
@@ -73,9 +80,18 @@ package struct StatusLine: Sendable, Hashable {
     var text = "watching \(Self.grouped(stores)) \(stores == 1 ? "store" : "stores")"
     if toLookAt > 0 { text += ", \(Self.grouped(toLookAt)) to look at" }
     if toDo > 0 { text += ", \(Self.grouped(toDo)) to do" }
-    if deferred > 0 { text += ", \(Self.grouped(deferred)) tried again later" }
-    if attention > 0 { text += ", \(Self.grouped(attention)) \(attention == 1 ? "needs" : "need") attention" }
-    return text
+    let current = stores &- toLookAt &- toDo &- deferred &- attention
+    if deferred &+ attention > 0 { text += ", \(Self.grouped(max(0, current))) current" }
+    let trouble = troubleText
+    return trouble.isEmpty ? text : "\(text), \(trouble)"
+  }
+
+  /// What is not as it should be, and how to see which stores these are.
+  private var troubleText: String {
+    var words: [String] = []
+    if deferred > 0 { words.append("\(Self.grouped(deferred)) tried again later") }
+    if attention > 0 { words.append("\(Self.grouped(attention)) failed (hopctl list --failed)") }
+    return words.joined(separator: ", ")
   }
 
   /// "store 3/120 Library.sqlite v2→v4 hop 1/2 Person 41 % ETA 2m10s".

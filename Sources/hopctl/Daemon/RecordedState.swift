@@ -5,6 +5,8 @@ import ArgumentParser
 import Diagnostics
 import DurableFiles
 import Glibc
+import HopdConfiguration
+import HopdControl
 import PersistentStore
 import ServiceState
 import StoreReplacement
@@ -19,6 +21,28 @@ struct DaemonOptions: ParsableArguments {
       discussion: "Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
     completion: .directory)
   var stateDirectory: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The control socket of hopd.", discussion: "Else the one that hopd has recorded, or /run/hopd/control.sock.",
+      valueName: "path"), completion: .file())
+  var socket: String?
+
+  /// A connection to the running daemon. A socket that systemd listens on would start a stopped daemon; so it is asked
+  /// only where the record does not say that none runs.
+  func client() throws -> ControlClient {
+    if let socket { return try ControlClient(FilePath(socket)) }
+    let state = try? recorded()
+    if let state, state.process == nil {
+      throw HopdError(.notRunning, state.headline, hint: "`systemctl start hopd`")
+    }
+    if let state, state.facts[.socket] == nil {
+      throw HopdError(
+        .notRunning, "this hopd has no control socket",
+        hint: "`journalctl -t hopd -p warning` says why, or control.socket is \"\" in the configuration")
+    }
+    return try ControlClient(FilePath(state?.facts[.socket] ?? Configuration.Control.standard.string))
+  }
 
   /// The directory; nothing is made.
   var directory: FilePath {

@@ -1,7 +1,7 @@
 # about: reload keeps the running job, picks up a new drop-in, and refuses a broken one with file and line
 # needs: systemd
 export CHUNK_ROWS=2000 CHUNK_TIME=50ms
-configure
+LOG_LEVEL=debug configure
 mkdir "$STORES/more"; chown hopd: "$STORES/more"
 big_store "$STORES/big.sqlite"
 start

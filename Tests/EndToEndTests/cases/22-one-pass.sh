@@ -3,7 +3,7 @@
 export CHUNK_ROWS=2000 CHUNK_TIME=50ms
 RANDOM=${HOPD_SEED:-$$}; note "HOPD_SEED=${HOPD_SEED:-$$}"
 pause() { sleep "0.$((RANDOM % 4))$((RANDOM % 10))"; }
-configure
+LOG_LEVEL=debug configure
 big_store "$STORES/big.sqlite"
 mkdir -p "$ROOM/hand" "$ROOM/state"
 cp "$STORES/big.sqlite" "$ROOM/hand/big.sqlite"

@@ -1,7 +1,7 @@
 # about: a store at which the daemon is killed comes last, and is left alone after the third time; the others are served, a reload releases it
 # needs: systemd
 export CHUNK_ROWS=2000 CHUNK_TIME=50ms
-configure
+LOG_LEVEL=debug configure
 S=$STORES/big.sqlite
 big_store "$S"
 before=$(sha256sum <"$S")

@@ -1,0 +1,108 @@
+// hopctl's side of the socket: one call, and its answers.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// A connection to a running hopd.
+package final class ControlClient {
+  private let descriptor: Int32
+  private let path: FilePath
+  private var received: [UInt8] = []
+  /// An answer is at most so long; the server's own bound is smaller.
+  private static let longestAnswer = 16 << 20
+
+  /// Connects; throws `.notRunning` where nobody listens.
+  package init(_ path: FilePath) throws {
+    self.path = path
+    descriptor = try UnixSocket.connected(to: path)
+  }
+
+  deinit { close(descriptor) }
+
+  /// Calls a method of hopd's interface and gives its answer.
+  package func call(_ method: String, _ parameters: [String: ControlValue] = [:], timeout: Duration = .seconds(30))
+    throws -> ControlValue
+  {
+    try send(ControlCall(method: "\(ControlInterface.name).\(method)", parameters: .object(parameters)))
+    return try result(of: next(timeout: timeout))
+  }
+
+  /// Calls a method that answers more than once; ends with the last answer, or where `body` gives false.
+  package func stream(_ method: String, timeout: Duration, _ body: (ControlValue) throws -> Bool) throws {
+    try send(ControlCall(method: "\(ControlInterface.name).\(method)", more: true))
+    while true {
+      let reply = try next(timeout: timeout)
+      guard try body(try result(of: reply)), reply.continues else { return }
+    }
+  }
+
+  private func result(of reply: ControlReply) throws -> ControlValue {
+    guard let error = reply.error else { return reply.parameters }
+    let hint = reply.parameters["hint"]?.text
+    switch error {
+    case "\(ControlInterface.name).NotFound":
+      throw HopdError(
+        .notFound, "hopd knows no store or watch \(reply.parameters["name"]?.text ?? "of this name")", hint: hint)
+    case "\(ControlInterface.name).NotPossible":
+      throw HopdError(
+        HopdError.Code(reply.parameters["code"]?.text ?? "not-possible", exit: .unavailable),
+        reply.parameters["reason"]?.text ?? "hopd refuses", hint: hint)
+    case "\(ControlInterface.name).Busy":
+      throw HopdError(
+        .controlUnavailable, "hopd has too many clients now", at: Place(file: path), hint: "try again")
+    default:
+      throw HopdError(
+        .controlProtocol, "hopd answers \(error)", at: Place(file: path),
+        hint: "hopd and hopctl may be of different versions: `hopctl --version`, `systemctl restart hopd`")
+    }
+  }
+
+  private func send(_ call: ControlCall) throws {
+    let bytes = call.bytes
+    var start = 0
+    while start < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.send(descriptor, $0.baseAddress?.advanced(by: start), $0.count - start, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw ended(Errno(rawValue: errno)) }
+      start += count
+    }
+  }
+
+  private func next(timeout: Duration) throws -> ControlReply {
+    let until = ContinuousClock.now.advanced(by: timeout)
+    var buffer = [UInt8](repeating: 0, count: 65536)
+    while true {
+      if let end = received.firstIndex(of: 0) {
+        let message = Array(received[..<end])
+        received.removeFirst(end + 1)
+        if let reply = ControlReply(message) { return reply }
+        throw HopdError(.controlProtocol, "the answer is no message", at: Place(file: path), hint: "try again")
+      }
+      guard received.count < Self.longestAnswer else {
+        throw HopdError(.controlProtocol, "the answer is too long", at: Place(file: path), hint: "try again")
+      }
+      let left = until - .now
+      let milliseconds = left.components.seconds &* 1000 &+ left.components.attoseconds / 1_000_000_000_000_000
+      var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let ready = Glibc.poll(&poll, 1, Int32(clamping: max(0, milliseconds)))
+      if ready < 0, errno == EINTR { continue }
+      guard ready > 0 else {
+        throw HopdError(
+          .controlUnavailable, "hopd does not answer", at: Place(file: path), hint: "`systemctl status hopd`")
+      }
+      let count = recv(descriptor, &buffer, buffer.count, 0)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw ended(count == 0 ? nil : Errno(rawValue: errno)) }
+      received += buffer[..<count]
+    }
+  }
+
+  private func ended(_ cause: Errno?) -> HopdError {
+    HopdError(
+      .notRunning, "hopd has ended the connection", at: Place(file: path), cause: cause,
+      hint: "`systemctl status hopd` says whether it runs; try again")
+  }
+}

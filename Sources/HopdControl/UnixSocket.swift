@@ -1,0 +1,118 @@
+// The socket itself: its name, its rights, and who is at the other end.
+
+import CLinux
+import Diagnostics
+import DurableFiles
+import Glibc
+import SystemPackage
+
+extension HopdError.Code {
+  /// hopd does not run, or does not listen.
+  package static let notRunning = HopdError.Code("not-running", exit: .notRunning)
+  /// The control socket cannot be made.
+  package static let controlUnavailable = HopdError.Code("control-unavailable", exit: .unavailable, isRetryable: true)
+  /// The answer of the other end is none.
+  package static let controlProtocol = HopdError.Code("control-protocol", exit: .software)
+}
+
+/// Who is at the other end, as the kernel says.
+package struct ControlPeer: Sendable, Hashable {
+  /// User. A unit with `PrivateUsers=yes` sees every user but root and its own as 65534.
+  package let user: UInt32
+  /// Process; 0 where it is not visible.
+  package let process: Int32
+
+  /// Notes a peer.
+  package init(user: UInt32, process: Int32) {
+    self.user = user
+    self.process = process
+  }
+}
+
+/// Calls on Unix sockets.
+enum UnixSocket {
+  /// A listening socket at `path`, for its owner and its group. A socket that nobody listens on any more is replaced.
+  static func listening(at path: FilePath) throws -> Int32 {
+    let files = LinuxFileSystem()
+    if let there = try files.status(path) {
+      guard there.kind == .socket else {
+        throw HopdError(
+          .controlUnavailable, "something that is no socket has its name", at: Place(file: path),
+          hint: "move it away, or set control.socket to another path")
+      }
+      if let other = try? connected(to: path) {
+        close(other)
+        throw HopdError(
+          .controlUnavailable, "another hopd listens there", at: Place(file: path),
+          hint: "set control.socket to another path for one of the two")
+      }
+      _ = try files.unlinkIfPresent(path)
+    }
+    let descriptor = try made()
+    let failed = try withAddress(path) { address, length in
+      bind(descriptor, address, length) != 0 || chmod(path.string, 0o660) != 0 || listen(descriptor, 64) != 0
+    }
+    if failed {
+      let code = errno
+      close(descriptor)
+      throw HopdError(
+        .controlUnavailable, "the control socket cannot be made", at: Place(file: path), cause: Errno(rawValue: code),
+        hint: "its directory must be there and writable for hopd; control.socket names another path, \"\" none")
+    }
+    return descriptor
+  }
+
+  /// A socket that is connected to `path`.
+  static func connected(to path: FilePath) throws -> Int32 {
+    let descriptor = try made()
+    let code = try withAddress(path) { address, length in
+      connect(descriptor, address, length) == 0 ? 0 : errno
+    }
+    if code == 0 { return descriptor }
+    close(descriptor)
+    switch code {
+    case ENOENT, ECONNREFUSED:
+      throw HopdError(
+        .notRunning, "hopd does not listen there", at: Place(file: path),
+        hint: "`systemctl start hopd`; --socket names another socket")
+    case EACCES, EPERM:
+      throw HopdError(
+        .noPermission, "you may not talk to hopd", at: Place(file: path), cause: Errno(rawValue: code),
+        hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
+    default:
+      throw HopdError(
+        .controlUnavailable, "hopd cannot be reached", at: Place(file: path), cause: Errno(rawValue: code),
+        hint: "try again")
+    }
+  }
+
+  private static func made() throws -> Int32 {
+    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    if descriptor >= 0 { return descriptor }
+    throw HopdError(.controlUnavailable, "no socket can be made", cause: Errno(rawValue: errno), hint: "try again")
+  }
+
+  private static func withAddress<T>(
+    _ path: FilePath, _ body: (UnsafePointer<sockaddr>, socklen_t) -> T
+  ) throws -> T {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let name = Array(path.string.utf8)
+    guard name.count < MemoryLayout.size(ofValue: address.sun_path), !name.isEmpty, !name.contains(0) else {
+      throw HopdError(
+        .controlUnavailable, "the path of the socket is longer than 107 bytes, or empty", at: Place(file: path),
+        hint: "name a shorter one")
+    }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    }
+  }
+
+  /// The peer of a connection; nil where the kernel does not say.
+  static func peer(of descriptor: Int32) -> ControlPeer? {
+    var (process, user): (pid_t, uid_t) = (0, 0)
+    guard clinux_peer(descriptor, &process, &user) == 0 else { return nil }
+    return ControlPeer(user: user, process: process)
+  }
+}

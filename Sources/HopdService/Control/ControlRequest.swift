@@ -1,0 +1,56 @@
+// What the loop of the daemon is asked by the control socket; questions about records never reach it.
+
+import Diagnostics
+import HopdControl
+import SystemPackage
+
+/// A store as a client names it.
+struct NamedStore: Sendable {
+  /// As it was named.
+  var name: String
+  /// Its key, resolved where nobody waits.
+  var key: FilePath
+}
+
+/// An order, or a question about this moment.
+enum ControlRequest: Sendable {
+  case status
+  case monitor
+  case retry([NamedStore], failed: Bool)
+  case pause(NamedStore?)
+  case resume(NamedStore?)
+  case cancel(NamedStore)
+  case next(NamedStore)
+  case reload
+  case set(key: String, value: String)
+
+  /// What the journal says of it; nil for questions.
+  var sentence: String? {
+    switch self {
+    case .status, .monitor: nil
+    case .retry(let stores, let failed):
+      failed ? "retry all that failed" : "retry \(stores.map { FilePath($0.name).printable }.joined(separator: ", "))"
+    case .pause(let name): "pause \(name.map { FilePath($0.name).printable } ?? "everything")"
+    case .resume(let name): "resume \(name.map { FilePath($0.name).printable } ?? "everything")"
+    case .cancel(let store): "cancel \(FilePath(store.name).printable)"
+    case .next(let store): "next \(FilePath(store.name).printable)"
+    case .reload: "reload"
+    case .set(let key, let value): "set \(key) \(value)"
+    }
+  }
+}
+
+extension ControlReply {
+  /// `NotFound` of the interface.
+  static func notFound(_ name: String, hint: String) -> ControlReply {
+    ControlReply(
+      .object(["name": .string(name), "hint": .string(hint)]), error: "\(ControlInterface.name).NotFound")
+  }
+
+  /// `NotPossible` of the interface.
+  static func notPossible(_ code: String, _ reason: String, hint: String?) -> ControlReply {
+    ControlReply(
+      .object(["code": .string(code), "reason": .string(reason), "hint": .optional(hint)]),
+      error: "\(ControlInterface.name).NotPossible")
+  }
+}

@@ -1,0 +1,40 @@
+// Records as the control socket tells them: the types of its interface's description.
+
+import HopdControl
+import ServiceState
+import StoreReplacement
+
+extension ControlValue {
+  /// A store, as `Store`.
+  init(_ record: StoreRecord) {
+    self = .object([
+      "store": .string(record.path), "watch": .string(record.watch), "state": .string(record.condition.name),
+      "since": .string(BackupRecord.time(record.since)), "version": .optional(record.version),
+      "target": .optional(record.target), "trouble": record.trouble.map { ControlValue($0) } ?? .null,
+    ])
+  }
+
+  /// A trouble, as `Trouble`.
+  init(_ trouble: StoreTrouble) {
+    self = .object([
+      "code": .string(trouble.code), "reason": .string(trouble.reason),
+      "since": .string(BackupRecord.time(trouble.since)),
+      "hint": .optional(trouble.hint.isEmpty ? nil : trouble.hint),
+      "command": .optional(trouble.command.isEmpty ? nil : trouble.command),
+      "attempts": .integer(trouble.attempts),
+      "nextAttempt": .optional(trouble.nextAttempt.map { BackupRecord.time($0) }),
+    ])
+  }
+
+  /// A job, as `Job`.
+  init(_ job: JobRecord) {
+    self = .object([
+      "job": .string(job.job), "store": .string(job.path), "watch": .string(job.watch),
+      "result": .string(job.result), "from": .optional(job.from), "to": .optional(job.to),
+      "rows": .integer(job.rows), "began": .string(BackupRecord.time(job.began)),
+      "ended": .string(BackupRecord.time(job.ended)), "seconds": .number(Double(job.microseconds) / 1e6),
+      "askedBy": .string(job.asker), "code": .optional(job.code), "reason": .optional(job.reason),
+      "backup": .optional(job.backup),
+    ])
+  }
+}

@@ -1,0 +1,201 @@
+// Who answers the control socket: questions about records are read off the state database, everything else is a
+// message to the loop. Both happen away from the thread of the socket.
+
+import Diagnostics
+import Dispatch
+import Glibc
+import HopdConfiguration
+import HopdControl
+import Logging
+import ServiceState
+import Synchronization
+import SystemPackage
+import SystemdSupport
+
+/// Takes the calls of the control socket.
+struct ControlDesk: Sendable {
+  let coordinator: DaemonCoordinator
+  let stateDirectory: FilePath
+  let logger: Logger
+  /// One at a time, however many clients ask.
+  private let queue = DispatchQueue(label: "hopd.desk")
+
+  /// Stores and jobs in one answer.
+  static let page: Int64 = 200
+
+  /// Methods that change nothing.
+  static let reading = ["GetStatus", "Monitor", "GetStore", "ListStores", "ListJobs"]
+  /// Methods that act.
+  static let acting = ["Retry", "Pause", "Resume", "Cancel", "Next", "Reload", "Set"]
+
+  init(coordinator: DaemonCoordinator, stateDirectory: FilePath, logger: Logger) {
+    self.coordinator = coordinator
+    self.stateDirectory = stateDirectory
+    self.logger = logger
+  }
+
+  /// Listens on the socket; nil where there is to be none, or none can be made, which is told.
+  func serve(_ configured: FilePath?, runtime: FilePath?, recorder: StateRecorder) -> ControlServer? {
+    recorder.note(.service(.socket, nil))
+    let activated = ActivatedSockets.take(named: "control")
+    guard configured != nil || activated != nil else { return nil }
+    var path = configured ?? Configuration.Control.standard
+    // Where the unit has another runtime directory, the socket is there.
+    if path == Configuration.Control.standard, let runtime { path = runtime.appending("control.sock") }
+    do {
+      let server = try ControlServer(path: path, activated: activated)
+      server.start(
+        handler: { call, peer, answer in take(call, peer, answer) },
+        problem: ProblemTeller(logger: logger).tell)
+      recorder.note(.service(.socket, path.printable))
+      return server
+    } catch {
+      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      logger.event(
+        .controlProblem, "hopctl cannot give orders to this daemon, which works all the same: \(error)",
+        fields: [.error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
+      return nil
+    }
+  }
+
+  // MARK: Calls
+
+  private func take(_ call: ControlCall, _ peer: ControlPeer, _ answer: ControlAnswer) {
+    if let reply = ControlInterface.standardReply(call, methods: Self.reading + Self.acting) {
+      return answer.send(reply)
+    }
+    queue.async {
+      let method = String(call.method.dropFirst(ControlInterface.name.utf8.count + 1))
+      do throws(BadCall) {
+        if let reply = try read(method, call.parameters) { return answer.send(reply) }
+        guard let request = try request(method, call) else { return }
+        coordinator.post(.control(request, peer, answer))
+      } catch {
+        answer.send(error.reply)
+      }
+    }
+  }
+
+  private struct BadCall: Error { let reply: ControlReply }
+
+  private func text(_ name: String, _ parameters: ControlValue) throws(BadCall) -> String? {
+    guard let value = parameters[name] else { return nil }
+    guard let text = value.text else { throw BadCall(reply: ControlInterface.invalid(parameter: name)) }
+    return text
+  }
+
+  private func required(_ name: String, _ parameters: ControlValue) throws(BadCall) -> String {
+    guard let text = try text(name, parameters), !text.isEmpty else {
+      throw BadCall(reply: ControlInterface.invalid(parameter: name))
+    }
+    return text
+  }
+
+  private func limit(_ parameters: ControlValue) throws(BadCall) -> Int64 {
+    guard let value = parameters["limit"] else { return Self.page }
+    guard let number = value.whole, number > 0 else {
+      throw BadCall(reply: ControlInterface.invalid(parameter: "limit"))
+    }
+    return min(number, Self.page)
+  }
+
+  /// Answers a question about records; nil for anything else.
+  private func read(_ method: String, _ parameters: ControlValue) throws(BadCall) -> ControlReply? {
+    guard ["GetStore", "ListStores", "ListJobs"].contains(method) else { return nil }
+    do {
+      let reader = try StateReader(stateDirectory: stateDirectory)
+      switch method {
+      case "GetStore":
+        let name = try required("store", parameters)
+        guard let store = try reader.store(FilePath(name).printable) else {
+          return .notFound(name, hint: "name it as the configuration does; ListStores has all")
+        }
+        let jobs = try reader.jobs(of: store.path, limit: 20)
+        return ControlReply(
+          .object(["store": ControlValue(store), "jobs": .array(jobs.map { ControlValue($0) })]))
+      case "ListStores":
+        let stores = try reader.stores(try filter(parameters))
+        let isFull = Int64(stores.count) >= (try limit(parameters))
+        return ControlReply(
+          .object([
+            "stores": .array(stores.map { ControlValue($0) }), "next": .optional(isFull ? stores.last?.path : nil),
+          ]))
+      default:
+        let jobs = try reader.jobs(of: try text("store", parameters), limit: try limit(parameters))
+        return ControlReply(.object(["jobs": .array(jobs.map { ControlValue($0) })]))
+      }
+    } catch let error as BadCall {
+      throw error
+    } catch {
+      let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+      return .notPossible(error.code.name, error.headline, hint: error.firstHint)
+    }
+  }
+
+  private func filter(_ parameters: ControlValue) throws(BadCall) -> StateReader.Filter {
+    var conditions: [StoreCondition] = []
+    if let states = parameters["states"] {
+      for state in states.list ?? [.null] {
+        guard let condition = state.text.flatMap({ StoreCondition(name: $0) }) else {
+          throw BadCall(reply: ControlInterface.invalid(parameter: "states"))
+        }
+        conditions.append(condition)
+      }
+    }
+    return StateReader.Filter(
+      conditions: conditions, watch: try text("watch", parameters), after: try text("after", parameters),
+      limit: try limit(parameters))
+  }
+
+  /// What the loop is asked.
+  private func request(_ method: String, _ call: ControlCall) throws(BadCall) -> ControlRequest? {
+    let parameters = call.parameters
+    func named(_ name: String) -> NamedStore { NamedStore(name: name, key: FoundStore.key(of: FilePath(name))) }
+    switch method {
+    case "GetStatus": return .status
+    case "Monitor":
+      if call.more { return .monitor }
+      return .status
+    case "Retry":
+      var stores: [NamedStore] = []
+      for store in parameters["stores"]?.list ?? [] {
+        guard let name = store.text, !name.isEmpty else {
+          throw BadCall(reply: ControlInterface.invalid(parameter: "stores"))
+        }
+        stores.append(named(name))
+      }
+      let failed = parameters["failed"]?.truth ?? false
+      guard failed != !stores.isEmpty else { throw BadCall(reply: ControlInterface.invalid(parameter: "stores")) }
+      return .retry(stores, failed: failed)
+    case "Pause": return .pause(try text("name", parameters).map(named))
+    case "Resume": return .resume(try text("name", parameters).map(named))
+    case "Cancel": return .cancel(named(try required("store", parameters)))
+    case "Next": return .next(named(try required("store", parameters)))
+    case "Reload": return .reload
+    case "Set": return .set(key: try required("key", parameters), value: try required("value", parameters))
+    default: return nil
+    }
+  }
+}
+
+/// Tells what clients did, once an hour for each kind: who sends garbage without end must not fill the journal.
+private final class ProblemTeller: Sendable {
+  private let logger: Logger
+  private let told = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])
+
+  init(logger: Logger) { self.logger = logger }
+
+  func tell(_ problem: ControlProblem, _ peer: ControlPeer?) {
+    let isNews = told.withLock { told -> Bool in
+      if let last = told[problem], last.advanced(by: .seconds(3600)) > .now { return false }
+      told[problem] = .now
+      return true
+    }
+    guard isNews else { return }
+    let who = peer.map { "user \($0.user)" + ($0.process > 0 ? ", process \($0.process)" : "") } ?? "somebody"
+    logger.event(
+      .controlProblem,
+      "a client of the control socket (\(who)) \(problem.rawValue); its connection was closed. Told once an hour",
+      fields: peer.map { [.asker: "user \($0.user)"] } ?? [:])
+  }
+}

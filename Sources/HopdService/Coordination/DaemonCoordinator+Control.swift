@@ -1,0 +1,251 @@
+// Orders and questions of the control socket, dealt with by the loop like everything else that happens.
+
+import ConfigurationInspection
+import Diagnostics
+import Glibc
+import HopdConfiguration
+import HopdControl
+import Logging
+import MigrationPipeline
+import ServiceState
+import SystemPackage
+import SystemdSupport
+
+extension DaemonCoordinator {
+  /// Does what is asked, and answers.
+  func answered(_ request: ControlRequest, _ peer: ControlPeer, _ answer: ControlAnswer) {
+    let asker = "user \(peer.user)"
+    let reply: ControlReply?
+    switch request {
+    case .status: reply = ControlReply(.object(["status": status()]))
+    case .monitor:
+      monitors.append(answer)
+      monitoredAt = nil
+      return
+    case _ where phase != .ready:
+      reply = .notPossible(
+        "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "try again")
+    case .retry(let stores, let failed): reply = retried(failed ? nil : stores, asker)
+    case .pause(let name): reply = paused(name)
+    case .resume(let name): reply = resumed(name)
+    case .cancel(let store): reply = cancelled(store, asker)
+    case .next(let store): reply = hurried(store, asker)
+    case .reload:
+      reloadWaiters.append(answer)
+      reply = nil
+    case .set(let key, let value): reply = hasSet(key, value)
+    }
+    if let sentence = request.sentence, reply?.error == nil {
+      logger.event(.orderGiven, "\(asker) orders: \(sentence)", fields: [.asker: asker])
+    }
+    if case .reload = request { beginReload() }
+    guard let reply else { return }
+    guard request.sentence != nil, let recorder = surroundings.recorder else { return answer.send(reply) }
+    // What was ordered is recorded before it is answered: who asks next is told of it.
+    recordFacts()
+    BlockingWork.run("answer") {
+      recorder.flush()
+      answer.send(reply)
+    }
+  }
+
+  // MARK: Orders
+
+  private static let unknownHint = "it must lie in a watched directory; `hopctl list` shows all stores"
+
+  /// Tries stores again; nil for all in trouble.
+  private func retried(_ stores: [NamedStore]?, _ asker: String) -> ControlReply {
+    var keys = stores?.map(\.key) ?? scheduler.troubled
+    for store in stores ?? [] where scheduler.store(store.key) == nil {
+      return .notFound(store.name, hint: Self.unknownHint)
+    }
+    keys = keys.filter { key in
+      suspects.clear(key)
+      guard let store = scheduler.store(key), scheduler.order(key, first: false) else { return false }
+      askers[key] = asker
+      around[key] = nil
+      record(store, waiting(store))
+      return true
+    }
+    let names = keys.prefix(1000).compactMap { scheduler.store($0)?.path.printable }
+    return ControlReply(.object(["stores": .array(names.map { .string($0) })]))
+  }
+
+  private func hurried(_ named: NamedStore, _ asker: String) -> ControlReply {
+    guard let store = scheduler.store(named.key) else { return .notFound(named.name, hint: Self.unknownHint) }
+    let isRunning = running[named.key]?.ticket.step == .migrate
+    if !isRunning {
+      scheduler.order(named.key, first: true)
+      askers[named.key] = asker
+      running[named.key]?.asker = asker
+      record(store, waiting(store))
+    }
+    return ControlReply(.object(["state": .string(isRunning ? "running" : waiting(store).name)]))
+  }
+
+  private func cancelled(_ named: NamedStore, _ asker: String) -> ControlReply {
+    guard let store = scheduler.store(named.key) else { return .notFound(named.name, hint: Self.unknownHint) }
+    scheduler.changePauses { $0.pause(store: named.key) }
+    recordPaused()
+    let job = running[named.key].flatMap { $0.ticket.step == .migrate ? $0 : nil }
+    if job != nil {
+      running[named.key]?.isCancelled = true
+      running[named.key]?.asker = asker
+      job?.stop.stop()
+    } else if case .waiting? = scheduler.state(of: named.key) {
+      record(store, waiting(store))
+    }
+    return ControlReply(.object(["running": .boolean(job != nil)]))
+  }
+
+  /// A job ended because somebody cancelled it.
+  func tellCancelled(_ job: RunningJob) {
+    let name = job.subject.store.printable
+    logger.event(
+      .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",
+      fields: [
+        .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted", .asker: job.asker,
+        .hint: "hopctl resume \(NextCommand.quoted(job.subject.store)) goes on from the checkpoint",
+      ])
+  }
+
+  private func paused(_ named: NamedStore?) -> ControlReply {
+    guard let named else {
+      scheduler.changePauses { $0.pause(all: true) }
+      return pauseAnswer()
+    }
+    if setup.configuration.watch(named: named.name) != nil {
+      scheduler.changePauses { $0.pause(watch: named.name) }
+    } else if scheduler.store(named.key) != nil {
+      scheduler.changePauses { $0.pause(store: named.key) }
+    } else {
+      return .notFound(named.name, hint: "name a watch of the configuration, or a store in a watched directory")
+    }
+    return pauseAnswer()
+  }
+
+  private func resumed(_ named: NamedStore?) -> ControlReply {
+    guard let named else {
+      _ = scheduler.changePauses { $0.resume() }
+      return pauseAnswer()
+    }
+    guard scheduler.changePauses({ $0.resume(watch: named.name, store: named.key) }) else {
+      return .notPossible(
+        "not-paused", "\(FilePath(named.name).printable) is not paused",
+        hint: "paused now: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
+    }
+    return pauseAnswer()
+  }
+
+  private func pauseAnswer() -> ControlReply {
+    recordPaused()
+    return ControlReply(.object(["paused": .array(pausedNames.map { .string($0) })]))
+  }
+
+  private func hasSet(_ key: String, _ value: String) -> ControlReply {
+    guard let before = setup.override(key, value) else {
+      let known = ["jobs", "memory_limit", "log_level"]
+      guard known.contains(key) else {
+        let near = NearestName.among(known, to: key).map { "do you mean \($0)? " } ?? ""
+        return .notPossible(
+          "usage", "\(key.printableLine) cannot be set in a running daemon",
+          hint: near + "jobs, memory_limit and log_level can; for all others change the configuration and reload")
+      }
+      return .notPossible(
+        "usage", "\(value.printableLine) is no value of \(key)",
+        hint: "jobs = 1 to 256, memory_limit = \"64MiB\", log_level = trace debug info notice warning error")
+    }
+    overrides[key] = value
+    scheduler.setJobs(setup.configuration.daemon.jobs)
+    surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
+    return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
+  }
+
+  /// A reload has come to its end: tells who waits for it.
+  func endReload(_ error: HopdError?) {
+    let reply =
+      error.map { ControlReply.notPossible($0.code.name, "\($0)", hint: "the old configuration stays in force") }
+      ?? ControlReply(.object(["files": .array(setup.files.map { .string($0.printable) })]))
+    for waiter in reloadWaiters { waiter.send(reply) }
+    reloadWaiters = []
+  }
+
+  // MARK: Pauses
+
+  /// Where a store stands that waits.
+  func waiting(_ store: FoundStore) -> StoreCondition { scheduler.isPaused(store) ? .paused : .waiting }
+
+  /// What is paused, in words.
+  var pausedNames: [String] {
+    let pauses = scheduler.pauses
+    return (isPaused ? [surroundings.pauseFile.printable] : []) + (pauses.all ? ["everything"] : [])
+      + pauses.watches.sorted() + pauses.stores.map { scheduler.store($0)?.path.printable ?? $0.printable }.sorted()
+  }
+
+  private func recordPaused() {
+    for store in scheduler.waitingForMigration { record(store, waiting(store)) }
+  }
+
+  // MARK: Status
+
+  /// The daemon at this moment, as `Status`.
+  private func status() -> ControlValue {
+    let counts = scheduler.counts
+    let line = statusLine()
+    let configured = setup.configuration.daemon
+    return .object([
+      "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
+      "phase": .string("\(phase)"), "line": .string(line.text),
+      "counts": .object([
+        "stores": .integer(Int64(line.stores)), "toLookAt": .integer(Int64(counts.looking)),
+        "waiting": .integer(Int64(counts.waiting + heldBack.count)), "migrating": .integer(Int64(counts.migrating)),
+        "deferred": .integer(Int64(counts.deferred)), "attention": .integer(Int64(counts.attention)),
+      ]),
+      "work": .array(
+        running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
+          .map { Self.work($0) }),
+      "paused": .array(pausedNames.map { .string($0) }), "unserved": .array(unservedWatches.map { .string($0) }),
+      "note": .optional(note), "remaining": .optional(queueRemaining),
+      "settings": .object([
+        "jobs": .string(String(configured.jobs)), "memory_limit": .string("\(configured.memoryLimit)B"),
+        "log_level": .string(configured.logLevel.rawValue),
+      ]),
+    ])
+  }
+
+  private static func work(_ job: RunningJob) -> ControlValue {
+    let known = job.monitor.snapshot
+    let progress = known.progress
+    let rate = progress.map { $0.elapsed > 0.2 ? Double($0.rows) / $0.elapsed : 0 } ?? 0
+    return .object([
+      "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
+      "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
+      "activity": .string(known.activity ?? (progress == nil ? "planning" : "copying")),
+      "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
+      "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
+      "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
+      "rowsPerSecond": .number(rate), "remaining": .optional(progress?.remaining), "askedBy": .string(job.asker),
+    ])
+  }
+
+  /// Seconds until the queue is empty; nil where that is not known, or nothing is to be done.
+  var queueRemaining: Double? {
+    let counts = scheduler.counts
+    guard counts.waiting + counts.migrating > 0 else { return nil }
+    let working = running.values.filter { $0.ticket.step == .migrate }.map { $0.monitor.snapshot.progress?.remaining }
+    return pace.remaining(
+      waiting: counts.waiting - scheduler.parked.count, jobs: setup.configuration.daemon.jobs, working: working)
+  }
+
+  /// Tells who reads along, each second; who has not read the last one gets none.
+  func tellMonitors(now: ContinuousClock.Instant) {
+    guard !monitors.isEmpty else { return }
+    if let last = monitoredAt, now < last.advanced(by: .seconds(1)) { return }
+    monitoredAt = now
+    monitors.removeAll(where: \.isGone)
+    let ready = monitors.filter(\.isReading)
+    guard !ready.isEmpty else { return }
+    let value = ControlValue.object(["status": status()])
+    for monitor in ready { monitor.reply(value, continues: true) }
+  }
+}

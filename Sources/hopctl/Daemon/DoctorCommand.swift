@@ -1,0 +1,193 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import HopdControl
+import SQLite
+import ServiceState
+import SystemPackage
+
+/// `hopctl doctor`.
+struct DoctorCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor", abstract: "A report on this installation, to paste where you ask for help.",
+    discussion: """
+      Versions, limits, file systems, rights, counts. No name of a store, a watch, a directory or a user is in it, and no value. \
+      Findings are marked with !; status 1 if there are any.
+      """)
+
+  @OptionGroup var daemon: DaemonOptions
+  @OptionGroup var output: OutputOptions
+
+  struct Line: Encodable {
+    let topic: String
+    let fact: String
+    /// What is to be done about it; nil where it is well.
+    @OrNull var finding: String?
+
+    init(topic: String, fact: String, finding: String?) {
+      (self.topic, self.fact) = (topic, fact)
+      _finding = OrNull(wrappedValue: finding)
+    }
+  }
+
+  struct Shape: Encodable { let report: [Line] }
+
+  func execute() throws {
+    let lines = programs() + kernel() + service() + configured()
+    let width = lines.map(\.topic.count).max() ?? 0
+    for line in lines {
+      let mark = line.finding == nil ? " " : "!"
+      let space = String(repeating: " ", count: width - line.topic.count)
+      try output.line("\(mark) \(line.topic)\(space)  \(line.fact)" + (line.finding.map { ": \($0)" } ?? ""))
+    }
+    try output.object(Shape(report: lines))
+    if lines.contains(where: { $0.finding != nil }) { throw Finished(status: .failure) }
+  }
+
+  private func line(_ topic: String, _ fact: String, _ finding: String? = nil) -> Line {
+    Line(topic: topic, fact: fact, finding: finding)
+  }
+
+  private func read(_ path: FilePath) -> String? {
+    guard let bytes = try? LinuxFileSystem().read(path, limit: 1 << 20) else { return nil }
+    let text = String(decoding: bytes, as: UTF8.self)
+    return text.split(separator: "\n").first.map { String($0) } ?? ""
+  }
+
+  private func programs() -> [Line] {
+    var system = utsname()
+    uname(&system)
+    let release = withUnsafeBytes(of: &system.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    let machine = withUnsafeBytes(of: &system.machine) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    let distribution = (try? LinuxFileSystem().read("/etc/os-release", limit: 1 << 16)).flatMap { bytes in
+      String(decoding: bytes, as: UTF8.self).split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }
+    }
+    return [
+      line("hopctl", ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion)),
+      line("system", "Linux \(release) \(machine)"),
+      line("distribution", distribution.map { $0.dropFirst(12).filter { $0 != "\"" } } ?? "unknown"),
+    ]
+  }
+
+  private func kernel() -> [Line] {
+    var files = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+    let watches = read("/proc/sys/fs/inotify/max_user_watches") ?? "?"
+    let lease = read("/proc/sys/fs/leases-enable") ?? "?"
+    return [
+      line("processors", String(sysconf(Int32(_SC_NPROCESSORS_ONLN)))),
+      line("memory", read("/proc/meminfo")?.split(separator: " ").dropFirst().joined(separator: " ") ?? "?"),
+      line("open files", String(files.rlim_cur)), line("inotify watches", watches),
+      line(
+        "leases", lease == "1" ? "on" : lease,
+        lease == "0" ? "stores are replaced in place only: sysctl fs.leases-enable=1" : nil),
+    ]
+  }
+
+  private func service() -> [Line] {
+    let state: RecordedState
+    do { state = try daemon.recorded() } catch {
+      let error = ErrorReport.hopdError(error)
+      return [line("state", error.code.name, error.hint)]
+    }
+    var lines = [
+      line("hopd", state.facts[.program] ?? "unknown"),
+      line(
+        "daemon", state.process == nil ? "does not run" : "runs",
+        state.process == nil ? "systemctl status hopd" : nil),
+    ]
+    if let process = state.process,
+      let limits = try? LinuxFileSystem().read(FilePath("/proc/\(process)/limits"), limit: 1 << 14)
+    {
+      let text = String(decoding: limits, as: UTF8.self)
+      for name in ["Max open files", "Max processes", "Max address space"] {
+        guard let found = text.split(separator: "\n").first(where: { $0.hasPrefix(name) }) else { continue }
+        let soft = found.dropFirst(name.count).split(separator: " ").first.map { String($0) } ?? "?"
+        lines.append(line("daemon: \(name.lowercased())", soft))
+      }
+    }
+    if state.process != nil {
+      let socket = state.facts[.socket]
+      var finding = socket == nil ? "no orders can be given: journalctl -t hopd -p warning" : nil
+      if socket != nil {
+        do { _ = try daemon.client().call("GetStatus", timeout: .seconds(5)) } catch {
+          finding = ErrorReport.hopdError(error).message
+        }
+      }
+      lines.append(line("control socket", socket == nil ? "none" : "there", finding))
+    }
+    if state.facts[.note] != nil { lines.append(line("note", "there is one", "hopctl status")) }
+    let unserved = state.facts[.unserved]?.split(separator: "\n").count ?? 0
+    if unserved > 0 { lines.append(line("watches not served", String(unserved), "hopctl status")) }
+    if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume, once the reason is gone")) }
+    var counts: [StoreCondition: Int64] = [:]
+    for watch in (try? state.reader.counts().values.map { $0 }) ?? [] { counts.merge(watch) { $0 &+ $1 } }
+    lines.append(
+      line("stores", StoreText.counts(counts), (counts[.failed] ?? 0) > 0 ? "hopctl list --failed" : nil))
+    var causes: [String: Int] = [:]
+    for store in (try? state.reader.stores(StateReader.Filter(conditions: [.failed, .retrying, .busy]))) ?? [] {
+      causes[store.trouble?.code ?? "?", default: 0] += 1
+    }
+    for (code, count) in causes.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+      lines.append(line("cause", "\(code) ×\(count)"))
+    }
+    return lines
+  }
+
+  private func configured() -> [Line] {
+    let loaded: LoadedConfiguration
+    do { loaded = try ConfigurationLoader().load() } catch {
+      return [line("configuration", error.code.name, "hopctl check-config")]
+    }
+    let unknown = loaded.warnings.count
+    var lines = [
+      line(
+        "configuration", MessageFormatter.count(Int64(loaded.configuration.watches.count), "watch", "watches"),
+        unknown > 0 ? "\(unknown) unknown keys: hopctl check-config" : nil)
+    ]
+    // Numbers stand for names, which may be those of customers.
+    for (number, watch) in loaded.configuration.watches.enumerated() {
+      lines.append(directory(watch.directory, "watch \(number + 1)"))
+    }
+    lines.append(directory(daemon.directory, "state directory"))
+    return lines
+  }
+
+  private func directory(_ path: FilePath, _ topic: String) -> Line {
+    var status = stat()
+    guard path.withPlatformString({ stat($0, &status) }) == 0 else {
+      return line(topic, Errno(rawValue: errno).description, "make or mount it: hopctl check-config")
+    }
+    var space = statvfs()
+    _ = path.withPlatformString { statvfs($0, &space) }
+    let free = Int64(
+      clamping: UInt64(space.f_bavail).multipliedReportingOverflow(by: UInt64(space.f_frsize)).partialValue)
+    let isReadOnly = space.f_flag & UInt(ST_RDONLY) != 0
+    let mode = String(status.st_mode & 0o7777, radix: 8)
+    let owner =
+      status.st_uid == 0 ? "root" : getpwnam("hopd")?.pointee.pw_uid == status.st_uid ? "hopd" : "another user"
+    return line(
+      topic,
+      "\(fileSystem(of: path)), mode \(mode), owner \(owner), \(MessageFormatter.bytes(free)) and \(space.f_favail) inodes free",
+      isReadOnly ? "mounted read-only" : free < 64 << 20 ? "nearly full" : nil)
+  }
+
+  /// The type of the file system that holds a path, as the kernel's table of mounts has it.
+  private func fileSystem(of path: FilePath) -> String {
+    guard let bytes = try? LinuxFileSystem().read("/proc/self/mountinfo", limit: 4 << 20),
+      let real = try? LinuxFileSystem().canonical(path)
+    else { return "unknown" }
+    var best: (length: Int, type: String) = (-1, "unknown")
+    for row in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+      let words = row.split(separator: " ")
+      guard words.count > 6, let dash = words.firstIndex(of: "-"), dash + 1 < words.count else { continue }
+      let point = FilePath(String(words[4]).replacing("\\040", with: " "))
+      if real.starts(with: point), point.string.utf8.count >= best.length {
+        best = (point.string.utf8.count, String(words[dash + 1]))
+      }
+    }
+    return best.type
+  }
+}
