@@ -105,16 +105,18 @@ with varlink.Client(address="unix:" + sys.argv[1]) as client:
         assert hopd.ListJobs(None, None)["jobs"]
         assert hopd.Pause("test")["paused"] == ["test"]
         assert hopd.Resume("test")["paused"] == []
-        seen = 0
-        for answer in hopd.Monitor(_more=True):
-            seen += 1
-            if seen == 2:
-                break
         try:
             hopd.GetStore("/nothing")
             raise AssertionError("no error for an unknown store")
         except varlink.VarlinkError as error:
             assert error.error() == "io.hopd.Control.NotFound", error
+    with client.open("io.hopd.Control") as watcher:
+        seen = 0
+        for answer in watcher.Monitor(_more=True):
+            assert answer["status"]["phase"] == "ready", answer
+            seen += 1
+            if seen == 2:
+                break
 END
 else
     note 'SKIPPED: no Python module varlink (tools/bootstrap installs it): the foreign client was not tried'
