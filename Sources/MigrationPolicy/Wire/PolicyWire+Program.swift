@@ -1,8 +1,7 @@
 // The program's messages: its hello, requests and replies. Written by a policy program, read by the host.
 //
 // Default creation is one short operation: ["standard", 3] stands for inserting the standard object of the call's
-// fourth instance and associating it, so that values which the engine has sent do not travel back. The host spells it
-// out.
+// fourth instance and associating it, so that values which the engine has sent do not travel back.
 
 extension PolicyWire {
   /// The frame of a message, nil where it is longer than a frame can be.
