@@ -81,6 +81,8 @@ test-faults: stage
 	@tools/writers --stage $(STAGE) --migrations 200 --program naive
 
 test-full: test
+	@tools/report-judges
+	@tools/swift-tests HopctlTests
 	@HOPD_TESTS=full HOPD_SEEDS=60 tools/swift-tests ConformanceTests StoreReplacementTests
 	tools/selftest $$(tools/systemd-sandbox check >/dev/null 2>&1 || echo --no-sandbox) \
 	  $$(tools/faultlib.py check >/dev/null 2>&1 || echo --no-mount)

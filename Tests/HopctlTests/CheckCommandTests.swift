@@ -82,6 +82,45 @@ struct CheckCommandTests {
     #expect(finding.message?.text?.contains("optional → required") == true)
   }
 
+  @Test func aStablePlanIsTheSameForTheSameStore() throws {
+    let (first, second) = (try Room(), try Room())
+    let plans = try [first, second].map { room in
+      try room.run("plan", room.store("a.sqlite"), "--models", room.model, "--stable", "--json")
+    }
+    #expect(plans.allSatisfy { $0.status == 0 })
+    #expect(plans[0].output == plans[1].output)
+    #expect(try plans[0].json().estimate == nil && plans[0].json().store?.text == "a.sqlite")
+    #expect(plans[0].output.split(separator: "\n").count > 20, "one line is no text for a review")
+  }
+
+  @Test func theFilesForPipelinesWork() throws {
+    let room = try Room()
+    let folder = CheckCase.root.removingLastComponent().removingLastComponent().appending("Examples/ci")
+    let script = """
+      cd -- "$FOLDER"; git init -q; mkdir ci; cp "$EXAMPLES/check-models" ci/
+      ci/check-models Zoo.xcdatamodeld --scratch . >/dev/null; test -s hopd-reports/junit.xml -a -s hopd-reports/hopd.sarif
+      GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/step-summary" ci/check-models Zoo.xcdatamodeld --scratch . >/dev/null
+      test -s step-summary
+      cp "$EXAMPLES/pre-commit" .git/hooks/pre-commit
+      git config user.name a; git config user.email a@example.org
+      git add Zoo.xcdatamodeld; git commit -qm good
+      cp -r "Zoo.xcdatamodeld/Zoo 10.xcdatamodel" "Zoo.xcdatamodeld/Zoo 11.xcdatamodel"
+      sed -i "s#<attribute name='name'#<attribute name='tag' attributeType='String'/><attribute name='name'#" \
+        "Zoo.xcdatamodeld/Zoo 11.xcdatamodel/contents"
+      sed -i 's/Zoo 10/Zoo 11/' Zoo.xcdatamodeld/.xccurrentversion
+      git add Zoo.xcdatamodeld
+      if git commit -qm bad >out 2>&1; then echo 'a broken model was committed'; exit 1; fi
+      grep -q 'Animal.tag' out
+      """
+    let outcome = try room.shell(
+      script,
+      [
+        "FOLDER=\(room.path.string)", "EXAMPLES=\(folder.string)", "PATH=/usr/bin:/bin", "HOME=\(room.path.string)",
+        "HOPCTL=\(try #require(Program.path).string)", "TMPDIR=\(room.path.string)",
+      ])
+    #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+  }
+
   @Test func aLockIsTheSameEveryTime() throws {
     let room = try Room()
     let lock = room.path("hop.lock")

@@ -58,7 +58,8 @@ struct LockComparison {
     return [
       HopdError(
         .shippedOrderChanged,
-        "the order of the shipped versions was \(before.joined(separator: ", ")) and is \(after.joined(separator: ", ")) now",
+        "the order of the shipped versions was \(before.joined(separator: ", ")) and is "
+          + "\(after.joined(separator: ", ")) now",
         at: Place(file: bundle.path),
         hint: "stores go through the versions in this order: bring it back, or declare it with --order")
     ]
@@ -171,7 +172,7 @@ struct LockComparison {
     var (before, after) = (split(old), split(new))
     var changes: [String] = []
     if let first = before.first, let second = after.first, first != second {
-      changes.append(before.count > 0 && first.contains("to ") ? "\(first) → \(second)" : "type \(first) → \(second)")
+      changes.append((first.contains("to ") ? "" : "type ") + "\(first) → \(second)")
     }
     (before, after) = (Array(before.dropFirst()), Array(after.dropFirst()))
     if before.contains("optional") != after.contains("optional") {
@@ -195,9 +196,10 @@ struct LockComparison {
 
   private func layout(_ version: String, _ entity: String, _ difference: ModelDifference?) -> HopdError {
     let words = difference?.entities.first { $0.name == entity }?.changes.filter { !$0.isHashed }.map(\.words) ?? []
+    let part = words.isEmpty ? "the table or an index of this entity" : words.joined(separator: "; ")
     return HopdError(
       .shippedLayoutChanged,
-      "the version \(version) has shipped, and \(words.isEmpty ? "the table or an index of this entity" : words.joined(separator: "; ")) "
+      "the version \(version) has shipped, and \(part) "
         + "is another one now, while its hash is the same: old and new stores of one version differ",
       at: Place(file: bundle.path, entity: entity),
       hint: "undo the edit, and make it in a new version")

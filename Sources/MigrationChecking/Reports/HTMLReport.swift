@@ -205,22 +205,37 @@ package struct HTMLReport {
   }
 
   private static let style = """
-    :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#f4f4f4;--line:#c9c9c9;--bad:#b3261e;--good:#146c2e;--warn:#7a4f00;--link:#0b57d0}\
-    @media (prefers-color-scheme:dark){:root{--ink:#eee;--paper:#141414;--soft:#222;--line:#4a4a4a;--bad:#f2b8b5;--good:#81c995;--warn:#fdd663;--link:#a8c7fa}}\
-    *{box-sizing:border-box}body{margin:0;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);overflow-wrap:anywhere}\
-    header,main{max-width:72rem;margin:0 auto;padding:1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.25rem;margin:1.5rem 0 0}\
-    h3{font-size:1.05rem;margin:1.5rem 0 .5rem}h4{font-size:1rem;margin:0}p{margin:.4rem 0}.path,.figures,figcaption{font-size:.85rem;opacity:.85}\
-    .verdict{font-weight:700}.verdict.red{color:var(--bad)}.verdict.green{color:var(--good)}.verdict.unproven{color:var(--warn)}\
-    .columns{display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-start;margin-top:1rem}figure{margin:0;flex:0 1 22rem;min-width:0}\
-    svg.graph{width:100%;height:auto;max-width:30rem}table{border-collapse:collapse;flex:1 1 30rem;min-width:0;width:100%}\
-    caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{text-align:left;vertical-align:top;padding:.35rem .5rem;border-bottom:1px solid var(--line)}\
-    .number{text-align:right;font-variant-numeric:tabular-nums}tr.failed strong,.drop,li.dropped,.entity.dropped,.entity.needs-mapping,li.needs-mapping{color:var(--bad)}\
-    .step{display:inline-block;padding:0 .45rem;border:1px solid var(--line);border-radius:.6rem;font-size:.8rem}.step.missing{color:var(--bad);border-color:currentColor}\
+    :root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#f4f4f4;--line:#c9c9c9;--bad:#b3261e;\
+    --good:#146c2e;--warn:#7a4f00;--link:#0b57d0}\
+    @media (prefers-color-scheme:dark){:root{--ink:#eee;--paper:#141414;--soft:#222;--line:#4a4a4a;\
+    --bad:#f2b8b5;--good:#81c995;--warn:#fdd663;--link:#a8c7fa}}\
+    *{box-sizing:border-box}body{margin:0;font:16px/1.5 system-ui,sans-serif;color:var(--ink);\
+    background:var(--paper);overflow-wrap:anywhere}\
+    header,main{max-width:72rem;margin:0 auto;padding:1rem}h1{font-size:1.5rem;margin:0}h2{font-size:1.25rem;\
+    margin:1.5rem 0 0}\
+    h3{font-size:1.05rem;margin:1.5rem 0 .5rem}h4{font-size:1rem;margin:0}p{margin:.4rem 0}\
+    .path,.figures,figcaption{font-size:.85rem;opacity:.85}\
+    .verdict{font-weight:700}.verdict.red{color:var(--bad)}.verdict.green{color:var(--good)}\
+    .verdict.unproven{color:var(--warn)}\
+    .columns{display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-start;margin-top:1rem}figure{margin:0;\
+    flex:0 1 22rem;min-width:0}\
+    svg.graph{width:100%;height:auto;max-width:30rem}table{border-collapse:collapse;flex:1 1 30rem;min-width:0;\
+    width:100%}\
+    caption{text-align:left;font-weight:600;padding:.3rem 0}th,td{text-align:left;vertical-align:top;\
+    padding:.35rem .5rem;border-bottom:1px solid var(--line)}\
+    .number{text-align:right;font-variant-numeric:tabular-nums}\
+    tr.failed strong,.drop,li.dropped,.entity.dropped,.entity.needs-mapping,li.needs-mapping{color:var(--bad)}\
+    .step{display:inline-block;padding:0 .45rem;border:1px solid var(--line);border-radius:.6rem;\
+    font-size:.8rem}.step.missing{color:var(--bad);border-color:currentColor}\
     .step.policy{color:var(--warn);border-color:currentColor}.step.mapping{color:var(--link);border-color:currentColor}\
-    .finding{border-left:4px solid var(--bad);background:var(--soft);padding:.6rem .9rem;margin:.6rem 0}.suspicion{color:var(--warn)}\
-    pre{white-space:pre-wrap;background:var(--paper);border:1px solid var(--line);padding:.5rem;margin:.3rem 0;font-size:.85rem}\
-    code{font-size:.85rem}details{border-bottom:1px solid var(--line);padding:.4rem 0}summary{cursor:pointer;font-weight:600}ul{margin:.2rem 0 .6rem}\
-    @media (max-width:44rem){.matrix,.matrix tbody,.matrix tr,.matrix th,.matrix td{display:block;width:100%}.matrix thead{display:none}\
+    .finding{border-left:4px solid var(--bad);background:var(--soft);padding:.6rem .9rem;margin:.6rem 0}\
+    .suspicion{color:var(--warn)}\
+    pre{white-space:pre-wrap;background:var(--paper);border:1px solid var(--line);padding:.5rem;margin:.3rem 0;\
+    font-size:.85rem}\
+    code{font-size:.85rem}details{border-bottom:1px solid var(--line);padding:.4rem 0}summary{cursor:pointer;\
+    font-weight:600}ul{margin:.2rem 0 .6rem}\
+    @media (max-width:44rem){.matrix,.matrix tbody,.matrix tr,.matrix th,.matrix td{display:block;width:100%}\
+    .matrix thead{display:none}\
     .matrix tr{border:1px solid var(--line);margin:.5rem 0}.matrix td:empty{display:none}.number{text-align:left}\
     .matrix td::before{content:attr(data-label) ": ";font-weight:600}}
     """

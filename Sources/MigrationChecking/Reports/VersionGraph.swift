@@ -239,10 +239,13 @@ extension VersionGraph {
     .node.failed rect{stroke:#b3261e;stroke-width:2}.node.passed rect,.node.same rect{stroke:#146c2e}\
     .edge path{fill:none;stroke:#5f6368;stroke-width:1.5}.edge text{fill:#444;font-size:11px}\
     .edge.mapped path{stroke:#0b57d0}.edge.policy path{stroke:#7a4f00}\
-    .edge.missing path,.edge.broken path{stroke:#b3261e;stroke-dasharray:5 3}.edge.missing text,.edge.broken text{fill:#b3261e}\
+    .edge.missing path,.edge.broken path{stroke:#b3261e;stroke-dasharray:5 3}\
+    .edge.missing text,.edge.broken text{fill:#b3261e}\
     @media (prefers-color-scheme:dark){.node rect{fill:#1f1f1f;stroke:#9aa0a6}.node text{fill:#eee}\
-    .node.current rect{stroke:#a8c7fa}.node.failed rect{stroke:#f2b8b5}.node.passed rect,.node.same rect{stroke:#81c995}\
-    .edge path{stroke:#bdc1c6}.edge text{fill:#cfcfcf}.edge.mapped path{stroke:#a8c7fa}.edge.policy path{stroke:#fdd663}\
+    .node.current rect{stroke:#a8c7fa}.node.failed rect{stroke:#f2b8b5}\
+    .node.passed rect,.node.same rect{stroke:#81c995}\
+    .edge path{stroke:#bdc1c6}.edge text{fill:#cfcfcf}.edge.mapped path{stroke:#a8c7fa}\
+    .edge.policy path{stroke:#fdd663}\
     .edge.missing path,.edge.broken path{stroke:#f2b8b5}.edge.missing text,.edge.broken text{fill:#f2b8b5}}
     """
 }

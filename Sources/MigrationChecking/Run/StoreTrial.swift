@@ -119,8 +119,8 @@ struct StoreTrial: Sendable {
         CheckFinding(
           HopdError(
             .waysDisagree,
-            "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and the one "
-              + "hop by hop", at: Place(entity: place.entity, property: place.property),
+            "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and "
+              + "the one hop by hop", at: Place(entity: place.entity, property: place.property),
             hint: "please report this with the model: a migration gives the same by both ways"))
       }
     }

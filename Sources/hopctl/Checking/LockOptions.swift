@@ -26,7 +26,7 @@ struct LockOptions: ParsableArguments {
     help: ArgumentHelp(
       "A commit, tag or branch of git that holds the model as it shipped.",
       discussion:
-        "A changed version is then compared property by property with the one there. Without a lock, all versions there count as shipped.",
+        "A changed version is compared with the one there. Without a lock, all versions there count as shipped.",
       valueName: "ref"))
   var base: String?
 

@@ -35,6 +35,13 @@ struct PlanCommand: HopctlCommand {
   var noScan = false
   @OptionGroup var scratch: ScratchOptions
 
+  @Flag(
+    help: ArgumentHelp(
+      "Leave out what differs from machine to machine: sizes, times, folders.",
+      discussion:
+        "With --json the same plan is the same text, spread over lines, fit to be kept and compared in reviews."))
+  var stable = false
+
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
@@ -69,11 +76,11 @@ struct PlanCommand: HopctlCommand {
       let pin = try PinShape.of(location, assessment, output)
       try output.object(
         PlanShape(
-          store: location.database.string, from: version, to: assessment.target?.model.name ?? version,
+          store: name(of: location), from: version, to: assessment.target?.model.name ?? version,
           configuration: OrNull(wrappedValue: assessment.version?.configuration),
           modelSource: OrNull(wrappedValue: assessment.version.map(MessageFormatter.modelSource)), hops: [],
-          estimate: PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
-          pin: OrNull(wrappedValue: pin), warnings: loaded.warnings.map(ErrorShape.init)))
+          estimate: stable ? nil : PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
+          pin: OrNull(wrappedValue: pin), warnings: told(loaded.warnings)), isForReview: stable)
     }
   }
 
@@ -175,24 +182,47 @@ struct PlanCommand: HopctlCommand {
     if request.replacement == .inPlace {
       try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
     }
-    try output.line(
-      "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), \(MessageFormatter.bytes(estimate.bytes)) to read, "
-        + "\(MessageFormatter.bytes(disk)) of free disk, \(MessageFormatter.bytes(estimate.memory)) of memory, about "
-        + MessageFormatter.duration(estimate.seconds))
+    if !stable {
+      try output.line(
+        "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), "
+          + "\(MessageFormatter.bytes(estimate.bytes)) to read, \(MessageFormatter.bytes(disk)) of free disk, "
+          + "\(MessageFormatter.bytes(estimate.memory)) of memory, about "
+          + MessageFormatter.duration(estimate.seconds))
+    }
     if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure)") }
     try output.object(
       PlanShape(
-        store: request.location.database.string, from: plan.store.version.model.name, to: plan.target.model.name,
+        store: name(of: request.location), from: plan.store.version.model.name, to: plan.target.model.name,
         configuration: OrNull(wrappedValue: plan.store.version.configuration),
         modelSource: OrNull(wrappedValue: MessageFormatter.modelSource(plan.store.version)), hops: hops,
         passes: passes.groups.map { PlanShape.Pass($0, reason: passes.reason) },
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
-        estimate: PlanShape.Estimate(
-          rows: estimate.rows, bytes: estimate.bytes, diskNeeded: disk, memory: estimate.memory,
-          seconds: estimate.seconds),
-        pin: OrNull(wrappedValue: pin), warnings: (remarks + plan.warnings + trial.warnings).map(ErrorShape.init),
-        error: trial.failure.map(ErrorShape.init)))
+        estimate: stable
+          ? nil
+          : PlanShape.Estimate(
+            rows: estimate.rows, bytes: estimate.bytes, diskNeeded: disk, memory: estimate.memory,
+            seconds: estimate.seconds),
+        pin: OrNull(wrappedValue: pin), warnings: told(remarks + plan.warnings + trial.warnings),
+        error: trial.failure.flatMap { told([$0]).first }), isForReview: stable)
+  }
+
+  /// The store's path, or its name where folders do not count.
+  private func name(of location: StoreLocation) -> String {
+    stable ? location.fileName : location.database.string
+  }
+
+  /// Warnings, without folders where these do not count.
+  private func told(_ warnings: [HopdError]) -> [ErrorShape] {
+    warnings.map { ErrorShape(stable ? PlanCommand.withoutFolders($0) : $0) }
+  }
+
+  private static func withoutFolders(_ error: HopdError) -> HopdError {
+    var error = error
+    error.place.store = nil
+    error.place.file = error.place.file?.lastComponent.map { FilePath($0.string) }
+    error.reasons = error.reasons.map(withoutFolders)
+    return error
   }
 
   /// Which hops are one pass over the rows, how it is made and why, and why it ends where it ends.

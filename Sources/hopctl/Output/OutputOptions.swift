@@ -21,8 +21,8 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// The result as JSON; nothing without `--json`.
-  func object(_ value: some Encodable) throws(HopdError) {
-    if json { try StandardStreams.write(JSONText.of(value) + "\n", to: .output) }
+  func object(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) {
+    if json { try StandardStreams.write(JSONText.of(value, isForReview: isForReview) + "\n", to: .output) }
   }
 
   /// Remarks on standard error.

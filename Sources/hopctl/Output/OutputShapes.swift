@@ -11,9 +11,11 @@ import SystemPackage
 
 /// Values as JSON text: one line, keys sorted.
 enum JSONText {
-  static func of(_ value: some Encodable) throws(HopdError) -> String {
+  /// With `isForReview` it is spread over lines, for comparing two of them.
+  static func of(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if isForReview { encoder.outputFormatting.insert(.prettyPrinted) }
     do {
       return String(decoding: try encoder.encode(value), as: UTF8.self)
     } catch {
@@ -126,7 +128,8 @@ struct PlanShape: Encodable {
   var passes: [Pass] = []
   /// Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
   var history: [HistoryShape]?
-  let estimate: Estimate
+  /// Left out with `--stable`: sizes and times differ from machine to machine.
+  let estimate: Estimate?
   /// What a restore has noted of the store; null where it is not pinned.
   @OrNull var pin: PinShape?
   let warnings: [ErrorShape]
