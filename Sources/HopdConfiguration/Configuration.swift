@@ -48,6 +48,8 @@ package struct Configuration: Sendable, Hashable {
     package var jobs: Int
     /// `memory_limit` in bytes: what the chunks of all jobs together may use.
     package var memoryLimit: Int64
+    /// `metrics_file`, absolute; nil for none.
+    package var metricsFile: FilePath?
   }
 
   /// `[control]`.

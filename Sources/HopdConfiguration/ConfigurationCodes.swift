@@ -5,8 +5,6 @@ import Diagnostics
 extension HopdError.Code {
   /// The configuration says something that is wrong.
   package static let configurationInvalid = HopdError.Code("configuration-invalid", exit: .configuration)
-  /// The configuration asks for something that this version does not do yet.
-  package static let notYet = HopdError.Code("not-yet", exit: .configuration)
   /// The configuration holds a key that nobody knows; a warning.
   package static let unknownKey = HopdError.Code("unknown-key", exit: .configuration)
 }

@@ -5,25 +5,14 @@ import Diagnostics
 
 /// A key of hopd.toml.
 package struct ConfigurationKey: Hashable, Sendable {
-  /// What the program does with it today.
-  package enum Status: Hashable, Sendable {
-    /// It works.
-    case supported
-    /// Only the value that describes today's behaviour is accepted; any other is refused by name.
-    case notYet(today: String)
-  }
-
   /// Path with dots; tables of an array without a number: `watch.migration.verify`.
   package let path: String
   /// The default as it is written in TOML; nil where the key must be set or has no default.
   package let defaultText: String?
-  /// Does it work already?
-  package let status: Status
 
-  private init(_ path: String, _ defaultText: String?, notYet today: String? = nil) {
+  private init(_ path: String, _ defaultText: String?) {
     self.path = path
     self.defaultText = defaultText
-    status = today.map { .notYet(today: $0) } ?? .supported
   }
 
   /// All keys in the order of the sample file.
@@ -31,7 +20,7 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("daemon.log_level", "\"info\""),
     ConfigurationKey("daemon.jobs", "2"),
     ConfigurationKey("daemon.memory_limit", "\"64MiB\""),
-    ConfigurationKey("daemon.metrics_file", "\"\"", notYet: "\"\""),
+    ConfigurationKey("daemon.metrics_file", "\"\""),
     ConfigurationKey("control.socket", "\"/run/hopd/control.sock\""),
     ConfigurationKey("watch.name", nil),
     ConfigurationKey("watch.directory", nil),

@@ -131,7 +131,6 @@ package struct ConfigurationLoader: Sendable {
     if reasons.count == 1, reader.warnings.isEmpty, let only = reasons.first { throw only }
     if !reasons.isEmpty {
       let mistakes = reasons.count
-      let code = reasons.allSatisfy { $0.code == .notYet } ? HopdError.Code.notYet : .configurationInvalid
       // A key that slipped into the wrong table is unknown there, and often the reason for a mistake elsewhere.
       reasons += reader.warnings
       // In the order of the files and lines: that is the order in which they are repaired.
@@ -141,7 +140,7 @@ package struct ConfigurationLoader: Sendable {
       reasons.sort { rank($0) < rank($1) }
       let unknown = reader.warnings.count
       throw HopdError(
-        code,
+        .configurationInvalid,
         "the configuration has \(mistakes) \(mistakes == 1 ? "mistake" : "mistakes")"
           + (unknown == 0 ? "" : " and \(unknown) unknown \(unknown == 1 ? "key" : "keys")"), reasons: reasons)
     }

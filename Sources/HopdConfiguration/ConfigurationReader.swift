@@ -42,11 +42,11 @@ struct ConfigurationReader {
   // MARK: Tables
 
   private mutating func daemon(_ scope: Scope) -> Configuration.Daemon {
-    notYet(scope, "metrics_file") { if case .string("") = $0 { true } else { false } }
     return Configuration.Daemon(
       logLevel: choice(scope, "log_level", .info),
       jobs: integer(scope, "jobs", 2, in: 1...256),
-      memoryLimit: bytes(scope, "memory_limit", 64 << 20, in: (1 << 20)...(1 << 46)))
+      memoryLimit: bytes(scope, "memory_limit", 64 << 20, in: (1 << 20)...(1 << 46)),
+      metricsFile: optionalPath(scope, "metrics_file"))
   }
 
   private mutating func watch(_ node: TOMLNode) -> Configuration.Watch {
@@ -361,19 +361,6 @@ struct ConfigurationReader {
   ) {
     let place = (node ?? scope.entries[key])?.place(key: scope.shown(key)) ?? Place(key: scope.shown(key))
     errors.append(HopdError(.configurationInvalid, "`\(key)` \(message)", at: place, hint: hint))
-  }
-
-  private mutating func notYet(
-    _ scope: Scope, _ key: String, isToday: (TOMLNode.Value) -> Bool
-  ) {
-    guard let node = scope.entries[key], !isToday(node.value) else { return }
-    let path = scope.path.isEmpty ? key : "\(scope.path).\(key)"
-    var today = "nothing"
-    if case .notYet(let text)? = ConfigurationKey.all.first(where: { $0.path == path })?.status { today = text }
-    errors.append(
-      HopdError(
-        .notYet, "`\(key)` cannot be set to this yet: the only value of this version is \(today)",
-        at: node.place(key: scope.shown(key)), hint: "remove it"))
   }
 
   private mutating func reportUnknown(_ scope: Scope) {

@@ -164,6 +164,15 @@ package final class StateReader {
     return counts
   }
 
+  /// Since when the store waits that waits longest for its turn, in seconds since 1970; nil where none does.
+  package func oldestWaiting() throws(HopdError) -> Int64? {
+    try read { () throws(SQLiteError) in
+      try connection.rows("SELECT min(since) FROM stores WHERE state IN (1, 2)") {
+        $0.isNull(at: 0) ? nil : $0.integer(at: 0)
+      }.first ?? nil
+    }
+  }
+
   /// How many stores have which version and condition.
   package func versions() throws(HopdError) -> [(version: String?, condition: StoreCondition, count: Int64)] {
     try read { () throws(SQLiteError) in

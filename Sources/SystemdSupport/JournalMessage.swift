@@ -64,6 +64,8 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case controlProblem = "370b964c1d5d487ab35ed988d111ba6f"
   /// An operator gave the daemon an order.
   case orderGiven = "20f40c0ded9f4ed8bd10c31137381e39"
+  /// The metrics cannot be written.
+  case metricsUnwritable = "f984d430a7e94bfca589732c0c3c498a"
   /// The record of stores and jobs was lost or damaged, and is made anew.
   case stateReplaced = "ab9b3a22f01c4745819770a94e3554ee"
   /// The record of stores and jobs cannot be written now.
@@ -76,7 +78,7 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
-      .stateUnwritable, .controlProblem:
+      .stateUnwritable, .controlProblem, .metricsUnwritable:
       .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
       .migrationInterrupted,

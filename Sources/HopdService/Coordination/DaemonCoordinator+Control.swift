@@ -228,6 +228,35 @@ extension DaemonCoordinator {
     ])
   }
 
+  /// Writes the metrics when something has changed, five seconds after the last time, and each minute.
+  func tellMetrics(now: ContinuousClock.Instant) {
+    guard phase == .ready, let file = setup.configuration.daemon.metricsFile else {
+      metricsAt = nil
+      return
+    }
+    let isDue = metricsAt.map { $0 <= now } ?? true
+    guard isDue else {
+      // The minute is cut short once by news.
+      if metrics != metricsTold { metricsAt = min(metricsAt ?? now, now.advanced(by: .seconds(5))) }
+      return
+    }
+    metricsTold = metrics
+    metricsAt = now.advanced(by: .seconds(60))
+    let counts = scheduler.counts
+    var gauges = Metrics.Gauges()
+    gauges.queueDepth = Int64(counts.waiting + counts.migrating + heldBack.count)
+    gauges.watches = Int64(setup.configuration.watches.count)
+    gauges.unserved = Int64(unservedWatches.count)
+    gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
+    let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Place? in
+      setup.backupRule(ofWatch: watch.name).map {
+        (directory: watch.directory, recursive: watch.recursive, rule: $0)
+      }
+    }
+    metricsWriter.write(
+      metrics, gauges, to: file, stateDirectory: surroundings.stateDirectory, backups: places, now: Self.wallTime())
+  }
+
   /// Seconds until the queue is empty; nil where that is not known, or nothing is to be done.
   var queueRemaining: Double? {
     let counts = scheduler.counts

@@ -106,6 +106,7 @@ extension DaemonCoordinator {
     case .watchLimitReached(let watch, let error):
       log(.watchLimitReached, watch, "the watch \(watch) is served by its rescan alone", error)
     case .eventsLost:
+      metrics.overflowed()
       logger.event(.eventsLost, "the kernel dropped file events; every directory is scanned again")
     }
     becomeReadyIfScanned()

@@ -34,6 +34,9 @@ extension DaemonCoordinator {
 
   /// Work on a store has failed: where it stands, and the job that ended.
   func record(_ job: RunningJob, _ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
+    if job.ticket.step == .migrate || verdict.isNews, verdict != .forgotten {
+      metrics.ended(verdict.result(failure.error, stage: failure.stage))
+    }
     guard let recorder = surroundings.recorder else { return }
     let error = failure.error
     record(job.ticket.store, failure, verdict, now: now)
@@ -71,6 +74,11 @@ extension DaemonCoordinator {
 
   /// A migration has ended well.
   func record(_ job: RunningJob, _ report: MigrationReport) {
+    if report.result != .current {
+      metrics.migrated(
+        rows: report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue },
+        hops: report.hops.map(\.seconds), at: Self.wallTime())
+    }
     guard let recorder = surroundings.recorder else { return }
     record(job.ticket.store, .current, version: report.to, target: report.to)
     guard report.result != .current else { return }

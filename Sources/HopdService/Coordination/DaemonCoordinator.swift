@@ -149,6 +149,11 @@ package actor DaemonCoordinator {
   /// Who reads a status each second.
   var monitors: [ControlAnswer] = []
   var monitoredAt: ContinuousClock.Instant?
+  /// What Prometheus is told.
+  var metrics = Metrics()
+  let metricsWriter: MetricsWriter
+  var metricsAt: ContinuousClock.Instant?
+  var metricsTold: Metrics?
   /// How fast the queue moves.
   var pace = QueuePace()
   /// Names of jobs differ between runs of the daemon: staged files of an earlier run carry them.
@@ -158,6 +163,7 @@ package actor DaemonCoordinator {
   package init(_ surroundings: Surroundings, setup: DaemonSetup) {
     self.surroundings = surroundings
     self.setup = setup
+    metricsWriter = MetricsWriter(logger: surroundings.logger)
     notes = WorkNotes(
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
     suspects = Suspects(stateDirectory: surroundings.stateDirectory)
@@ -239,6 +245,7 @@ package actor DaemonCoordinator {
     extendTimeout(now: now)
     tellStatus(now: now)
     tellMonitors(now: now)
+    tellMetrics(now: now)
     setTimer(now: now)
   }
 
@@ -306,6 +313,7 @@ package actor DaemonCoordinator {
     if let tick = watchdog?.tick { next.append(now.advanced(by: tick)) }
     if !running.isEmpty { next.append(now.advanced(by: .seconds(1))) }
     if isPaused { next.append(now.advanced(by: .seconds(2))) }
+    if phase == .ready, let metricsAt { next.append(metricsAt) }
     if !monitors.isEmpty { next.append((monitoredAt ?? now).advanced(by: .seconds(1))) }
     if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
     if phase == .ready {

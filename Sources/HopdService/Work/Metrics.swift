@@ -1,0 +1,112 @@
+// The daemon in numbers for Prometheus: a text file that node_exporter's textfile collector reads. Pure: it is told what
+// happened and gives the text. No label is made of a store or an entity, so that the number of series stays small.
+
+/// Counters of a run, and the text of the file.
+package struct Metrics: Sendable, Hashable {
+  /// What is looked up when the file is written.
+  package struct Gauges: Sendable {
+    /// Stores by version and condition.
+    package var stores: [(version: String, state: String, count: Int64)] = []
+    /// Stores that wait for their migration or are migrated.
+    package var queueDepth: Int64 = 0
+    /// How long the store has waited that waits longest.
+    package var oldestWaiting: Int64 = 0
+    /// Bytes of all backups; nil while they are not counted yet.
+    package var backupBytes: Int64?
+    /// Watches, and those that are not served.
+    package var watches: Int64 = 0
+    package var unserved: Int64 = 0
+    /// Are migrations held back?
+    package var isPaused = false
+
+    /// Nothing is known yet.
+    package init() {}
+  }
+
+  /// Upper ends of the classes of `hopd_hop_seconds`.
+  static let buckets: [Double] = [0.01, 0.1, 1, 10, 60, 600, 3600]
+  /// Results that are always there, so that their rate is known from the first one on.
+  static let results = ["migrated", "failed", "refused", "deferred", "interrupted"]
+
+  private var migrations: [String: Int64] = [:]
+  private var rows: Int64 = 0
+  private var hops: [Int64] = Array(repeating: 0, count: buckets.count)
+  private var hopCount: Int64 = 0
+  private var hopSeconds: Double = 0
+  private var overflows: Int64 = 0
+  private var lastSuccess: Int64 = 0
+
+  /// Nothing has happened yet.
+  package init() {}
+
+  /// A migration has ended well.
+  package mutating func migrated(rows: Int64, hops: [Double], at seconds: Int64) {
+    ended("migrated")
+    self.rows = self.rows.addingReportingOverflow(max(0, rows)).partialValue
+    lastSuccess = seconds
+    for hop in hops where hop.isFinite && hop >= 0 {
+      hopCount &+= 1
+      hopSeconds += hop
+      if let index = Self.buckets.firstIndex(where: { hop <= $0 }) { self.hops[index] &+= 1 }
+    }
+  }
+
+  /// A migration or a look has ended otherwise.
+  package mutating func ended(_ result: String) { migrations[result, default: 0] &+= 1 }
+
+  /// The kernel dropped events of watched directories.
+  package mutating func overflowed() { overflows &+= 1 }
+
+  /// The file's text.
+  package func text(_ gauges: Gauges, version: String) -> String {
+    var text = ""
+    func metric(_ name: String, _ kind: String, _ help: String, _ samples: [(labels: String, value: String)]) {
+      text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n"
+      for sample in samples { text += "\(name)\(sample.labels) \(sample.value)\n" }
+    }
+    func one(_ value: some CustomStringConvertible) -> [(labels: String, value: String)] { [("", "\(value)")] }
+    metric("hopd_build_info", "gauge", "Version of the running hopd.", [("{version=\(Self.quoted(version))}", "1")])
+    metric(
+      "hopd_stores", "gauge", "Stores by model version and state.",
+      gauges.stores.map {
+        ("{version=\(Self.quoted($0.version)),state=\(Self.quoted($0.state))}", String($0.count))
+      })
+    metric(
+      "hopd_store_migrations_total", "counter", "Migrations that ended, by result.",
+      Set(Self.results).union(migrations.keys).sorted().map {
+        ("{result=\(Self.quoted($0))}", String(migrations[$0] ?? 0))
+      })
+    metric("hopd_rows_total", "counter", "Rows of migrated stores.", one(rows))
+    text += "# HELP hopd_hop_seconds Time of one hop.\n# TYPE hopd_hop_seconds histogram\n"
+    var sum: Int64 = 0
+    for (end, count) in zip(Self.buckets, hops) {
+      sum &+= count
+      text += "hopd_hop_seconds_bucket{le=\"\(end)\"} \(sum)\n"
+    }
+    text += "hopd_hop_seconds_bucket{le=\"+Inf\"} \(hopCount)\nhopd_hop_seconds_sum \(hopSeconds)\n"
+    text += "hopd_hop_seconds_count \(hopCount)\n"
+    metric("hopd_queue_depth", "gauge", "Stores that wait for their migration or are migrated.", one(gauges.queueDepth))
+    metric(
+      "hopd_oldest_waiting_seconds", "gauge", "How long the store has waited that waits longest.",
+      one(gauges.oldestWaiting))
+    if let bytes = gauges.backupBytes {
+      metric("hopd_backup_bytes", "gauge", "Bytes of all backups, counted once an hour.", one(bytes))
+    }
+    metric("hopd_watches", "gauge", "Configured watches.", one(gauges.watches))
+    metric("hopd_watches_unserved", "gauge", "Watches that cannot be served now.", one(gauges.unserved))
+    metric("hopd_paused", "gauge", "1 while an operator holds migrations back.", one(gauges.isPaused ? 1 : 0))
+    metric(
+      "hopd_watch_overflows_total", "counter", "Times that the kernel dropped events of watched directories.",
+      one(overflows))
+    metric(
+      "hopd_last_success_timestamp_seconds", "gauge", "When a store was last migrated; 0 for never since the start.",
+      one(lastSuccess))
+    return text
+  }
+
+  /// A label's value: backslash, quote and newline are escaped.
+  private static func quoted(_ text: String) -> String {
+    "\""
+      + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n") + "\""
+  }
+}

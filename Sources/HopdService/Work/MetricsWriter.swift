@@ -1,0 +1,97 @@
+// Writes the metrics beside their place and renames them into it: a collector reads the old file or the new one.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import Logging
+import ServiceState
+import StoreReplacement
+import Synchronization
+import SystemPackage
+import SystemdSupport
+
+/// Writes the file of `metrics_file`.
+package final class MetricsWriter: Sendable {
+  private let logger: Logger
+  private let isWriting = Atomic<Bool>(false)
+  private let hasFailed = Mutex(false)
+  private let backups = Mutex<(bytes: Int64, at: ContinuousClock.Instant)?>(nil)
+
+  /// Where backups lie: a directory, with what is below it or not, and the rule of its watch.
+  typealias Place = (directory: FilePath, recursive: Bool, rule: BackupRule)
+
+  /// Tells what cannot be written to `logger`.
+  package init(logger: Logger) { self.logger = logger }
+
+  /// Writes it on a thread of its own; nothing where the last one is still being written.
+  func write(
+    _ metrics: Metrics, _ gauges: Metrics.Gauges, to file: FilePath, stateDirectory: FilePath, backups places: [Place],
+    now: Int64
+  ) {
+    guard !isWriting.exchange(true, ordering: .relaxed) else { return }
+    BlockingWork.run("metrics") { [self] in
+      defer { isWriting.store(false, ordering: .relaxed) }
+      var gauges = gauges
+      if let reader = try? StateReader(stateDirectory: stateDirectory) {
+        gauges.stores = ((try? reader.versions()) ?? []).map { ($0.version ?? "", $0.condition.name, $0.count) }
+        if let since = try? reader.oldestWaiting() { gauges.oldestWaiting = max(0, now &- since) }
+      }
+      gauges.backupBytes = backupBytes(places)
+      do {
+        try Self.replace(file, with: Array(metrics.text(gauges, version: ProgramVersion.number).utf8))
+        hasFailed.withLock { $0 = false }
+      } catch {
+        tell(error, file)
+      }
+    }
+  }
+
+  /// Bytes of all backups, counted again once an hour: there may be as many folders as stores.
+  private func backupBytes(_ places: [Place]) -> Int64 {
+    if let known = backups.withLock({ $0 }), known.at.advanced(by: .seconds(3600)) > .now { return known.bytes }
+    var bytes: Int64 = 0
+    for place in places {
+      let survey = try? BackupSurvey(
+        of: place.directory, recursive: place.recursive, rule: place.rule, files: LinuxFileSystem())
+      try? survey?.forEach(
+        { backups in
+          for generation in try backups.generations() {
+            bytes = bytes.addingReportingOverflow(generation.bytes).partialValue
+          }
+          return true
+        }, problem: { _ in })
+    }
+    backups.withLock { $0 = (bytes, .now) }
+    return bytes
+  }
+
+  static func replace(_ file: FilePath, with bytes: [UInt8]) throws {
+    let files = LinuxFileSystem()
+    // The collector takes only names that end with .prom.
+    let draft = FilePath(file.string + ".tmp")
+    _ = try files.unlinkIfPresent(draft)
+    try files.createUnsyncedFile(draft, bytes, mode: 0o644)
+    // Another user reads it, whatever the unit's UMask= says.
+    _ = draft.withPlatformString { chmod($0, 0o644) }
+    try files.rename(draft, to: file)
+  }
+
+  private func tell(_ error: any Error, _ file: FilePath) {
+    guard
+      !hasFailed.withLock({ failed in
+        defer { failed = true }
+        return failed
+      })
+    else { return }
+    let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
+    let folder = file.removingLastComponent().printable
+    logger.event(
+      .metricsUnwritable, "the metrics cannot be written: \(error)",
+      fields: [
+        .error: error.code.name, .directory: folder,
+        .hint: error.isReadOnlyFileSystem
+          ? "the unit may not write there: `systemctl edit hopd`, add ReadWritePaths=-\(folder)"
+          : error.firstHint ?? "the folder must be there and writable for hopd",
+      ])
+  }
+}
