@@ -134,8 +134,8 @@ import Testing
     }
     #expect(place.log.all(.stateReplaced).count == 1)
     #expect(!place.log.all(.storeMigrated).isEmpty)
-    let facts = try reader(place).service()
-    #expect(facts[.program]?.hasPrefix("hopd ") == true)
+    // Written with the next batch.
+    try await eventually("facts") { (try? reader(place).service())?[.program]?.hasPrefix("hopd ") == true }
   }
 
   @Test func aRecordThatCannotBeWrittenStopsNoMigration() async throws {
