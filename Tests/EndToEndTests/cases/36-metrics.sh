@@ -26,6 +26,7 @@ same 'drafts' '' "$(find "$ROOM/prom" -name '*.tmp')"
 [ "$(grep -c "$STORES\|a\.sqlite\|Book" "$F")" = 0 ] || fail 'a name in the metrics'
 hopctl pause >/dev/null
 wait_for 70 'the pause' is hopd_paused 1
+PATH=$PATH:/opt/hopd-promtool
 if command -v promtool >/dev/null; then
     promtool check metrics <"$F" >"$ROOM/out" 2>&1 || fail "promtool check metrics: $(cat "$ROOM/out")"
     promtool check rules "$DOCS/Examples/Monitoring/hopd.rules.yml" >"$ROOM/out" 2>&1 || fail "promtool check rules: $(cat "$ROOM/out")"
