@@ -180,7 +180,9 @@ struct RelationshipInference {
       else { continue }
       demand(
         .noTarget(pairs, of: possible.name),
-        "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that")
+        target.name == wanted
+          ? "objects of \(name) are no longer objects of its destination, \(wanted)"
+          : "its destination changes from \(target.name) to \(wanted), and objects of \(name) are not below that")
     }
   }
 }
