@@ -52,7 +52,7 @@ struct LargeValueTests {
       mkdir -p "$STATE"
       "$HOPD" --config "$CONFIG" --state-directory "$STATE" >"$LOG" 2>&1 & daemon=$!
       for i in $(seq 600); do
-        grep -q -e HOPD_ERROR= -e HOPD_RESULT=migrated "$LOG" && break
+        grep -q -e HOPD_ERROR=value-too-large -e HOPD_RESULT=migrated "$LOG" && break
         sleep 0.1
       done
       kill $daemon; wait $daemon || true
