@@ -4,6 +4,8 @@
 // The datagrams are sent here and not by sd_notify(3): that call waits without end when the socket's queue is full
 // (tried with systemd 252 and a socket that nobody reads). The protocol itself is documented as stable in sd_notify(3).
 
+// The C library's socket types belong to no module of their own: the compiler finds them in the one that it saw first.
+import CSystemd
 import Glibc
 import Synchronization
 
