@@ -18,20 +18,42 @@ struct Hopctl: ParsableCommand {
       66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
-    subcommands: [
-      CheckCommand.self, ExplainCommand.self, GraphCommand.self, ModelCommand.self, MappingCommand.self,
-      IdentifyCommand.self, PlanCommand.self,
-      MigrateCommand.self,
-      RehearseCommand.self,
-      VerifyCommand.self,
-      RestoreCommand.self, ReleaseCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self,
-      CreateCommand.self, DumpCommand.self, CheckConfigCommand.self, StatusCommand.self, ListCommand.self,
-      HistoryCommand.self, TopCommand.self, RetryCommand.self, PauseCommand.self, ResumeCommand.self,
-      CancelCommand.self, NextCommand.self, ReloadCommand.self, SetCommand.self, CatConfigCommand.self,
-      DoctorCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Model",
+        subcommands: [
+          CheckCommand.self, ExplainCommand.self, GraphCommand.self, ModelCommand.self, MappingCommand.self,
+        ]),
+      CommandGroup(
+        name: "Store",
+        subcommands: [
+          IdentifyCommand.self, PlanCommand.self, MigrateCommand.self, RehearseCommand.self, VerifyCommand.self,
+          RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
+          DumpCommand.self,
+        ]),
+      CommandGroup(
+        name: "Daemon",
+        subcommands: [
+          StatusCommand.self, ListCommand.self, HistoryCommand.self, TopCommand.self, RetryCommand.self,
+          PauseCommand.self, ResumeCommand.self, CancelCommand.self, NextCommand.self, ReleaseCommand.self,
+          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, CatConfigCommand.self, DoctorCommand.self,
+        ]),
     ])
 
+  /// What `hopctl` alone prints.
+  private static let examples = """
+    hopctl check    Library.xcdatamodeld                       # does every version reach the current one?
+    hopctl migrate  old.sqlite --models Library.xcdatamodeld   # takes one store to the current version
+    hopctl list     --state failed                             # which of hopd's stores need somebody, and why
+
+    hopctl --help lists all commands, hopctl help COMMAND explains one.
+    """
+
   static func main() {
+    if CommandLine.argc == 1 {
+      print(examples)
+      Glibc.exit(ExitStatus.success.rawValue)
+    }
     let command: any ParsableCommand
     do {
       try requireText()
