@@ -64,7 +64,8 @@ import Testing
       "objects of T are not below")
     try expectAsked(
       [entity("T"), entity("S", parent: "T"), entity("O", [], [toOne("it", "T")])],
-      [entity("T"), entity("S"), entity("O", [], [toOne("it", "T")])], "O.it", "objects of S are no longer objects of its destination, T")
+      [entity("T"), entity("S"), entity("O", [], [toOne("it", "T")])], "O.it",
+      "objects of S are no longer objects of its destination, T")
   }
 
   @Test func endsThatWantDifferentPairs() throws {
