@@ -17,7 +17,8 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-swift test-e2e test-docs test-faults test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall clean
+.PHONY: help bootstrap build release check test test-package test-swift test-e2e test-docs test-faults test-full \
+  coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall deb image clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -26,22 +27,26 @@ help:
 	@echo 'make bootstrap    install what is missing (as root), or say what to install'
 	@echo 'make build        debug build; imports that Package.swift does not list are errors'
 	@echo 'make release      hopd and hopctl as they are shipped'
-	@echo 'make test-docs    the commands of the documents, as written, from this checkout (the end-to-end tests run them installed)'
+	@echo 'make test-docs    the commands of the documents, as written, from this checkout'
 	@echo 'make check        formatting, scripts, units, message catalog'
 	@echo 'make test-swift   only the unit tests'
+	@echo 'make test-package only the Debian package, man pages, completions and the root of the container image'
 	@echo 'make test-e2e     only the end-to-end tests; CASES="03-batch 07-kill" picks some'
-	@echo 'make test-faults  only the sample of crashes, power cuts and errors (a minute and a half; make soak has them all)'
-	@echo 'make test-full    test, more random worlds, the self-tests of fault tools and benchmark, and a short crash campaign'
+	@echo 'make test-faults  only the sample of crashes, power cuts and errors (90 seconds; make soak has all)'
+	@echo 'make test-full    test, more random worlds, self-tests of the tools, and ten minutes of make soak'
 	@echo 'make coverage     which lines of the replacement and its file calls the tests run; fails below 95 %'
 	@echo 'make simulate     every power cut and every failing call of a replacement on the simulated disk'
 	@echo 'make sanitize     the unit tests under the address sanitizer, those with threads under the thread sanitizer'
 	@echo 'make fuzz         hostile files for every parser, each SECONDS=60 plain and under AddressSanitizer'
 	@echo 'make fuzz-stores  hostile stores against hopctl, for SECONDS=60'
-	@echo 'make soak         every crash, power cut and error through both programs, and writers at random moments; goes on where'
-	@echo '                  it was stopped (hours; SECONDS=600 is a random part, ONLY=hopd,wal,kill some cells)'
-	@echo 'make bench        hopctl, SQL by hand and other tools take turns; SIZES="S M" ROUNDS=3 SERIES=all (about a quarter of an hour)'
-	@echo 'make bench-L      the same three hops over 10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
+	@echo 'make soak         every crash, power cut and error through both programs, and writers at random moments;'
+	@echo '                  resumes where it was stopped (hours; SECONDS=600 runs a random part, ONLY=hopd,wal,kill'
+	@echo '                  some cells)'
+	@echo 'make bench        compares hopctl, SQL by hand and other tools (15 minutes); SIZES="S M" ROUNDS=3 SERIES=all'
+	@echo 'make bench-L      10 million objects, 10,000 small stores, 100,000 idle ones (an hour, 25 GB of disk)'
 	@echo 'make install      after make release; DESTDIR= and PREFIX=$(PREFIX)'
+	@echo 'make deb          a Debian package for this architecture, in .build/deb (installs debhelper and lintian)'
+	@echo 'make image        a container image of hopctl (with podman or buildah; see Containerfile)'
 	@echo 'make uninstall    stops and disables hopd, removes what install put there; never configuration or state'
 	@echo 'make clean        removes .build and the other folders of builds'
 
@@ -61,7 +66,7 @@ check: bootstrap
 
 # Tests
 
-test: bootstrap check test-swift test-e2e test-docs test-faults
+test: bootstrap check test-swift test-package test-e2e test-docs test-faults
 
 test-swift: bootstrap
 	$(SWIFT) build --build-tests $(IMPORTCHECK)
@@ -70,15 +75,28 @@ test-swift: bootstrap
 test-e2e: stage
 	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
 
+# Package, man pages, completions and the container's constraints, of the stage that the end-to-end tests use.
+# A machine that lacks debhelper or lintian, and may not install them, says so (exit status 77).
+test-package: stage
+	@tools/bootstrap --package
+	@rm -rf .build/deb
+	@tools/package --stage $(STAGE) --output .build/deb && tools/package --check --stage $(STAGE) || [ $$? = 77 ]
+	@tools/manpages --check $(STAGE)/usr/share/man
+	@tools/completions --stage $(STAGE)
+	@tools/container --stage $(STAGE)
+
 test-docs: stage
 	@tools/doc-commands --programs $(STAGE)/usr/bin
 
-# A sample of make soak, with printed seeds, and the control that must fail. Where the kernel does not let a program trace
-# another one (exit status 2), that is said and nothing is proved.
+# A sample of make soak, with printed seeds, and the control that must fail. Where the kernel does not let a program
+# trace another one (exit status 2), that is said and nothing is proved.
 test-faults: stage
 	@tools/soak --stage $(STAGE) --sample || [ $$? = 2 ]
 	@tools/writers --stage $(STAGE) --migrations 40
 	@tools/writers --stage $(STAGE) --migrations 200 --program naive
+	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 30 --shards 3 --seeds 1..2
+	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 12 --aws-every 0 --rclone-every 6 || [ $$? = 2 ]
+	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 20 --shards 2 --seeds 1..1 --pause
 
 test-full: test
 	@tools/report-judges
@@ -89,6 +107,12 @@ test-full: test
 	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --self-check
 	@tools/coverage
 	@tools/simulate
+	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 250 --shards 8 --seeds 1..20
+	@tools/fleet-workers --hopctl $(STAGE)/usr/bin/hopctl --stores 100 --shards 4 --seeds 1..5 --lose-state
+	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 500 --aws-every 25 --rclone-every 10 || [ $$? = 2 ]
+	@tools/fleet-s3 --hopctl $(STAGE)/usr/bin/hopctl --schedules 20 --aws-every 0 --naive || [ $$? = 2 ]
+	@tools/kubernetes-check || [ $$? = 2 ]
+	@tools/fleet-slurm --hopctl $(STAGE)/usr/bin/hopctl --stores 2000 --shards 8 || [ $$? = 2 ]
 	@tools/soak --stage $(STAGE) --seconds 600
 
 coverage: bootstrap
@@ -121,7 +145,8 @@ bench: release
 	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes "$(SIZES)" --rounds $(ROUNDS) --series "$(SERIES)"
 
 bench-L: release
-	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes L --series "sizes small idle" --small-stores 10000 --idle-stores "0 1000 100000"
+	@Benchmarks/bench --hopctl $(RELEASE)/hopctl --sizes L --series "sizes small idle" --small-stores 10000 \
+	  --idle-stores "0 1000 100000"
 
 demo: stage
 	@tools/demo --stage $(STAGE)
@@ -135,18 +160,32 @@ LIBDIR  = $(DESTDIR)/usr/lib
 PYTHONDIR ?= /usr/lib/python3/dist-packages
 PYTHON  = $(DESTDIR)$(PYTHONDIR)/hopd_policy
 
+MANDIR  = $(DESTDIR)$(PREFIX)/share/man
+
 # A throwaway root for tests and demo.
 stage: release
 	@rm -rf $(STAGE)
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(STAGE)) PREFIX=/usr
 
+# A package for Debian and its kin, from the stage.
+deb: stage
+	@tools/package --stage $(STAGE) --output .build/deb
+
+image: stage
+	@tools/container --stage $(STAGE) --build
+
 install:
-	@test -x $(RELEASE)/hopd -a -x $(RELEASE)/hopctl || { echo 'install: nothing to install; run make release first' >&2; exit 1; }
-	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(DOCDIR)/docs/formats $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
-	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(PYTHON)
+	@test -x $(RELEASE)/hopd -a -x $(RELEASE)/hopctl || \
+	  { echo 'install: nothing to install; run make release first' >&2; exit 1; }
+	$(INSTALL) -d $(BINDIR) $(DOCDIR)/docs/decisions $(DOCDIR)/docs/formats $(PYTHON)
+	$(INSTALL) -d $(LIBDIR)/hopd/hopd.toml.d $(LIBDIR)/systemd/system $(LIBDIR)/systemd/catalog
+	$(INSTALL) -d $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d
 	$(INSTALL) -m 755 -s $(RELEASE)/hopd $(RELEASE)/hopctl $(BINDIR)/
 	sed 's#/usr/bin/hopd#$(PREFIX)/bin/hopd#g' systemd/hopd.service > $(LIBDIR)/systemd/system/hopd.service
 	chmod 644 $(LIBDIR)/systemd/system/hopd.service
+	for unit in hopd@ hopd-batch@; do installed=$(LIBDIR)/systemd/system/$$unit.service; \
+	  sed 's#/usr/bin/hop#$(PREFIX)/bin/hop#g' systemd/$$unit.service > $$installed || exit 1; \
+	  chmod 644 $$installed; done
 	$(INSTALL) -m 644 systemd/hopd.socket $(LIBDIR)/systemd/system/hopd.socket
 	$(INSTALL) -m 644 systemd/hopd.sysusers $(LIBDIR)/sysusers.d/hopd.conf
 	$(INSTALL) -m 644 systemd/hopd.tmpfiles $(LIBDIR)/tmpfiles.d/hopd.conf
@@ -160,15 +199,23 @@ install:
 	$(INSTALL) -m 644 docs/formats/*.md $(DOCDIR)/docs/formats/
 	rm -rf $(DOCDIR)/Examples && cp -R --preserve=mode,timestamps Examples $(DOCDIR)/Examples
 	find $(DOCDIR)/Examples -name __pycache__ -prune -exec rm -rf {} +
+	tools/manpages --programs $(RELEASE) --output $(DESTDIR)$(PREFIX)
 	@test -n '$(DESTDIR)' || printf '%s\n' 'installed. Next, as root:' \
-	  '  systemd-sysusers && systemd-tmpfiles --create hopd.conf && journalctl --update-catalog && systemctl daemon-reload' \
+	  '  systemd-sysusers && systemd-tmpfiles --create hopd.conf && journalctl --update-catalog' \
+	  '  systemctl daemon-reload' \
 	  '  then write /etc/hopd/hopd.toml ($(DOCDIR)/Examples/hopd.toml) and: systemctl enable --now hopd'
 
 uninstall:
 	@test -n '$(DESTDIR)' || ! command -v systemctl >/dev/null || ! systemctl cat hopd.service >/dev/null 2>&1 || \
-	  systemctl disable --now hopd.service hopd.socket
+	  { systemctl disable --now hopd.service hopd.socket; systemctl stop 'hopd@*.service' 'hopd-batch@*.service'; \
+	    find /etc/systemd/system -path '*.wants/hopd@*' -printf '%f\n' | xargs -r systemctl disable; }
 	rm -f $(BINDIR)/hopd $(BINDIR)/hopctl
-	rm -f $(LIBDIR)/systemd/system/hopd.service $(LIBDIR)/systemd/system/hopd.socket $(LIBDIR)/systemd/catalog/hopd.catalog
+	rm -f $(addprefix $(LIBDIR)/systemd/system/,hopd.service hopd@.service hopd-batch@.service hopd.socket)
+	rm -f $(LIBDIR)/systemd/catalog/hopd.catalog $(MANDIR)/man1/hopctl.1 $(MANDIR)/man1/hopctl-*.1 $(MANDIR)/man8/hopd.8
+	rm -f $(MANDIR)/man5/hopd.toml.5 $(MANDIR)/man5/hopd-report.5 $(MANDIR)/man7/hopd-policies.7
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopctl
+	rm -f $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_hopctl
+	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopctl.fish
 	rm -f $(LIBDIR)/sysusers.d/hopd.conf $(LIBDIR)/tmpfiles.d/hopd.conf $(LIBDIR)/hopd/hopd.toml
 	rm -rf $(DOCDIR) $(PYTHON)
 	rm -f $(LIBDIR)/hopd/hopd.toml.d/README

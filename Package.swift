@@ -155,6 +155,15 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    /// Many stores: the manifest, the share of each worker, the work on it, and the report of all.
+    .target(
+      name: "StoreFleet",
+      dependencies: [
+        "Diagnostics", "DurableFiles", "ManagedObjectModel", "MigrationChecking", "MigrationPipeline",
+        "MigrationPlanning", "PersistentStore", "StoreReplacement", systemPackage,
+      ],
+      swiftSettings: strict),
+
     // MARK: 4 - The edges of the process
 
     /// Policy programs: started with limits, talked to in batches, ended.
@@ -235,7 +244,7 @@ let package = Package(
       dependencies: [
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "Expressions", "HopdConfiguration", "HopdControl",
         "ManagedObjectModel", "MappingModel", "MigrationChecking", "MigrationEngine", "MigrationPipeline",
-        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState",
+        "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "SQLite", "ServiceState", "StoreFleet",
         "StoreReplacement", "StoreVerification", systemPackage,
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -326,6 +335,10 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
+      name: "StoreFleetTests",
+      dependencies: ["Diagnostics", "DurableFiles", "SeededRandom", "StoreFleet", systemPackage],
+      swiftSettings: strict),
+    .testTarget(
       name: "MigrationPlanningTests",
       dependencies: [
         "BlockingTests",
@@ -401,8 +414,8 @@ let package = Package(
         "ConfigurationInspection", "Diagnostics", "DurableFiles", "HopdConfiguration", "HopdControl", "HopdService",
         "ManagedObjectModel", "MigrationEngine",
         "MigrationPipeline",
-        "MigrationPlanning", "PersistentStore", "ServiceState", "StoreReplacement", "StoreWatching", "SystemdSupport",
-        systemPackage,
+        "MigrationPlanning", "PersistentStore", "SeededRandom", "ServiceState", "StoreReplacement", "StoreWatching",
+        "SystemdSupport", systemPackage,
         .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: strict),
@@ -429,7 +442,8 @@ let package = Package(
       dependencies: [
         "BlockingTests",
         "OtherPrograms",
-        "BookToBookPolicy", "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationEngine",
+        "BookToBookPolicy", "Diagnostics", "Expressions", "ManagedObjectModel", "MappingModel", "MigrationChecking",
+        "MigrationEngine",
         "MigrationPipeline",
         "MigrationPlanning", "MigrationPolicy", "PersistentStore", "PolicyHost", "PropertyLists", "SQLite",
         "StoreReplacement", "StoreVerification", systemPackage,
@@ -439,7 +453,8 @@ let package = Package(
     .testTarget(
       name: "HopctlTests",
       dependencies: [
-        "BlockingTests", "DurableFiles", "PersistentStore", "ServiceState", "StoreReplacement", "TripStages",
+        "BlockingTests", "DurableFiles", "PersistentStore", "SeededRandom", "ServiceState", "StoreReplacement",
+        "TripStages",
         systemPackage,
       ],
       swiftSettings: strict),
@@ -459,8 +474,12 @@ if Context.environment["HOPD_FUZZ"] != nil {
   }
   package.targets += [
     .target(name: "FuzzBounds", path: "Fuzzing/FuzzBounds"),
+    fuzzer("FuzzConfiguration", ["HopdConfiguration", systemPackage]),
+    fuzzer("FuzzControlMessage", ["HopdControl"]),
     fuzzer("FuzzExpression", ["Expressions", "ManagedObjectModel"]),
+    fuzzer("FuzzFleetLines", ["StoreFleet", systemPackage]),
     fuzzer("FuzzKeyedArchive", ["ManagedObjectModel"]),
+    fuzzer("FuzzLockFile", ["MigrationChecking", systemPackage]),
     fuzzer("FuzzMappingArchive", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzMappingSource", ["ManagedObjectModel", "MappingModel", systemPackage]),
     fuzzer("FuzzModelCache", ["ManagedObjectModel", "PersistentStore"]),

@@ -1,7 +1,8 @@
-"""The stores that tools/soak works on, and what each must be before and after: made once, by hopctl create and plain SQLite.
+"""The stores that tools/soak works on, and what each must be before and after: made once, by hopctl create and plain
+SQLite.
 
-A fixture is a folder that crashtest.py and powercut.py copy to $ROOT: stores/a.sqlite, state/, models/ and the template of a
-configuration that hopctl and hopd both read. Beside it lies what tools/store-whole compares with.
+A fixture is a folder that crashtest.py and powercut.py copy to $ROOT: stores/a.sqlite, state/, models/ and the template
+of a configuration that hopctl and hopd both read. Beside it lies what tools/store-whole compares with.
 
 journal  rollback | wal (the last rows are only in a -wal that no checkpoint has folded in)
 data     plain | files (external storage: values in files beside the store, one column of which becomes plain again)
@@ -20,32 +21,41 @@ MODES = ('rename', 'in-place')
 
 
 def entity(name, *properties, was=''):
-    return f'<entity name="{name}" syncable="YES"' + (f' elementID="{was}"' if was else '') + '>' + ''.join(properties) + '</entity>'
+    return (f'<entity name="{name}" syncable="YES"' + (f' elementID="{was}"' if was else '') + '>' + ''.join(properties)
+            + '</entity>')
 
 
 def attribute(name, kind, default=None, files=False, was=''):
     rest = ' optional="YES"' if default is None else f' defaultValueString="{default}"'
-    return (f'<attribute name="{name}" attributeType="{kind}"{rest}' + (' allowsExternalBinaryDataStorage="YES"' if files else '')
+    return (f'<attribute name="{name}" attributeType="{kind}"{rest}' + (' allowsExternalBinaryDataStorage="YES"'
+                                                                        if files else '')
             + (f' elementID="{was}"' if was else '') + '/>')
 
 
 def relation(name, to, inverse, many=False):
-    return (f'<relationship name="{name}" optional="YES" {"toMany=" + chr(34) + "YES" + chr(34) if many else "maxCount=" + chr(34) + "1" + chr(34)}'
+    return (f'<relationship name="{name}" optional="YES" '
+            f'{"toMany=" + chr(34) + "YES" + chr(34) if many else "maxCount=" + chr(34) + "1" + chr(34)}'
             f' deletionRule="Nullify" destinationEntity="{to}" inverseName="{inverse}" inverseEntity="{to}"/>')
 
 
 def vault():
-    """Four versions that rearrange rows: renamed, added, dropped; files of external storage kept, and taken into their column."""
+    """Four versions that rearrange rows: renamed, added, dropped; files of external storage kept, and taken into their
+    column."""
     def item(holder, *more):
-        return entity('Item', attribute('title', 'String', ''), attribute('photo', 'Binary', files=True), relation('holder', holder, 'items'), *more)
-    holder = lambda name, **more: entity(name, attribute('label', 'String', ''), relation('items', 'Item', 'holder', many=True), **more)
+        return entity('Item', attribute('title', 'String', ''), attribute('photo', 'Binary', files=True),
+                      relation('holder', holder, 'items'), *more)
+    holder = lambda name, **more: entity(name, attribute('label', 'String', ''),
+                                         relation('items', 'Item', 'holder', many=True), **more)
     badge = entity('Badge', attribute('text', 'String'))
     thumb = lambda files: attribute('thumb', 'Binary', files=files)
     return [
         [holder('Folder'), item('Folder', attribute('note', 'String'), thumb(True), attribute('size', 'Integer 64'))],
-        [holder('Folder'), item('Folder', attribute('remark', 'String', was='note'), thumb(True), attribute('rating', 'Integer 16', 3))],
-        [holder('Folder'), badge, item('Folder', attribute('remark', 'String', was='note'), thumb(False), attribute('rating', 'Integer 16', 3))],
-        [holder('Box', was='Folder'), badge, item('Box', attribute('remark', 'String', was='note'), thumb(False), attribute('rating', 'Integer 16', 3))],
+        [holder('Folder'), item('Folder', attribute('remark', 'String', was='note'), thumb(True),
+                                attribute('rating', 'Integer 16', 3))],
+        [holder('Folder'), badge, item('Folder', attribute('remark', 'String', was='note'), thumb(False),
+                                       attribute('rating', 'Integer 16', 3))],
+        [holder('Box', was='Folder'), badge, item('Box', attribute('remark', 'String', was='note'), thumb(False),
+                                                  attribute('rating', 'Integer 16', 3))],
     ]
 
 
@@ -53,7 +63,8 @@ def album(files):
     """Four versions to which only columns come."""
     picture = [attribute('caption', 'String'), attribute('image', 'Binary', files=files)]
     frame = [attribute('width', 'Integer 32', 0)]
-    more = [(picture, attribute('stars', 'Integer 16', 2)), (picture, attribute('place', 'String')), (frame, attribute('colour', 'String', 'black'))]
+    more = [(picture, attribute('stars', 'Integer 16', 2)), (picture, attribute('place', 'String')),
+            (frame, attribute('colour', 'String', 'black'))]
     versions = [[entity('Frame', *frame), entity('Picture', *picture)]]
     for where, what in more:
         where.append(what)
@@ -67,8 +78,10 @@ def write_model(to, name, versions):
     for n, entities in zip(names, versions):
         os.makedirs(f'{bundle}/{n}.xcdatamodel')
         with open(f'{bundle}/{n}.xcdatamodel/contents', 'w') as f:
-            f.write('<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0"'
-                    ' minimumToolsVersion="Automatic" sourceLanguage="Swift" userDefinedModelVersionIdentifier="">' + ''.join(entities) + '</model>\n')
+            f.write('<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<model '
+                    'type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0"'
+                    ' minimumToolsVersion="Automatic" sourceLanguage="Swift" userDefinedModelVersionIdentifier="">'
+                    + ''.join(entities) + '</model>\n')
     with open(f'{bundle}/.xccurrentversion', 'w') as f:
         f.write('<?xml version="1.0" encoding="UTF-8"?>\n<plist version="1.0"><dict><key>_XCCurrentVersionName</key>'
                 f'<string>{names[-1]}.xcdatamodel</string></dict></plist>\n')
@@ -106,7 +119,8 @@ def say(*command, **more):
 
 
 def content(store):
-    return say('sh', '-c', 'sqlite3 -batch -noheader "$1" ".timeout 5000" "PRAGMA integrity_check" .dump 2>&1 | sha256sum | cut -d" " -f1', 'sh', store).strip()
+    return say('sh', '-c', 'sqlite3 -batch -noheader "$1" ".timeout 5000" "PRAGMA integrity_check" .dump 2>&1 | '
+                           'sha256sum | cut -d" " -f1', 'sh', store).strip()
 
 
 class Fixture:
@@ -115,7 +129,8 @@ class Fixture:
     def __init__(self, out, examples, journal, data, path, mode, rows, seed):
         self.name = '-'.join((journal, data, path, mode))
         self.folder, self.expected = f'{out}/fixtures/{self.name}', f'{out}/expected/{self.name}'
-        self.examples, self.journal, self.data, self.path, self.mode, self.rows, self.seed = examples, journal, data, path, mode, rows, seed
+        self.examples, self.journal, self.data, self.path, self.mode, self.rows, self.seed = (
+            examples, journal, data, path, mode, rows, seed)
 
     # What a worker does to its copy before anything else.
     SETUP = 'sed "s#@ROOT@#$ROOT#g" "$ROOT/hopd.toml.in" >"$ROOT/hopd.toml"'
@@ -128,10 +143,12 @@ class Fixture:
             os.mkdir(f'{self.folder}/{d}')
         model = self.models()
         store = f'{self.folder}/stores/a.sqlite'
-        say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows', str(self.rows), '--seed', str(self.seed))
+        say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows',
+            str(self.rows), '--seed', str(self.seed))
         self.keep_log(store)
         with open(f'{self.folder}/hopd.toml.in', 'w') as f:
-            f.write(CONFIGURATION.format(memory='64MiB' if self.path == 'memory' else '1MiB', fuse='false' if self.path == 'hops' else 'true',
+            f.write(CONFIGURATION.format(memory='64MiB' if self.path == 'memory' else '1MiB',
+                                         fuse='false' if self.path == 'hops' else 'true',
                                          replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
         self.expect()
         return self
@@ -149,11 +166,13 @@ class Fixture:
             name = 'Library'
             shutil.copytree(f'{self.examples}/Library/Library.xcdatamodeld', f'{to}/Library.xcdatamodeld')
         if self.path == 'mapped':
-            say('hopctl', 'mapping', 'infer', f'{to}/{name}.xcdatamodeld', f'{name} 2', f'{name} 3', '--output', f'{to}/middle.hopmap.toml')
+            say('hopctl', 'mapping', 'infer', f'{to}/{name}.xcdatamodeld', f'{name} 2', f'{name} 3', '--output',
+                f'{to}/middle.hopmap.toml')
         return name
 
     def keep_log(self, store):
-        """Sets the journal mode; in WAL mode the last rows are only in the log, as a writer that was killed leaves it."""
+        """Sets the journal mode; in WAL mode the last rows are only in the log, as a writer that was killed leaves
+        it."""
         db = sqlite3.connect(store, isolation_level=None)
         if self.journal == 'rollback':
             db.execute('PRAGMA journal_mode=DELETE')
@@ -162,7 +181,8 @@ class Fixture:
         db.execute('PRAGMA journal_mode=WAL')
         db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         db.execute('PRAGMA wal_autocheckpoint=0')
-        table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Vault': ('ZITEM', 'ZTITLE'), 'Library': ('ZBOOK', 'ZTITLE')}[
+        table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Vault': ('ZITEM', 'ZTITLE'),
+                         'Library': ('ZBOOK', 'ZTITLE')}[
             re.search(r'(\w+)\.xcdatamodeld', ' '.join(os.listdir(f'{self.folder}/models'))).group(1)]
         db.execute(f"UPDATE {table} SET {column} = 'title ' || Z_PK")
         for side in ('', '-wal'):
@@ -189,7 +209,8 @@ class Fixture:
             shutil.copytree(self.folder, copy)
             if when == 'new':
                 say('sh', '-c', self.SETUP, env={**os.environ, 'ROOT': copy})
-                told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml', '--state-directory', f'{copy}/state', '--json')
+                told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml',
+                           '--state-directory', f'{copy}/state', '--json')
                 self.told = told[told.find('{"'):]
             facts[when] = content(f'{copy}/stores/a.sqlite')
         shutil.rmtree(copy)

@@ -1,13 +1,15 @@
--- Workload to Workload 2: a value is added, a column renamed, another dropped. Only numbers of entities are left to write.
--- "by TABLE" runs the statement once, or in ranges of the table's rowids; "once" always at once; "index" makes one of the
--- layout's indexes before the rest, which is made when all rows are there.
+-- Workload to Workload 2: a value is added, a column renamed, another dropped. Only numbers of entities are left to
+-- write.
+-- "by TABLE" runs the statement once, or in ranges of the table's rowids; "once" always at once; "index" makes one of
+-- the layout's indexes before the rest, which is made when all rows are there.
 
 -- by ZORDER
 INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZCUSTOMERNAME, ZNOTE, ZNUMBER)
   SELECT Z_PK, 1, Z_OPT, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZCUSTOMERNAME, ZNOTE, ZNUMBER
   FROM src.ZORDER WHERE Z_PK BETWEEN ?1 AND ?2;
 -- by ZPERSON
-INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZACTIVE, ZAGE, ZBIRTHDATE, ZSCORE, ZCITY, ZEMAILADDRESS, ZFIRSTNAME, ZLASTNAME, ZSTREET,
+INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZACTIVE, ZAGE, ZBIRTHDATE, ZSCORE, ZCITY, ZEMAILADDRESS, ZFIRSTNAME, ZLASTNAME,
+    ZSTREET,
     ZZIP, ZPHOTO)
   SELECT Z_PK, 2, Z_OPT, 1, ZAGE, ZBIRTHDATE, ZSCORE, ZCITY, ZEMAIL, ZFIRSTNAME, ZLASTNAME, ZSTREET, ZZIP, ZPHOTO
   FROM src.ZPERSON WHERE Z_PK BETWEEN ?1 AND ?2;

@@ -1,15 +1,16 @@
 /* sqlrun SOURCE DESTINATION SCRIPT... [options]: hops as SQL written by hand.
 
    Each script fills a store of its own from the one before (DESTINATION.1, DESTINATION.2, ..., DESTINATION); the stores
-   between are deleted as soon as the next is complete. Prints one JSON object: wall, cpu, rows, index, fsync (seconds), peak (bytes).
+   between are deleted as soon as the next is complete. Prints one JSON object: wall, cpu, rows, index, fsync (seconds),
+   peak (bytes).
 
    A line of a script is one letter, a space, and a statement:
      T  a table or row of the layout, or anything else that is done at once
      I  an index
      C  TABLE|statement with ?1 and ?2, a range of the rowids of src.TABLE
 
-   Without --chunk a script is one transaction. With --chunk N each C runs in ranges of N rowids, each a transaction that also
-   notes how far it came, as somebody would write it who wants to go on after a crash.
+   Without --chunk a script is one transaction. With --chunk N each C runs in ranges of N rowids, each a transaction
+   that also notes how far it came, as somebody would write it who wants to go on after a crash.
      --journal MODE (OFF)   --cache KIB (2000)
 
    upper() is replaced by one that knows letters beyond ASCII, so that the rows can be compared with those of others. */
@@ -186,7 +187,8 @@ static void hop(const char *source, const char *destination, const char *script)
 int main(int count, char **words) {
   char *scripts[16], before[4096], current[4096];
   int hops = 0;
-  if (count < 4 || !setlocale(LC_CTYPE, "C.UTF-8")) fail(0, count < 4 ? "a source, a destination, scripts" : "locale C.UTF-8");
+  if (count < 4 || !setlocale(LC_CTYPE, "C.UTF-8"))
+    fail(0, count < 4 ? "a source, a destination, scripts" : "locale C.UTF-8");
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   for (int i = 3; i < count; i++) {
     if (i + 1 < count && !strcmp(words[i], "--journal")) journal = words[++i];
@@ -209,8 +211,9 @@ int main(int count, char **words) {
   fsync_seconds = now() - synced;
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  printf("{\"wall\": %.4f, \"cpu\": %.4f, \"rows\": %.4f, \"index\": %.4f, \"fsync\": %.4f, \"peak\": %ld}\n", now() - start,
-         usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6, rows_seconds,
-         index_seconds, fsync_seconds, peak());
+  printf("{\"wall\": %.4f, \"cpu\": %.4f, \"rows\": %.4f, \"index\": %.4f, \"fsync\": %.4f, \"peak\": %ld}\n",
+         now() - start,
+         usage.ru_utime.tv_sec + usage.ru_stime.tv_sec + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6,
+         rows_seconds, index_seconds, fsync_seconds, peak());
   return 0;
 }

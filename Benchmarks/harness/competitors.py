@@ -1,4 +1,5 @@
-"""Who takes part, and the command of each: hopctl in its ways, SQL written by hand, and the tools that people use instead."""
+"""Who takes part, and the command of each: hopctl in its ways, SQL written by hand, and the tools that people use
+instead."""
 import dataclasses
 import os
 import subprocess
@@ -41,14 +42,16 @@ def hopctl_ways(workload):
         ways.append(Competitor("hopctl-unfused", "hopctl --no-fuse", copy("--no-fuse", *quick)))
     return ways + [
         Competitor("hopctl-full", "hopctl --verify full", copy("--verify", "full")),
-        Competitor("hopctl-replace", "hopctl, replacing the store", lambda source, destination: workload.replacement(destination, quick),
+        Competitor("hopctl-replace", "hopctl, replacing the store",
+                   lambda source, destination: workload.replacement(destination, quick),
                    prepare=clone)]
 
 
 def by_hand(sqlrun, scripts):
     """SQL for every way to do the three hops, by somebody who needs no plan, no checks and no checkpoints."""
     def run(*names, options=()):
-        return lambda source, destination: [sqlrun, source, destination, *[scripts / f"{name}.txt" for name in names], *options]
+        return lambda source, destination: [sqlrun, source, destination, *[scripts / f"{name}.txt" for name in names],
+                                            *options]
 
     hops, bare = ("hop1", "hop2", "hop3"), ("bare1", "bare2", "hop3")
     return [
@@ -87,7 +90,8 @@ class Peers:
         for name, version in PACKAGES.items():
             try:
                 if not self._has(name, version):
-                    self._try([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1",
+                    self._try([self.python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                               "--retries", "1",
                                f"{name}=={version}"])
             except (OSError, subprocess.SubprocessError) as error:
                 self.missing[name] = f"{version} cannot be installed: {str(error)[-300:]}"
@@ -108,8 +112,10 @@ class Peers:
         plain = Competitor("python", "plain Python script", lambda source, destination: [
             sys.executable, self.sources / "plain_python.py", source, destination, scripts], limit=limit)
         others = [
-            ("alembic", Competitor("alembic", f"Alembic {PACKAGES['alembic']} batch", run("alembic_batch.py"), False, limit)),
+            ("alembic", Competitor("alembic", f"Alembic {PACKAGES['alembic']} batch", run("alembic_batch.py"), False,
+                                   limit)),
             ("sqlite-utils", Competitor("sqlite-utils", f"sqlite-utils {PACKAGES['sqlite-utils']}",
                                         run("sqlite_utils_transform.py"), False, limit)),
-            ("Django", Competitor("django", f"Django {PACKAGES['Django']}", run("django_migrations.py"), False, slow_limit))]
+            ("Django", Competitor("django", f"Django {PACKAGES['Django']}", run("django_migrations.py"), False,
+                                  slow_limit))]
         return [plain] + [competitor for name, competitor in others if name not in self.missing]

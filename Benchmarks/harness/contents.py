@@ -1,4 +1,5 @@
-"""Do two results hold the same? Every row of every table, value for value, by key: one pass over both stores, whatever their size."""
+"""Do two results hold the same? Every row of every table, value for value, by key: one pass over both stores, whatever
+their size."""
 import hashlib
 import sqlite3
 
@@ -10,8 +11,9 @@ class Differs(Exception):
 
 
 def compare(reference, other, strict):
-    """Throws where the rows of entities or many-to-manys differ; answers what was compared. Customers are compared by name, their
-    keys are free. `strict` compares storage classes, layout and Z_PRIMARYKEY too: what a store is for Core Data, not only its rows."""
+    """Throws where the rows of entities or many-to-manys differ; answers what was compared. Customers are compared by
+    name, their keys are free. `strict` compares storage classes, layout and Z_PRIMARYKEY too: what a store is for Core
+    Data, not only its rows."""
     db = sqlite3.connect(f"file:{reference}?mode=ro", uri=True, isolation_level=None)
     try:
         db.execute("PRAGMA cache_size = -65536")
@@ -30,19 +32,22 @@ def compare(reference, other, strict):
 def files(path):
     """What lies in files beside a store, by name."""
     folder = path.with_name(f".{path.stem}_SUPPORT") / "_EXTERNAL_DATA"
-    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()} if folder.exists() else {}
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+            for file in folder.iterdir()} if folder.exists() else {}
 
 
 def indexes(path):
     """How many indexes a result has."""
     db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    count, = db.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql IS NOT NULL").fetchone()
+    count, = db.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index' AND tbl_name GLOB 'Z*' AND sql IS "
+                        "NOT NULL").fetchone()
     db.close()
     return count
 
 
 def _tables(db, side):
-    names = {name for name, in db.execute(f"SELECT name FROM {side}.sqlite_master WHERE type = 'table' AND name GLOB 'Z*'")}
+    names = {name for name, in db.execute(f"SELECT name FROM {side}.sqlite_master WHERE type = 'table' AND name GLOB "
+                                          f"'Z*'")}
     return names - CORE
 
 
@@ -60,7 +65,8 @@ def _table(db, table, strict):
     if absent := [name for name in columns if name not in there]:
         raise Differs(f"{table} has no {', '.join(absent)}")
     wrong = " OR ".join(_unequal(name, strict) for name in columns)
-    row = db.execute(f"SELECT a.Z_PK FROM main.{table} AS a LEFT JOIN other.{table} AS b ON b.Z_PK = a.Z_PK WHERE {wrong} LIMIT 1")
+    row = db.execute(f"SELECT a.Z_PK FROM main.{table} AS a LEFT JOIN other.{table} AS b ON b.Z_PK = a.Z_PK WHERE "
+                     f"{wrong} LIMIT 1")
     if key := row.fetchone():
         bad = [name for name in columns if db.execute(
             f"SELECT {_unequal(name, strict)} FROM main.{table} AS a LEFT JOIN other.{table} AS b ON b.Z_PK = a.Z_PK"
@@ -79,7 +85,8 @@ def _unequal(name, strict):
 def _same(db, table, columns, count):
     """Tables without keys that both must have: as sets, and as many rows."""
     for one, two in (("main", "other"), ("other", "main")):
-        extra, = db.execute(f"SELECT count(*) FROM (SELECT {columns} FROM {one}.{table} EXCEPT SELECT {columns} FROM {two}.{table})").fetchone()
+        extra, = db.execute(f"SELECT count(*) FROM (SELECT {columns} FROM {one}.{table} EXCEPT SELECT {columns} FROM "
+                            f"{two}.{table})").fetchone()
         if extra:
             raise Differs(f"{table}: {extra} rows are only on one side")
     return count
@@ -95,7 +102,8 @@ def _layout(db):
     one, two = (set(db.execute(keys.format(side))) for side in ("main", "other"))
     for side in ("main", "other"):
         if "ZCUSTOMER" in _tables(db, side) and db.execute(
-                f"SELECT (SELECT max(Z_PK) FROM {side}.ZCUSTOMER) > Z_MAX FROM {side}.Z_PRIMARYKEY WHERE Z_NAME = 'Customer'").fetchone()[0]:
+                f"SELECT (SELECT max(Z_PK) FROM {side}.ZCUSTOMER) > Z_MAX FROM {side}.Z_PRIMARYKEY WHERE Z_NAME = "
+                f"'Customer'").fetchone()[0]:
             raise Differs("Z_PRIMARYKEY: a customer has a key above the largest")
     if one != two:
         raise Differs("Z_PRIMARYKEY")

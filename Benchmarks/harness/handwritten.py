@@ -1,4 +1,5 @@
-"""SQL written by hand (`hand/*.sql`), made into scripts for `hand/sqlrun.c`: the layout around it is that of hopctl's own stores."""
+"""SQL written by hand (`hand/*.sql`), made into scripts for `hand/sqlrun.c`: the layout around it is that of hopctl's
+own stores."""
 import subprocess
 
 from .measuring import Failed
@@ -8,7 +9,8 @@ from .workload import VERSIONS
 def build(sources, folder):
     """Compiles the runner."""
     program = folder / "sqlrun"
-    done = subprocess.run(["cc", "-O2", "-o", program, sources / "hand" / "sqlrun.c", "-lsqlite3"], capture_output=True, text=True)
+    done = subprocess.run(["cc", "-O2", "-o", program, sources / "hand" / "sqlrun.c", "-lsqlite3"], capture_output=True,
+                          text=True)
     if done.returncode:
         raise Failed(f"the runner of hand-written SQL does not build (it needs cc and SQLite's header):\n{done.stderr}")
     return program
@@ -22,7 +24,8 @@ def write(sources, workload, folder):
         statements = _statements((sources / "hand" / f"{name}.sql").read_text())
         (folder / f"{name}.txt").write_text(_script(layouts[version], statements))
         if name in ("hop1", "hop2"):
-            (folder / name.replace("hop", "bare")).with_suffix(".txt").write_text(_script(layouts[version], statements, indexed=False))
+            (folder / name.replace("hop", "bare")).with_suffix(".txt").write_text(_script(layouts[version], statements,
+                indexed=False))
     _group(folder)
     return folder
 
@@ -54,18 +57,21 @@ def _script(layout, statements, indexed=True):
         else:
             lines.append(f"T {sql}")
     lines += [f"I {sql}" for sql in indexes.values()] if indexed else []
-    lines += [f"T INSERT INTO Z_PRIMARYKEY SELECT {number}, '{entity}', {parent}, (SELECT coalesce(max(Z_PK), 0) FROM main.Z{entity.upper()})"
+    lines += [f"T INSERT INTO Z_PRIMARYKEY SELECT {number}, '{entity}', {parent}, (SELECT coalesce(max(Z_PK), 0) FROM "
+              f"main.Z{entity.upper()})"
               for number, entity, parent in layout.entities]
     return "\n".join(line.replace("\n", " ") for line in lines) + "\n"
 
 
 def _group(folder):
-    """The other way to make customers: all names at once, sorted, and the unique index behind them. It cannot be chunked."""
+    """The other way to make customers: all names at once, sorted, and the unique index behind them. It cannot be
+    chunked."""
     lines = (folder / "fused.txt").read_text().splitlines()
     index = next(line for line in lines if "UNIQUE" in line)
     names = next(line for line in lines if "OR IGNORE" in line)
     at = lines.index(names)
-    grouped = ("T INSERT INTO ZCUSTOMER (Z_ENT, Z_OPT, ZNAME) SELECT 2, 1, ZCUSTOMERNAME FROM src.ZORDER WHERE ZSTATUS <> 19"
+    grouped = ("T INSERT INTO ZCUSTOMER (Z_ENT, Z_OPT, ZNAME) SELECT 2, 1, ZCUSTOMERNAME FROM src.ZORDER WHERE "
+               "ZSTATUS <> 19"
                " GROUP BY ZCUSTOMERNAME")
     lines[at - 1:at + 1] = [grouped, index]
     (folder / "grouped.txt").write_text("\n".join(lines) + "\n")

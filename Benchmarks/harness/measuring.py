@@ -27,16 +27,18 @@ class Sample:
 
     @property
     def work(self):
-        """Seconds of the migration alone: without hopctl's plan (with its check of the source) and verification, which others
-        do not have."""
+        """Seconds of the migration alone: without hopctl's plan (with its check of the source) and verification, which
+        others do not have."""
         return self.wall - self.stages.get("plan", 0) - self.stages.get("verify", 0)
 
 
 def run(command, environment=None, timeout=3600):
-    """Runs a command to its end. Time is that of the whole process; memory is what it says itself, else what wait4 says."""
+    """Runs a command to its end. Time is that of the whole process; memory is what it says itself, else what wait4
+    says."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=errors,
                                    env=environment)
         timer = _Deadline(process, timeout)
         _, status, usage = os.wait4(process.pid, 0)

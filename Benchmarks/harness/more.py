@@ -1,5 +1,5 @@
-"""The series beside the sizes: sources in WAL mode, external data, growth, a cold cache, and the programs that measure what is not
-one migration of one store (many small stores, policies, an idle daemon)."""
+"""The series beside the sizes: sources in WAL mode, external data, growth, a cold cache, and the programs that measure
+what is not one migration of one store (many small stores, policies, an idle daemon)."""
 import json
 import os
 import re
@@ -18,10 +18,12 @@ def wal(bench, objects, rounds):
     plain = bench.workload.source(objects)
     sections = []
     for name, title, source in (
-            ("wal-none", "rollback journal", plain), ("wal-clean", "WAL, closed", bench.workload.logged(plain, hot=False)),
+            ("wal-none", "rollback journal", plain),
+            ("wal-clean", "WAL, closed", bench.workload.logged(plain, hot=False)),
             ("wal-hot", "WAL with a log that was not checkpointed", bench.workload.logged(plain, hot=True))):
         chosen = bench.pick("hopctl", "hand-fused-chunked")
-        sections.append(bench.runner.section(name, f"Source: {title}", source, objects, chosen, "hand-fused-chunked", rounds))
+        sections.append(bench.runner.section(name, f"Source: {title}", source, objects, chosen, "hand-fused-chunked",
+                                             rounds))
         if source != plain:
             workload.remove(source)
     workload.remove(plain)
@@ -34,7 +36,8 @@ def external(bench, objects, rounds):
     shutil.rmtree(models, ignore_errors=True)
     shutil.copytree(bench.workload.models, models)
     for contents in models.glob("*/contents"):
-        text, count = re.subn(r'(<attribute name="photo"[^>]*?)/>', r'\1 allowsExternalBinaryDataStorage="YES"/>', contents.read_text())
+        text, count = re.subn(r'(<attribute name="photo"[^>]*?)/>', r'\1 allowsExternalBinaryDataStorage="YES"/>',
+                              contents.read_text())
         assert count == 1, contents
         contents.write_text(text)
     source = bench.workload.source(objects, bench.folder / "external.sqlite", models, ("--external", "1024"))
@@ -43,7 +46,8 @@ def external(bench, objects, rounds):
     def copied(from_, to):
         beside = to.with_name(f".{to.stem}_SUPPORT")
         script = 'cp -R "$1" "$2" && sync "$2"/_EXTERNAL_DATA/* && exec "${@:3}"'
-        return ["bash", "-c", script, "copied", files.parent, beside, bench.sqlrun, from_, to, bench.scripts / "fused.txt",
+        return ["bash", "-c", script, "copied", files.parent, beside, bench.sqlrun, from_, to,
+                bench.scripts / "fused.txt",
                 "--chunk", "10000", "--journal", "PERSIST"]
 
     def clone(from_, to):
@@ -55,7 +59,8 @@ def external(bench, objects, rounds):
         Competitor("hopctl", "hopctl, writing a copy with its files",
                    lambda from_, to: bench.workload.migration(from_, to, options=("--verify", "quick"), models=models)),
         Competitor("hopctl-replace", "hopctl, replacing the store (files stay where they are)",
-                   lambda from_, to: bench.workload.replacement(to, ("--verify", "quick"), models=models), prepare=clone),
+                   lambda from_, to: bench.workload.replacement(to, ("--verify", "quick"), models=models),
+                   prepare=clone),
         Competitor("hand-external", "by hand, fused, and cp of the files", copied)]
     section = bench.runner.section("external", "External data", source, objects, competitors, "hand-external", rounds)
     names = os.listdir(files)
@@ -73,7 +78,8 @@ def growth(bench, largest):
         source = bench.workload.source(objects)
         chosen = bench.pick("hopctl", "hopctl-unfused", "hand-fused-chunked")
         sections.append(bench.runner.section(
-            "growth", "Growth", source, objects, chosen, "hand-fused-chunked", 3 if objects < 300_000 else 1, compares=False))
+            "growth", "Growth", source, objects, chosen, "hand-fused-chunked", 3 if objects < 300_000 else 1,
+            compares=False))
         workload.remove(source)
     return sections
 
@@ -83,7 +89,8 @@ def cold(bench, objects, rounds):
     source = bench.workload.source(objects)
     chosen = bench.pick("hopctl", "hopctl-unfused", "hand", "hand-fused-chunked")
     section = bench.runner.section("cold", "Cold cache", source, objects, chosen, "hand", rounds,
-                                   before=lambda path: measuring.cool(path, (bench.hopctl, bench.sqlrun)), compares=False)
+                                   before=lambda path: measuring.cool(path, (bench.hopctl, bench.sqlrun)),
+                                   compares=False)
     workload.remove(source)
     return [section]
 
@@ -99,7 +106,8 @@ class Outside:
             return
         known, file = path.read_text(), bench.folder / f"{name}.json"
         # A program writes its figures into a file, prints them, or has a table only.
-        more = ["--json", file] if "--json FILE" in known else ["--json"] if re.search(r'add_argument\("--json"|--json\)', known) else []
+        more = ["--json", file] if "--json FILE" in known else ["--json"] if re.search(
+            r'add_argument\("--json"|--json\)', known) else []
         command = [str(word) for word in (path, *words, *more)]
         done = subprocess.run(command, capture_output=True, text=True, env=bench.runner.environment)
         self.text = done.stdout.strip()
@@ -107,7 +115,8 @@ class Outside:
         if more == ["--json"]:
             self.text = ""
         if done.returncode or not self.figures:
-            self.failure = (done.stderr.strip() or self.text)[-600:] or f"ended with {done.returncode} and without figures"
+            self.failure = ((done.stderr.strip() or self.text)[-600:]
+                            or f"ended with {done.returncode} and without figures")
 
 
 def _json(text):
@@ -121,7 +130,8 @@ def _rows(text):
     """A table of words with a headline, as dictionaries."""
     lines = [re.split(r"\s{2,}|\s*\|\s*", line.strip(" |")) for line in text.splitlines() if line.strip()]
     rows = [dict(zip(lines[0], cells)) for cells in lines[1:] if len(cells) == len(lines[0])] if lines else []
-    return [{name: float(cell) if re.fullmatch(r"[0-9.]+", cell) else cell for name, cell in row.items()} for row in rows]
+    return [{name: float(cell) if re.fullmatch(r"[0-9.]+", cell) else cell for name, cell in row.items()}
+            for row in rows]
 
 
 def start_up(bench, rounds=20):

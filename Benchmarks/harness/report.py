@@ -33,7 +33,8 @@ class Table:
             rows = [self.columns, ["---"] * len(self.columns), *self.rows]
             return ["| " + " | ".join(row) + " |" for row in rows]
         widths = [max(len(row[index]) for row in [self.columns, *self.rows]) for index in range(len(self.columns))]
-        return ["  ".join(cell.ljust(width) if index == 0 else cell.rjust(width) for index, (cell, width) in enumerate(zip(row, widths))).rstrip()
+        return ["  ".join(cell.ljust(width) if index == 0 else cell.rjust(width)
+                          for index, (cell, width) in enumerate(zip(row, widths))).rstrip()
                 for row in [self.columns, *self.rows]]
 
 
@@ -49,12 +50,14 @@ def section(one, markdown):
     """One table, and one about where hopctl's time goes."""
     base = one.samples.get(one.base, [])
     title = f"{one.title}: {one.objects:,} objects, {one.bytes / 1e6:.1f} MB"
-    table = Table("", "seconds", f"× {one.titles.get(one.base, one.base)}" if base else "×", "migration alone", "rows/s", "MB/s", "cpu s",
+    table = Table("", "seconds", f"× {one.titles.get(one.base, one.base)}" if base else "×", "migration alone",
+                  "rows/s", "MB/s", "cpu s",
                   "peak MiB")
     for key, samples in one.samples.items():
         wall = measuring.median(samples)
         alone = ratio(measuring.ratios(samples, base, key=lambda sample: sample.work)) if samples[0].stages else ""
-        table.add(one.titles[key], seconds(wall), ratio(measuring.ratios(samples, base)), alone, f"{one.objects / wall:,.0f}",
+        table.add(one.titles[key], seconds(wall), ratio(measuring.ratios(samples, base)), alone,
+                  f"{one.objects / wall:,.0f}",
                   f"{one.bytes / 1e6 / wall:.1f}", seconds(measuring.median(samples, lambda sample: sample.cpu)),
                   f"{max(sample.peak for sample in samples) / 2**20:.1f}")
     lines = [("### " if markdown else "") + title, "", *table.lines(markdown), ""]
@@ -73,8 +76,10 @@ def stage_table(one):
         if not samples[0].stages:
             continue
         cells = [statistics.median(sample.stages.get(stage, 0) for sample in samples) for stage in STAGES]
-        rest = statistics.median(sample.wall - sum(sample.stages.get(stage, 0) for stage in STAGES) for sample in samples)
-        share = statistics.median(sample.stages.get("verify", 0) / (sample.stages.get("migrate") or 1) for sample in samples)
+        rest = statistics.median(sample.wall - sum(sample.stages.get(stage, 0) for stage in STAGES)
+                                 for sample in samples)
+        share = statistics.median(sample.stages.get("verify", 0) / (sample.stages.get("migrate") or 1)
+                                  for sample in samples)
         table.add(one.titles[key], *map(seconds, cells), seconds(rest), f"{share:.2f}")
     return table
 
@@ -89,7 +94,8 @@ def _compared(one):
     rows = same[0].split(",")[0]
     strict = f"{len(same) - len(loose)} of {len(same)} results also in storage classes, layout and Z_PRIMARYKEY"
     words = f"{rows}, each value, as in the result of {one.titles[next(iter(one.compared))]}; {strict}"
-    return words + (f" (not {'; '.join(loose)})" if loose else "") + (f"; DIFFER: {'; '.join(differing)}" if differing else "")
+    return words + (f" (not {'; '.join(loose)})" if loose else "") + (f"; DIFFER: {'; '.join(differing)}" if differing
+                                                                      else "")
 
 
 def growth(sections, markdown):
@@ -97,8 +103,10 @@ def growth(sections, markdown):
     for one in sections:
         for key, samples in one.samples.items():
             wall = measuring.median(samples)
-            table.add(f"{one.objects:,}", one.titles[key], seconds(wall), f"{one.objects / wall:,.0f}", f"{one.bytes / 1e6 / wall:.1f}",
-                      seconds(measuring.median(samples, lambda sample: sample.cpu)), f"{max(sample.peak for sample in samples) / 2**20:.1f}")
+            table.add(f"{one.objects:,}", one.titles[key], seconds(wall), f"{one.objects / wall:,.0f}",
+                      f"{one.bytes / 1e6 / wall:.1f}",
+                      seconds(measuring.median(samples, lambda sample: sample.cpu)),
+                      f"{max(sample.peak for sample in samples) / 2**20:.1f}")
     failures = [line for one in sections for failure in one.failures for line in (f"FAILED {failure}", "")]
     return [("### " if markdown else "") + "Growth", "", *table.lines(markdown), "", *failures]
 
@@ -125,9 +133,11 @@ def targets(rows, markdown):
 def everything(results, rows, markdown=False):
     """The whole report as lines."""
     about = results["machine"]
-    lines = [f"{about['processors']} processors, {about['memoryGiB']} GiB, Linux {about['kernel']}, SQLite {about['sqlite']} (the module of"
+    lines = [f"{about['processors']} processors, {about['memoryGiB']} GiB, Linux {about['kernel']}, SQLite "
+             f"{about['sqlite']} (the module of"
              f" Python {about['python']}), load {about['load']} at the start; {results['command']}", ""]
-    for one in [*results["sizes"], *results.get("hops", []), *results.get("wal", []), *results.get("external", []), *results.get("cold", [])]:
+    for one in [*results["sizes"], *results.get("hops", []), *results.get("wal", []), *results.get("external", []),
+                *results.get("cold", [])]:
         lines += section(one, markdown)
     if results.get("growth"):
         lines += growth(results["growth"], markdown)

@@ -1,4 +1,5 @@
-"""Is the bench itself right? All who can take part reach the same content at a small size, and a planted difference is found."""
+"""Is the bench itself right? All who can take part reach the same content at a small size, and a planted difference is
+found."""
 import sqlite3
 
 from . import contents, measuring, workload
@@ -11,7 +12,8 @@ PLANTED = (
     ("a value that is NULL", "UPDATE ZADDRESS SET ZCITY = NULL WHERE Z_PK = 7"),
     ("a lost row", "DELETE FROM ZTAG WHERE Z_PK = 3"),
     ("a row too many", "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT) VALUES (9999, 5, 1)"),
-    ("another customer", "UPDATE ZORDER SET ZCUSTOMER = (SELECT Z_PK FROM ZCUSTOMER WHERE Z_PK <> ZORDER.ZCUSTOMER) WHERE Z_PK = 1"),
+    ("another customer", "UPDATE ZORDER SET ZCUSTOMER = (SELECT Z_PK FROM ZCUSTOMER WHERE Z_PK <> ZORDER.ZCUSTOMER) "
+                         "WHERE Z_PK = 1"),
     ("another pair", "UPDATE Z_4TAGS SET Z_5TAGS = 999 WHERE rowid = 1"),
     ("a lost index", "DROP INDEX Z_Order_byDate"),
     ("a wrong key", "UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Person'"))
@@ -25,7 +27,8 @@ def run(bench):
     for number in range(1, 4):
         before = source if number == 1 else bench.workload.advanced(source, workload.VERSIONS[number - 1])
         sections.append(bench.runner.section(
-            f"hop{number}", f"Hop {number}", before, OBJECTS, single_hop(bench.workload, bench.sqlrun, bench.scripts, number), "hand", 1))
+            f"hop{number}", f"Hop {number}", before, OBJECTS, single_hop(bench.workload, bench.sqlrun, bench.scripts,
+                number), "hand", 1))
     for section in sections:
         bad += len(section.failures)
         for key, what in section.compared.items():

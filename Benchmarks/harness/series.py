@@ -66,8 +66,8 @@ class Runner:
 
     @staticmethod
     def _turn(competitors, number):
-        """The order of a round: there and back, so that not always the same one comes after the one that leaves most to be
-        written and freed."""
+        """The order of a round: there and back, so that not always the same one comes after the one that leaves most to
+        be written and freed."""
         return list(competitors) if number % 2 == 0 else list(reversed(competitors))
 
     def _compare(self, section, competitor, destination, reference):

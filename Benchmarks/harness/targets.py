@@ -25,19 +25,23 @@ class Judge:
         self.results, self.rows = results, []
 
     def section(self, *needed):
-        """The largest of the size sections in which all of them took part, but not above a million objects if there is a smaller."""
+        """The largest of the size sections in which all of them took part, but not above a million objects if there is
+        a smaller."""
         able = [section for section in self.results["sizes"] if all(key in section.samples for key in needed)]
-        return max((one for one in able if one.objects <= 1_000_000), key=lambda one: one.objects, default=able[0] if able else None)
+        return max((one for one in able if one.objects <= 1_000_000), key=lambda one: one.objects,
+                   default=able[0] if able else None)
 
     def at_most(self, what, bound, key, base, base_title):
-        """Of hopctl's run only the migration, since the other side has neither plan nor verification; the whole is told beside it."""
+        """Of hopctl's run only the migration, since the other side has neither plan nor verification; the whole is told
+        beside it."""
         section = self.section(key, base)
         if not section:
             return self.missing(what, f"≤ {bound} ×")
         value, low, high = measuring.ratios(section.samples[key], section.samples[base], key=_work)
         whole = measuring.ratios(section.samples[key], section.samples[base])[0]
         self.rows.append(Target(what, f"≤ {bound} ×", f"{value:.2f} × [{low:.2f}–{high:.2f}]", value <= bound,
-                                f"{section.objects:,} objects, against {base_title}; with plan and verification {whole:.2f} ×"))
+                                f"{section.objects:,} objects, against {base_title}; with plan and verification "
+                                f"{whole:.2f} ×"))
 
     def faster(self, what, bound, peer, key, peer_title):
         section = self.section(key, peer)
@@ -52,8 +56,10 @@ class Judge:
         samples = [sample for sample in section.samples[key] if sample.stages.get("migrate")] if section else []
         if not samples:
             return self.missing(what, f"≤ {bound} ×")
-        value, low, high = measuring.ratios(samples, samples, lambda one: one.stages["verify"], lambda one: one.stages["migrate"])
-        self.rows.append(Target(what, f"≤ {bound} ×", f"{value:.2f} × [{low:.2f}–{high:.2f}]", value <= bound, f"{section.objects:,} objects"))
+        value, low, high = measuring.ratios(samples, samples, lambda one: one.stages["verify"],
+                                            lambda one: one.stages["migrate"])
+        self.rows.append(Target(what, f"≤ {bound} ×", f"{value:.2f} × [{low:.2f}–{high:.2f}]", value <= bound,
+                                f"{section.objects:,} objects"))
 
     def memory(self, what, bound):
         sections = self.results["sizes"] + self.results.get("growth", [])
@@ -71,7 +77,8 @@ class Judge:
         if value is None:
             return self.missing(what, wanted)
         met = value >= bound if least else value <= bound
-        self.rows.append(Target(what, wanted, f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}", met, remark))
+        self.rows.append(Target(what, wanted, f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}", met,
+                                remark))
 
     def missing(self, what, wanted):
         self.rows.append(Target(what, wanted, "not measured", None))
@@ -82,7 +89,8 @@ def judge(results):
     it = Judge(results)
     unfused = "hopctl-unfused" if any("hopctl-unfused" in section.samples for section in results["sizes"]) else "hopctl"
     fused = "hopctl" if unfused != "hopctl" else "hopctl-unfused"  # never there where nothing is fused
-    it.at_most("three hops, chunked, with checkpoints", 1.10, unfused, "hand-bare", "the same SQL by hand in one transaction per hop")
+    it.at_most("three hops, chunked, with checkpoints", 1.10, unfused, "hand-bare",
+               "the same SQL by hand in one transaction per hop")
     it.at_most("three hops with bare stores between", 0.75, unfused, "hand", "three hops by hand with indexes")
     it.at_most("fused, against fused by hand", 1.10, fused, "hand-fused", "one transaction")
     it.at_most("fused, against three hops by hand", 0.55, fused, "hand", "three hops by hand with indexes")
@@ -92,7 +100,8 @@ def judge(results):
     it.faster("fused, against Alembic batch", 3, "alembic", fused, "Alembic batch")
     it.faster("not fused, against Alembic batch", 1.3, "alembic", unfused, "Alembic batch")
     it.faster("against Django", 40, "django", "hopctl", "Django's migrations")
-    apart = "small-stores-unfused" if "small-stores-unfused" in results["outside"] or fused == "hopctl" else "small-stores"
+    apart = ("small-stores-unfused" if "small-stores-unfused" in results["outside"] or fused == "hopctl"
+             else "small-stores")
     together = "small-stores" if apart != "small-stores" else None
     for what, bound, name in (("many small stores, fused, against the floor", 1.8, together),
                               ("many small stores, not fused, against the floor", 3, apart)):
@@ -101,17 +110,22 @@ def judge(results):
                   f"{small['stores']:,} stores of {small['bytes']:,} bytes, {small['jobs']} jobs" if small else "")
     policies = _figures(results, "policies", list)
     for language, bound in (("Swift", 150_000), ("Python", 30_000)):
-        rates = [row.get("instances/s") or row.get("instancesPerSecond") for row in policies if language.lower()[:2] in _language(row)]
-        it.figure(f"policies out of process, {language}", bound, min((rate for rate in rates if rate), default=None), "instances/s",
+        rates = [row.get("instances/s") or row.get("instancesPerSecond") for row in policies
+                 if language.lower()[:2] in _language(row)]
+        it.figure(f"policies out of process, {language}", bound, min((rate for rate in rates if rate), default=None),
+                  "instances/s",
                   "the slowest row", least=True)
     idle = _figures(results, "idle", list)
     few = [row["residentMiB"] for row in idle if row["stores"] <= 1000]
     many = [row for row in idle if row["stores"] >= 100_000]
     it.figure("hopd idle, resident", 16, max(few, default=None), "MiB", "up to 1,000 stores watched")
-    it.figure("hopd with 100,000 stores watched, resident", 64, max((row["residentMiB"] for row in many), default=None), "MiB")
-    it.figure("hopd with 100,000 stores watched, processor", 0.1, max((row["idleCpuPerMinute"] for row in many), default=None), "s per minute")
+    it.figure("hopd with 100,000 stores watched, resident", 64, max((row["residentMiB"] for row in many), default=None),
+              "MiB")
+    it.figure("hopd with 100,000 stores watched, processor", 0.1, max((row["idleCpuPerMinute"] for row in many),
+                                                                      default=None), "s per minute")
     start = results.get("start")
-    it.figure("hopctl identify, from start to end", 15, start["seconds"] * 1000 if start else None, "ms", "median of 20 runs")
+    it.figure("hopctl identify, from start to end", 15, start["seconds"] * 1000 if start else None, "ms",
+              "median of 20 runs")
     return it.rows
 
 

@@ -1,4 +1,5 @@
-"""The workload: four versions of a model, its mapping models, source stores of any size, and the layout of each version."""
+"""The workload: four versions of a model, its mapping models, source stores of any size, and the layout of each
+version."""
 import re
 import shutil
 import sqlite3
@@ -30,7 +31,8 @@ class Workload:
 
     def replacement(self, store, options=(), models=None):
         """The command that replaces the store."""
-        return self.command("migrate", store, "--to", VERSIONS[-1], "--state-directory", self.folder / "state", "--backup", "none",
+        return self.command("migrate", store, "--to", VERSIONS[-1], "--state-directory", self.folder / "state",
+                            "--backup", "none",
                             "--json", *options, models=models)
 
     def knows(self, verb, option):
@@ -63,7 +65,8 @@ class Workload:
         return Layout(self.empty(version, self.folder / "layout.sqlite"))
 
     def logged(self, source, hot):
-        """A copy in WAL mode; `hot` leaves the newest changes of a tenth of the orders in the log, as a killed app does."""
+        """A copy in WAL mode; `hot` leaves the newest changes of a tenth of the orders in the log, as a killed app
+        does."""
         path = source.with_name(f"{source.stem}-{'hot' if hot else 'wal'}.sqlite")
         remove(path)
         shutil.copyfile(source, path)
@@ -89,7 +92,8 @@ class Layout:
 
     def __init__(self, path):
         db = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
-        rows = db.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%'").fetchall()
+        rows = db.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL "
+                          "AND name NOT LIKE 'sqlite%'").fetchall()
         self.tables = [sql for kind, _, sql in rows if kind == "table"]
         self.indexes = {name: sql for kind, name, sql in rows if kind == "index"}
         self.entities = db.execute("SELECT Z_ENT, Z_NAME, Z_SUPER FROM Z_PRIMARYKEY ORDER BY Z_ENT").fetchall()

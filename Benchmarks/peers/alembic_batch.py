@@ -16,7 +16,8 @@ def first(op, connection):
 
 
 def second(op, connection):
-    names = (("Z_ENT", Integer), ("Z_OPT", Integer), ("ZPERSON", Integer), ("ZCITY", String), ("ZSTREET", String), ("ZZIP", String))
+    names = (("Z_ENT", Integer), ("Z_OPT", Integer), ("ZPERSON", Integer), ("ZCITY", String), ("ZSTREET", String),
+             ("ZZIP", String))
     address = op.create_table("ZADDRESS", Column("Z_PK", Integer, primary_key=True), *[Column(*name) for name in names])
     with op.batch_alter_table("ZPERSON") as batch:
         batch.add_column(Column("ZADDRESS", Integer))
@@ -25,14 +26,16 @@ def second(op, connection):
         batch.add_column(Column("ZTOTAL", Float))
     last = 0
     while rows := connection.exec_driver_sql(
-            "SELECT Z_PK, ZCITY, ZSTREET, ZZIP, ZFIRSTNAME, ZLASTNAME FROM ZPERSON WHERE Z_PK > ? ORDER BY Z_PK LIMIT 10000",
+            "SELECT Z_PK, ZCITY, ZSTREET, ZZIP, ZFIRSTNAME, ZLASTNAME FROM ZPERSON WHERE Z_PK > ? ORDER BY Z_PK LIMIT "
+            "10000",
             (last,)).fetchall():
         last = rows[-1][0]
         op.bulk_insert(address, [
             dict(Z_PK=key, Z_ENT=1, Z_OPT=1, ZPERSON=key, ZCITY=city, ZSTREET=street, ZZIP=zip.upper())
             for key, city, street, zip, _, _ in rows])
         connection.execute(
-            text("UPDATE ZPERSON SET ZADDRESS = Z_PK, Z_OPT = 1, ZFULLNAME = :name, ZSCORE = ZSCORE * 1.5 + ZAGE WHERE Z_PK = :key"),
+            text("UPDATE ZPERSON SET ZADDRESS = Z_PK, Z_OPT = 1, ZFULLNAME = :name, ZSCORE = ZSCORE * 1.5 + ZAGE "
+                 "WHERE Z_PK = :key"),
             [dict(key=row[0], name=row[4] + " " + row[5].upper()) for row in rows])
     op.execute("DELETE FROM ZORDER WHERE ZSTATUS = 19")
     op.execute("UPDATE ZORDER SET ZTOTAL = ZQUANTITY * ZPRICE, Z_OPT = 1")
@@ -43,7 +46,8 @@ def second(op, connection):
 
 
 def third(op, connection):
-    op.create_table("ZCUSTOMER", Column("Z_PK", Integer, primary_key=True), Column("Z_ENT", Integer), Column("Z_OPT", Integer),
+    op.create_table("ZCUSTOMER", Column("Z_PK", Integer, primary_key=True), Column("Z_ENT", Integer),
+                    Column("Z_OPT", Integer),
                     Column("ZNAME", String))
     op.execute("INSERT INTO ZCUSTOMER SELECT NULL, 2, 1, ZCUSTOMERNAME FROM ZORDER GROUP BY ZCUSTOMERNAME")
     op.create_index("Z_Customer_UNIQUE_name", "ZCUSTOMER", ["ZNAME"], unique=True)

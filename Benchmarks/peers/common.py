@@ -1,7 +1,8 @@
 """What the peers have in common: they change a copy of the store, make it durable, and say what they used.
 
 Every peer does the three hops of the workload in its own words and leaves the same rows as the others in all tables of
-entities and in the table of the many-to-many. The table of the many-to-many is renamed where it is, which costs nothing.
+entities and in the table of the many-to-many. The table of the many-to-many is renamed where it is, which costs
+nothing.
 Not asked of them: primary key and metadata tables, and the very layout that Core Data would make.
 """
 import json

@@ -1,4 +1,5 @@
-"""The three hops as operations of Django's migrations, the data with RunPython over models, as its documentation shows it."""
+"""The three hops as operations of Django's migrations, the data with RunPython over models, as its documentation shows
+it."""
 from common import RENAMES, copied, done
 import django
 from django.conf import settings
@@ -26,7 +27,8 @@ def number(column, **more):
 
 def model(entity, **fields):
     """A model over a table of the store; every one has the three columns of Core Data."""
-    core = {"id": models.AutoField(primary_key=True, db_column="Z_PK"), "ent": integer("Z_ENT"), "opt": integer("Z_OPT")}
+    core = {"id": models.AutoField(primary_key=True, db_column="Z_PK"), "ent": integer("Z_ENT"),
+            "opt": integer("Z_OPT")}
     return migrations.CreateModel(entity, list((core | fields).items()), options={"db_table": "Z" + entity.upper()})
 
 
@@ -35,7 +37,8 @@ for operation in (
         model("Person", age=integer("ZAGE"), birth=number("ZBIRTHDATE"), score=number("ZSCORE"), city=words("ZCITY"),
               email=words("ZEMAIL"), first=words("ZFIRSTNAME"), last=words("ZLASTNAME"), legacy=words("ZLEGACYCODE"),
               street=words("ZSTREET"), zip=words("ZZIP"), photo=models.BinaryField(null=True, db_column="ZPHOTO")),
-        model("Order", quantity=integer("ZQUANTITY"), status=integer("ZSTATUS"), person=integer("ZPERSON", db_index=True),
+        model("Order", quantity=integer("ZQUANTITY"), status=integer("ZSTATUS"),
+              person=integer("ZPERSON", db_index=True),
               date=number("ZORDERDATE", db_index=True), price=number("ZPRICE"), customername=words("ZCUSTOMERNAME"),
               note=words("ZNOTE"), number=words("ZNUMBER")),
         model("Tag", name=words("ZNAME"))):
@@ -71,8 +74,10 @@ def normalise(apps, editor):
 HOPS = [
     [migrations.AddField("Person", "active", integer("ZACTIVE", default=1)),
      migrations.AlterField("Person", "email", words("ZEMAILADDRESS")), migrations.RemoveField("Person", "legacy")],
-    [model("Address", person=integer("ZPERSON", db_index=True), city=words("ZCITY"), street=words("ZSTREET"), zip=words("ZZIP")),
-     migrations.AddField("Person", "address", integer("ZADDRESS")), migrations.AddField("Person", "fullname", words("ZFULLNAME")),
+    [model("Address", person=integer("ZPERSON", db_index=True), city=words("ZCITY"), street=words("ZSTREET"),
+           zip=words("ZZIP")),
+     migrations.AddField("Person", "address", integer("ZADDRESS")),
+     migrations.AddField("Person", "fullname", words("ZFULLNAME")),
      migrations.AddField("Order", "total", number("ZTOTAL")), migrations.RunPython(split),
      *[migrations.RemoveField("Person", name) for name in ("first", "last", "city", "street", "zip")]],
     [model("Customer", name=models.TextField(unique=True, db_column="ZNAME")),

@@ -1,6 +1,7 @@
 """The three hops as a plain script: rows are read, tuples made, and written with executemany, into a new file per hop.
 
-Needs the folder of the hops as scripts (hop1.txt, hop2.txt, hop3.txt) as third argument: layout and indexes come from there.
+Needs the folder of the hops as scripts (hop1.txt, hop2.txt, hop3.txt) as third argument: layout and indexes come from
+there.
 """
 import itertools
 import os
@@ -14,11 +15,13 @@ SCRIPTS = pathlib.Path(sys.argv[3])
 
 
 def hop(source, destination, script, copies, after=lambda db: None):
-    """`copies`: table to read, its columns, table to write, its columns, what makes a tuple of a row (None leaves it out)."""
+    """`copies`: table to read, its columns, table to write, its columns, what makes a tuple of a row (None leaves it
+    out)."""
     lines = [(line[0], line[2:]) for line in (SCRIPTS / script).read_text().splitlines()]
     rows = sqlite3.connect(f"file:{source}?mode=ro", uri=True, isolation_level=None)
     db = sqlite3.connect(f"file:{destination}", uri=True, isolation_level=None)
-    db.executescript("PRAGMA auto_vacuum = 2; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -8000")
+    db.executescript("PRAGMA auto_vacuum = 2; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size "
+                     "= -8000")
     db.execute("ATTACH ? AS src", (f"file:{source}?mode=ro",))
     tables = list(itertools.takewhile(lambda line: line[0] == "T", lines))
     for _, sql in tables:
@@ -29,7 +32,8 @@ def hop(source, destination, script, copies, after=lambda db: None):
         select = f"SELECT {columns} FROM {table} WHERE rowid BETWEEN ? AND ?"
         last = rows.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0
         for low in range(1, last + 1, 10_000):
-            made = map(make, rows.execute(select, (low, low + 9_999))) if make else rows.execute(select, (low, low + 9_999))
+            made = map(make, rows.execute(select, (low, low + 9_999))) if make else rows.execute(select,
+                (low, low + 9_999))
             db.execute("BEGIN")
             db.executemany(insert, filter(None, made))
             db.execute("COMMIT")
@@ -52,7 +56,8 @@ for path in (DESTINATION, *between):
 
 hop(SOURCE, between[0], "hop1.txt", [
     ("ZORDER", "Z_PK, 1, Z_OPT, " + ORDER, "ZORDER", CORE + ORDER, None),
-    ("ZPERSON", "Z_PK, 2, Z_OPT, 1, " + PERSON.format("ZEMAIL"), "ZPERSON", CORE + "ZACTIVE, " + PERSON.format("ZEMAILADDRESS"), None),
+    ("ZPERSON", "Z_PK, 2, Z_OPT, 1, " + PERSON.format("ZEMAIL"), "ZPERSON",
+     CORE + "ZACTIVE, " + PERSON.format("ZEMAILADDRESS"), None),
     ("ZTAG", "Z_PK, 3, Z_OPT, ZNAME", "ZTAG", CORE + "ZNAME", None),
     ("Z_2TAGS", "Z_2PERSONS, Z_3TAGS", "Z_2TAGS", "Z_2PERSONS, Z_3TAGS", None)])
 
@@ -89,7 +94,8 @@ def customer(row):
 
 hop(between[1], DESTINATION, "hop3.txt", [
     ("ZADDRESS", "Z_PK, 1, 1, " + ADDRESS, "ZADDRESS", CORE + ADDRESS, None),
-    ("ZORDER", "Z_PK, 3, 1, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZTOTAL, ZNOTE, ZNUMBER, ZCUSTOMERNAME", "ZORDER",
+    ("ZORDER", "Z_PK, 3, 1, ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZTOTAL, ZNOTE, ZNUMBER, ZCUSTOMERNAME",
+     "ZORDER",
      CORE + "ZQUANTITY, ZSTATUS, ZPERSON, ZORDERDATE, ZPRICE, ZTOTAL, ZNOTE, ZNUMBER, ZCUSTOMER", customer),
     ("ZPERSON", "Z_PK, 4, 1, " + PERSON_3, "ZPERSON", CORE + PERSON_3, None),
     ("ZTAG", "Z_PK, 5, 1, ZNAME", "ZTAG", CORE + "ZNAME", None),

@@ -1,4 +1,5 @@
-"""The three hops with sqlite-utils: transform where it has a word for it, its own way of running SQL where it has none."""
+"""The three hops with sqlite-utils: transform where it has a word for it, its own way of running SQL where it has
+none."""
 import sqlite_utils
 from common import RENAMES, copied, done
 
@@ -20,14 +21,16 @@ db.execute("UPDATE ZPERSON SET ZACTIVE = 1")
 drop_indexes(person, "ZEMAIL")
 person.transform(rename={"ZEMAIL": "ZEMAILADDRESS"}, drop={"ZLEGACYCODE"})
 # Workload 3
-address.create({"Z_PK": int, "Z_ENT": int, "Z_OPT": int, "ZPERSON": int, "ZCITY": str, "ZSTREET": str, "ZZIP": str}, pk="Z_PK")
+address.create({"Z_PK": int, "Z_ENT": int, "Z_OPT": int, "ZPERSON": int, "ZCITY": str, "ZSTREET": str, "ZZIP": str},
+               pk="Z_PK")
 address.insert_all((
     {"Z_PK": key, "Z_ENT": 1, "Z_OPT": 1, "ZPERSON": key, "ZCITY": city, "ZSTREET": street, "ZZIP": zip.upper()}
     for key, city, street, zip in db.execute("SELECT Z_PK, ZCITY, ZSTREET, ZZIP FROM ZPERSON")), batch_size=1000)
 person.add_column("ZADDRESS", int)
 person.add_column("ZFULLNAME", str)
 person.convert("ZLASTNAME", lambda name: name.upper())
-db.execute("UPDATE ZPERSON SET ZADDRESS = Z_PK, Z_OPT = 1, ZFULLNAME = ZFIRSTNAME || ' ' || ZLASTNAME, ZSCORE = ZSCORE * 1.5 + ZAGE")
+db.execute("UPDATE ZPERSON SET ZADDRESS = Z_PK, Z_OPT = 1, ZFULLNAME = ZFIRSTNAME || ' ' || ZLASTNAME, ZSCORE = "
+           "ZSCORE * 1.5 + ZAGE")
 person.transform(drop={"ZFIRSTNAME", "ZLASTNAME", "ZCITY", "ZSTREET", "ZZIP"})
 db.execute("DELETE FROM ZORDER WHERE ZSTATUS = 19")
 order.add_column("ZTOTAL", float)

@@ -57,12 +57,13 @@ static PLAIN _Noreturn void finding(const char *message) {
 
 static PLAIN void out_of_time(int number) {
     (void)number;
-    if (atomic_load(&counting)) finding("\nfuzz bounds: too slow: more than a second of processor time for one input\n");
+    if (atomic_load(&counting))
+        finding("\nfuzz bounds: too slow: more than a second of processor time for one input\n");
 }
 
 static PLAIN void report(void) {
-    fprintf(stderr, "fuzz bounds: %lu inputs; at most %.1f MiB of heap and %.3f s of processor time for one input\n", inputs,
-            (double)highest / 1048576, slowest);
+    fprintf(stderr, "fuzz bounds: %lu inputs; at most %.1f MiB of heap and %.3f s of processor time for one input\n",
+            inputs, (double)highest / 1048576, slowest);
 }
 
 PLAIN void fuzz_bounds_begin(void) {

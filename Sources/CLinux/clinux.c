@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -215,7 +217,14 @@ int clinux_start_write_back(int descriptor) {
 int clinux_take_lease(int descriptor) {
   // SIGIO, which is the default, would end the process; SIGURG is ignored unless somebody asks for it.
   if (fcntl(descriptor, F_SETSIG, SIGURG) != 0) return -1;
-  return fcntl(descriptor, F_SETLEASE, F_WRLCK);
+  if (fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0) return 0;
+  // Elsewhere EAGAIN says that the file is open; an NFS client says it wherever the server gave it no delegation
+  // (nfs4_add_lease in fs/nfs/nfs4proc.c).
+  int code = errno;
+  struct statfs system;
+  if (code == EAGAIN && fstatfs(descriptor, &system) == 0 && system.f_type == NFS_SUPER_MAGIC) code = ENOLCK;
+  errno = code;
+  return -1;
 }
 
 int clinux_lease_is_whole(int descriptor) {

@@ -40,6 +40,7 @@ package struct ConfigurationInspection {
     for watch in loaded.configuration.watches {
       do throws(HopdError) {
         findings.remarks += try WatchModels.load(watch).warnings
+        findings.mistakes += unreadable(watch)
       } catch {
         findings.mistakes.append(told(error, "the watch \(watch.name) cannot be served"))
       }
@@ -52,6 +53,9 @@ package struct ConfigurationInspection {
       }
     }
     findings.mistakes += programs()
+    if let file = loaded.configuration.daemon.metricsFile {
+      check(file.removingLastComponent(), "daemon.metrics_file", into: &findings)
+    }
     findings.mistakes = sorted(findings.mistakes)
     findings.obstacles = sorted(findings.obstacles)
     return findings
@@ -68,7 +72,40 @@ package struct ConfigurationInspection {
         .configurationInvalid, "the configuration names \(reasons.count) things that cannot be used", reasons: reasons)
   }
 
+  /// The refusal of a configuration without a watch: a hopd that starts with it ends with the same.
+  package static func notConfigured(_ files: [FilePath]) -> HopdError {
+    let list = files.map(\.printable).joined(separator: ", ")
+    return HopdError(
+      .notConfigured, "no directory is configured to be watched" + (list.isEmpty ? "" : " in \(list)"),
+      hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; hopd(8) has the first steps, "
+        + "/usr/lib/hopd/hopd.toml every key")
+  }
+
   // MARK: Inside
+
+  /// What this process can read of a watch and the service cannot: models, mapping models and the reference store.
+  private func unreadable(_ watch: Configuration.Watch) -> [HopdError] {
+    let key = "watch.\(watch.name)"
+    return unreadable(
+      watch.models.map { ($0, "\(key).models") } + watch.mappings.map { ($0, "\(key).mappings") }
+        + (watch.migration.reference.map { [($0, "\(key).migration.reference")] } ?? []))
+  }
+
+  /// The same of paths with the keys that name them.
+  private func unreadable(_ named: [(path: FilePath, key: String)]) -> [HopdError] {
+    named.compactMap { path, key in
+      if let reason = unit?.hiding(path) {
+        return HopdError(
+          .configurationInvalid, "\(path.printable) \(reason)", at: loaded.place(of: key),
+          hint: "move it to /srv or /etc/hopd; `hopctl unit-dropin` prints what shows it to the service where it is")
+      }
+      guard let barred = user.firstUnreadable(below: path) else { return nil }
+      return HopdError(
+        .configurationInvalid, "\(user.name) may not read \(barred.printable)", at: loaded.place(of: key),
+        hint: "give it the right: `chmod -R go+rX`, a group, or `setfacl -R -m u:\(user.name):rX "
+          + "\(barred.printable)`; or move it to a place that all may read")
+    }
+  }
 
   /// An error about a model or a program at the line of the configuration that names it.
   private func told(_ error: HopdError, _ what: String) -> HopdError {
@@ -90,15 +127,19 @@ package struct ConfigurationInspection {
       }
     ) { first, _ in first }
     let programs = PolicyPrograms(bindings, isStopped: { false }, observer: { _, _, _ in })
-    return loaded.configuration.policies.compactMap { policy in
+    return loaded.configuration.policies.flatMap { policy -> [HopdError] in
       do {
         try programs.check(policy.name)
-        return nil
+        // A name without a slash is looked for in folders that all may read.
+        let program = policy.command.first.map { FilePath($0) }.flatMap { $0.isAbsolute ? $0 : nil }
+        return unreadable(program.map { [($0, "policies.\(policy.name).command")] } ?? [])
       } catch {
         let error = error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error)
-        return told(
-          error.located(Place(key: "policies.\(policy.name).command")),
-          "the program of the policy \(policy.name) cannot be started")
+        return [
+          told(
+            error.located(Place(key: "policies.\(policy.name).command")),
+            "the program of the policy \(policy.name) cannot be started")
+        ]
       }
     }
   }
@@ -122,13 +163,22 @@ package struct ConfigurationInspection {
     if let reason = unit?.obstacle(to: directory) {
       return obstacle(
         "\(name) \(reason)",
-        "systemctl edit hopd, add `ReadWritePaths=-\(name)` to [Service], then `systemctl restart hopd`")
+        "`hopctl unit-dropin\(fileWord)` prints the drop-in that allows it: put it into "
+          + "/etc/systemd/system/\(unitName).d/watches.conf, then `systemctl daemon-reload && systemctl restart "
+          + "\(unitName.hasSuffix(".service") ? String(unitName.dropLast(8)) : unitName)`")
     }
-    guard user.mayWrite(directory, status) else {
+    guard user.mayWrite(directory) else {
       return obstacle(
         "\(user.name) may not write to \(name)",
         "give it the right to read and write there: chown, a group, or `setfacl -m u:\(user.name):rwx \(name)`")
     }
+  }
+
+  private var unitName: String { unit?.name ?? "hopd.service" }
+
+  /// The file for a command about an instance, with a space in front.
+  private var fileWord: String {
+    unitName == "hopd.service" ? "" : loaded.files.first.map { " \($0.printable)" } ?? ""
   }
 
   /// In the order of the files and lines.
@@ -137,46 +187,5 @@ package struct ConfigurationInspection {
       (loaded.files.firstIndex { $0 == error.place.file } ?? -1, error.place.line ?? 0)
     }
     return errors.sorted { rank($0) < rank($1) }
-  }
-}
-
-/// The user that hopd runs as.
-struct ServiceUser {
-  /// Its name, for messages.
-  let name: String
-  /// Number and groups, where it is another one than this process's.
-  private let other: (user: uid_t, groups: [gid_t])?
-
-  init(unit: UnitFile?) {
-    // Inside the unit the process is that user already, and the kernel itself answers best.
-    guard let unit, let name = unit.user ?? Optional("root"), let entry = getpwnam(name) else {
-      self.name = "this user"
-      other = nil
-      return
-    }
-    self.name = name
-    let (user, group) = (entry.pointee.pw_uid, entry.pointee.pw_gid)
-    guard user != geteuid() else {
-      other = nil
-      return
-    }
-    var count: Int32 = 64
-    var groups = [gid_t](repeating: 0, count: Int(count))
-    let found = getgrouplist(name, group, &groups, &count)
-    other = (user, found >= 0 ? Array(groups.prefix(Int(count))) : [group])
-  }
-
-  /// May it make files in this directory? True where the rights alone do not tell.
-  func mayWrite(_ directory: FilePath, _ status: stat) -> Bool {
-    guard let other else {
-      return directory.withPlatformString { faccessat(AT_FDCWD, $0, R_OK | W_OK | X_OK, AT_EACCESS) } == 0
-    }
-    if other.user == 0 { return true }
-    // An access list may give more than the mode says.
-    let files = LinuxFileSystem()
-    let attributes = try? files.attributes(of: files.canonical(directory))
-    if attributes?.extended["system.posix_acl_access"] != nil { return true }
-    let shift: mode_t = status.st_uid == other.user ? 6 : other.groups.contains(status.st_gid) ? 3 : 0
-    return (status.st_mode >> shift) & 7 == 7
   }
 }

@@ -6,6 +6,10 @@ import SystemPackage
 
 /// Settings of hopd.service and its drop-ins.
 package struct UnitFile: Sendable {
+  /// Its name, for messages.
+  package let name: String
+  /// What stands for `%i` in it; empty where it is no instance.
+  private let instance: String
   /// `User=`; nil for root.
   package private(set) var user: String?
   /// Values of `[Service]`, in the order of the files; a list that was assigned the empty text is empty.
@@ -17,22 +21,51 @@ package struct UnitFile: Sendable {
     "/lib/systemd/system",
   ]
 
+  /// What `ProtectHome=` hides.
+  static let homes: [FilePath] = ["/home", "/root", "/run/user"]
+  /// What `PrivateTmp=` hides.
+  static let temporaries: [FilePath] = ["/tmp", "/var/tmp"]
+
   /// The installed unit below `root`; nil where there is none.
   package static func installed(root: FilePath = "/", name: String = "hopd.service") -> UnitFile? {
     let folders = folders.map { root.pushing(FilePath(root: nil, $0.components)) }
-    guard let main = folders.lazy.compactMap({ text($0.appending(name)) }).first else { return nil }
+    // An instance has its own file, or the template's; its own drop-ins count over those of the template.
+    var names = [name]
+    if let at = name.firstIndex(of: "@") { names.append("\(name[...at]).service") }
+    guard
+      let main = names.lazy.flatMap({ name in folders.lazy.compactMap { text($0.appending(name)) } }).first
+    else { return nil }
     var dropIns: [String: FilePath] = [:]
-    for folder in folders.reversed() {
-      for file in names(folder.appending("\(name).d")) where file.hasSuffix(".conf") {
-        dropIns[file] = folder.appending("\(name).d").appending(file)
+    for unit in names.reversed() {
+      for folder in folders.reversed() {
+        for file in Self.names(folder.appending("\(unit).d")) where file.hasSuffix(".conf") {
+          dropIns[file] = folder.appending("\(unit).d").appending(file)
+        }
       }
     }
     let texts = dropIns.sorted { $0.key < $1.key }.compactMap { text($0.value) }
-    return UnitFile([main] + texts)
+    return UnitFile([main] + texts, name: name)
+  }
+
+  /// The installed unit whose hopd reads a configuration: `hopd.service` for what is installed (nil) and for
+  /// /etc/hopd/hopd.toml, `hopd@NAME.service` for /etc/hopd/NAME.toml. Nil for any other file.
+  package static func serving(_ configuration: FilePath?, root: FilePath = "/") -> UnitFile? {
+    guard let configuration else { return installed(root: root) }
+    let folder = root.appending("etc").appending("hopd")
+    guard configuration.removingLastComponent() == folder, configuration.extension == "toml",
+      let name = configuration.stem
+    else { return nil }
+    return installed(root: root, name: name == "hopd" ? "hopd.service" : "hopd@\(name).service")
   }
 
   /// Reads the texts of a unit and its drop-ins in their order.
-  package init(_ texts: [String]) {
+  package init(_ texts: [String], name: String = "hopd.service") {
+    self.name = name
+    instance =
+      name.firstIndex(of: "@").map { at in
+        let rest = name[name.index(after: at)...]
+        return String(rest.hasSuffix(".service") ? rest.dropLast(8) : rest)
+      } ?? ""
     for text in texts {
       var isService = false
       for line in text.replacing("\\\n", with: " ").split(separator: "\n") {
@@ -52,19 +85,29 @@ package struct UnitFile: Sendable {
   /// Why the service may not write below a path, in a sentence with the path as its subject; nil where the unit allows
   /// it.
   package func obstacle(to path: FilePath) -> String? {
+    if let hidden = hiding(path) { return hidden }
     func isBelow(_ folders: [FilePath]) -> Bool { folders.contains { path.starts(with: $0) } }
-    let named = isBelow(words("ReadWritePaths").map { FilePath($0).lexicallyNormalized() } + bound)
-    if ["yes", "true", "1", "on", "tmpfs"].contains(values["ProtectHome"]?.last ?? ""),
-      isBelow(["/home", "/root", "/run/user"])
-    {
-      return "is hidden from hopd.service by ProtectHome="
-    }
-    if ["yes", "true", "1", "on"].contains(values["PrivateTmp"]?.last ?? ""), isBelow(["/tmp", "/var/tmp"]), !named {
-      return "is hidden from hopd.service by PrivateTmp="
-    }
-    guard values["ProtectSystem"]?.last == "strict", !named, !isBelow(own) else { return nil }
-    return "is read-only for hopd.service: no ReadWritePaths= of the unit names it"
+    guard values["ProtectSystem"]?.last == "strict", !isBelow(listed), !isBelow(own) else { return nil }
+    return "is read-only for \(name): no ReadWritePaths= of the unit names it"
   }
+
+  /// Why the service does not see a path, in the same form; nil where it does.
+  package func hiding(_ path: FilePath) -> String? {
+    func isBelow(_ folders: [FilePath]) -> Bool { folders.contains { path.starts(with: $0) } }
+    let hidesHome = ["yes", "true", "1", "on"].contains(values["ProtectHome"]?.last ?? "")
+    // An empty file system in the place of the homes shows what is bound into it.
+    let emptiesHome = values["ProtectHome"]?.last == "tmpfs" && !isBelow(bound)
+    if hidesHome || emptiesHome, isBelow(Self.homes) { return "is hidden from \(name) by ProtectHome=" }
+    if ["yes", "true", "1", "on"].contains(values["PrivateTmp"]?.last ?? ""), isBelow(Self.temporaries),
+      !isBelow(listed)
+    {
+      return "is hidden from \(name) by PrivateTmp="
+    }
+    return nil
+  }
+
+  /// What `ReadWritePaths=` and `BindPaths=` name.
+  private var listed: [FilePath] { words("ReadWritePaths").map { FilePath($0).lexicallyNormalized() } + bound }
 
   /// The folders that systemd makes for the service.
   private var own: [FilePath] {
@@ -77,11 +120,39 @@ package struct UnitFile: Sendable {
 
   private var bound: [FilePath] { words("BindPaths").map { FilePath(String($0.prefix { $0 != ":" })) } }
 
-  /// The words of a list, without `-` and `+` in front and without quotes.
+  /// The words of a list, without `-` and `+` in front. Quotes hold a word together, a backslash takes the meaning of
+  /// the next character away, and `%%` is a percent sign.
   private func words(_ key: String) -> [String] {
-    (values[key] ?? []).flatMap { $0.split { $0 == " " || $0 == "\t" } }.map { word in
-      String(word.drop { "-+\"'".contains($0) }.filter { $0 != "\"" && $0 != "'" })
+    (values[key] ?? []).flatMap { Self.split($0) }.map { word in
+      let parts = word.drop { "-+".contains($0) }.split(separator: "%%", omittingEmptySubsequences: false)
+      return parts.map { $0.replacing("%i", with: instance).replacing("%I", with: instance) }.joined(separator: "%")
     }
+  }
+
+  private static func split(_ text: String) -> [String] {
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    var isEscaped = false
+    for character in text {
+      if isEscaped {
+        word = (word ?? "") + String(character)
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else if character == quote {
+        quote = nil
+      } else if quote == nil, character == "\"" || character == "'" {
+        quote = character
+        word = word ?? ""
+      } else if quote == nil, character == " " || character == "\t" {
+        if let done = word { words.append(done) }
+        word = nil
+      } else {
+        word = (word ?? "") + String(character)
+      }
+    }
+    return words + [word].compactMap(\.self)
   }
 
   private static func text(_ path: FilePath) -> String? {

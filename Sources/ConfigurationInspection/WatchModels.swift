@@ -1,4 +1,4 @@
-// What a watch needs from disk before its stores can be looked at. The daemon loads it at the start and at each reload,
+// What a watch needs from disk before its stores can be inspected. The daemon loads it at the start and at each reload,
 // `check-config` to see whether it can be loaded.
 
 import Diagnostics
@@ -16,10 +16,20 @@ package struct WatchModels: Sendable {
   package let naming: JoinTableNaming
   /// Remarks about the models.
   package let warnings: [HopdError]
+  /// What the disk held when they were read.
+  package var mark: ModelsMark
+  /// Models and versions that were left out because they cannot be read.
+  package var unread: Set<String> {
+    Set(
+      catalog.bundles.flatMap(\.omissions).map { "\($0.place) \($0.message)" }
+        + warnings.filter { $0.code != .modelRemark }.map { "\($0)" })
+  }
 
   /// Reads what the watch names; throws the first thing that is wrong, with the key of the configuration.
   package static func load(_ watch: Configuration.Watch) throws(HopdError) -> WatchModels {
     let key = "watch.\(watch.name)"
+    // Before anything is read: what changes meanwhile differs from it.
+    let mark = ModelsMark(of: watch)
     var catalog: ModelCatalog
     do {
       catalog = try ModelCatalog.load(watch.models, declaredOrder: watch.versions)
@@ -40,7 +50,7 @@ package struct WatchModels: Sendable {
     }
     return WatchModels(
       catalog: catalog, naming: try naming(of: watch, catalog: catalog),
-      warnings: catalog.warnings.map { $0.located(Place(key: "\(key).models")) })
+      warnings: catalog.warnings.map { $0.located(Place(key: "\(key).models")) }, mark: mark)
   }
 
   /// The names that the watch gives, and those in its reference store.

@@ -22,7 +22,7 @@ package enum ExitStatus: Int32, Sendable, CaseIterable {
   case noInput = 66
   /// The store is busy.
   case unavailable = 69
-  /// A bug of ours; the store is untouched.
+  /// A bug of hopd's; the store is untouched.
   case software = 70
   /// Output cannot be made.
   case cannotCreate = 73

@@ -8,7 +8,7 @@ package struct HopdError: Error, Sendable {
   package var code: Code
   /// What happened, in one sentence without the place.
   package var message: String
-  /// Store, file, hop, entity, property and row the message speaks of, as far as known.
+  /// Store, file, hop, entity, property and row the message refers to, as far as known.
   package var place: Place
   /// The error below this one, if another part reported it.
   package var cause: (any Error)?
@@ -40,29 +40,50 @@ package struct HopdError: Error, Sendable {
 }
 
 extension HopdError {
+  /// How bad it is: what a reader has to do about it.
+  package enum Severity: String, Sendable, Hashable {
+    /// Nothing is done: the work is refused, or failed.
+    case error
+    /// The work is done; the reader should know what it cost, or what is not certain.
+    case warning
+    /// The work is done, and nothing is lost; the reader may want to know how.
+    case note
+  }
+
   /// A kind of failure: a stable name, the exit status it leads to, and whether trying again can help.
   ///
   /// Each target declares its own codes as static members in an extension.
   package struct Code: Hashable, Sendable, CustomStringConvertible {
     /// Stable, lower case with hyphens, as it appears in JSON and in the journal: "store-busy".
     package let name: String
-    /// Exit status of a program that ends because of it.
+    /// How bad it is.
+    package let severity: Severity
+    /// Exit status of a program that ends because of it; `.success` for what ends no program.
     package let exit: ExitStatus
     /// Can a later attempt succeed without anybody changing anything here?
     package let isRetryable: Bool
 
-    /// Declares a code.
+    /// Declares the code of an error; `exit` is any status but `.success`.
     package init(_ name: String, exit: ExitStatus, isRetryable: Bool = false) {
       self.name = name
+      severity = .error
       self.exit = exit
       self.isRetryable = isRetryable
     }
 
+    /// Declares the code of a warning or a note, which ends no program.
+    package init(_ name: String, severity: Severity) {
+      self.name = name
+      self.severity = severity
+      exit = .success
+      isRetryable = false
+    }
+
     package var description: String { name }
 
-    /// A bug of ours: an assumption did not hold. The store is untouched.
+    /// A bug of hopd's: an assumption did not hold. The store is untouched.
     package static let internalError = Code("internal-error", exit: .software)
-    /// Stopped on request before the end; the next run goes on.
+    /// Stopped on request before the end; the next run continues.
     package static let interrupted = Code("interrupted", exit: .temporaryFailure, isRetryable: true)
     /// The disk or the file system refused: no space.
     package static let noSpace = Code("no-space", exit: .temporaryFailure, isRetryable: true)
@@ -75,6 +96,12 @@ extension HopdError {
     /// The command line asks for something that cannot be, or is not there yet.
     package static let usage = Code("usage", exit: .usage)
   }
+}
+
+extension HopdError {
+  /// What helps a store that is damaged.
+  package static let damageHint =
+    "put a backup in its place: one of hopd's, if `hopctl backups STORE` lists any (hopctl restore), else one of yours"
 }
 
 extension HopdError: CustomStringConvertible {
@@ -90,8 +117,9 @@ extension HopdError: CustomStringConvertible {
     for reason in reasons {
       lines.append("  - " + reason.description.replacingNewlines(with: "\n    "))
     }
-    if let cause {
-      // The cause may be an error with lines of its own, and never begins one of ours.
+    // The error of a system call has the text of its cause in its message.
+    if let cause, !message.contains("\(cause)") {
+      // The cause may be an error with lines of its own, and never begins one of hopd's.
       let text = "\(cause)".clipped().escapingControls(keepingNewlines: true)
       lines.append("  because: " + text.replacingNewlines(with: "\n    "))
     }

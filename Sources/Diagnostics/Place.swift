@@ -51,7 +51,7 @@ package struct Place: Hashable, Sendable, CustomStringConvertible {
   package var description: String {
     var parts: [String] = []
     if let store { parts.append(store.printable) }
-    if let file {
+    if let file, file != store || line != nil {
       var text = file.printable
       if let line { text += ":\(line)" }
       if let column { text += ":\(column)" }

@@ -47,4 +47,9 @@ extension String {
 
   /// One line, fit to be printed.
   package var printableLine: String { clipped().escapingControls(keepingNewlines: false) }
+
+  /// Lines of a text that is not hopd's own, as one line.
+  package var joiningLines: String {
+    split(whereSeparator: \.isNewline).joined(separator: "; ")
+  }
 }

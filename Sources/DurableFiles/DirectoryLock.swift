@@ -10,7 +10,7 @@ import SystemPackage
 package final class DirectoryLock {
   private var descriptor: Int32
 
-  /// Takes the lock; nil while somebody else holds it, or when the directory is gone or was made anew meanwhile.
+  /// Takes the lock; nil while somebody else holds it, or when the directory is gone or was made again meanwhile.
   ///
   /// Where the directory is not on a real file system, or its file system has no locks, the answer is a lock that holds
   /// nothing.

@@ -10,6 +10,10 @@ import SystemPackage
 ///
 /// Paths are absolute and canonical (`canonical(_:)`); no call follows a symbolic link in any component. Every call
 /// throws `HopdError` with a code made from errno, the path as place, and the `Errno` as cause.
+///
+/// What root makes in another user's directory belongs to the owner of that directory: the daemon's user must be able
+/// to use what `hopctl` makes for root beside a store, and in the state directory. Each call that makes a name sees to
+/// it.
 package protocol DurableFileSystem: Sendable {
   /// The absolute path without symbolic links, `.` or `..`; the file must exist.
   func canonical(_ path: FilePath) throws -> FilePath
@@ -50,16 +54,14 @@ package protocol DurableFileSystem: Sendable {
   func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool
   /// Gives back what was set aside beyond the end of a file.
   func giveBackReserve(of path: FilePath) throws
-  /// Copies content and mode into a file that does not exist yet, and syncs it. Holes stay holes; throws `.noSpace`
+  /// Copies content and mode into a file that does not exist yet, and syncs it. A copy of root's own file stays root's,
+  /// as it may not be for the directory's owner to read. Holes stay holes; throws `.noSpace`
   /// before it writes where there is less space than the data take; shows `SignsOfLife` on the way.
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func copyFile(from source: FilePath, to destination: FilePath) throws
   /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
-  /// Gives a file or directory of hopd's own to the owner of its directory. Only root can, and only root needs to: the
-  /// daemon's user must be able to use what `hopctl` made for root in the same directory.
-  func adoptByDirectoryOwner(_ path: FilePath) throws
   /// Makes a directory.
   func makeDirectory(_ path: FilePath, mode: UInt32) throws
   /// A second name for a file.
@@ -108,9 +110,6 @@ extension DurableFileSystem {
     try syncDirectory(directory)
   }
 
-  /// For file systems that do not tell owners apart.
-  package func adoptByDirectoryOwner(_ path: FilePath) throws {}
-
   /// For file systems that cannot set space aside.
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool { false }
 
@@ -142,7 +141,6 @@ extension DurableFileSystem {
       return
     }
     try makeDirectory(path, mode: mode)
-    try adoptByDirectoryOwner(path)
     try syncDirectory(path.removingLastComponent())
   }
 

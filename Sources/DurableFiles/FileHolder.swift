@@ -18,7 +18,7 @@ package struct FileHolder: Hashable, Sendable, CustomStringConvertible {
     self.program = program
   }
 
-  /// Is it a program of ours?
+  /// Is it a program of hopd's?
   package var isHopd: Bool { program == "hopd" || program == "hopctl" }
 
   /// "sqlite3, process 4711".
@@ -35,7 +35,7 @@ extension DurableFileSystem {
 extension LinuxFileSystem {
   package func holder(of path: FilePath) throws -> FileHolder? {
     let file = try open(path, "ask for locks", O_RDONLY | O_NONBLOCK)
-    // "Could all of the file be locked for writing?" The kernel answers with whoever stands against it.
+    // "Could all of the file be locked for writing?" The kernel answers with a lock that conflicts.
     var question = Glibc.flock()
     question.l_type = Int16(F_WRLCK)
     question.l_whence = Int16(SEEK_SET)

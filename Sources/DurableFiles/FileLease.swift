@@ -1,6 +1,6 @@
-// The kernel's word that nobody else has a file open, and that it is told of whoever tries to. SQLite's locks say who
-// works with a database; they say nothing of a program that has opened it and waits. Such a program would go on with
-// the old file after a rename, and find the new one's side files by their path.
+// The kernel's word that nobody else has a file open, and that it is told of anyone who tries to. SQLite's locks say
+// who works with a database; they say nothing of a program that has opened it and waits. Such a program would continue
+// with the old file after a rename, and find the new one's side files by their path.
 
 import CLinux
 import Diagnostics
@@ -11,7 +11,7 @@ import SystemPackage
 package final class FileLease {
   /// What an attempt to take one found.
   package enum Attempt {
-    /// Nobody else has the file open, and whoever opens it waits.
+    /// Nobody else has the file open, and anyone who opens it waits.
     case taken(FileLease)
     /// Somebody else has it open.
     case isOpenElsewhere
@@ -65,7 +65,7 @@ package final class FileLease {
   /// Has nobody tried to open the file since?
   package var isWhole: Bool { clinux_lease_is_whole(descriptor) == 1 }
 
-  /// Gives the lease back: who waits to open the file goes on.
+  /// Gives the lease back: who waits to open the file continues.
   package func giveBack() {
     guard isHeld else { return }
     isHeld = false

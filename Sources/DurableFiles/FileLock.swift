@@ -32,7 +32,7 @@ package final class FileLock {
           "the lock is held by another hopd or hopctl" + (owner.isEmpty ? "" : " (process \(owner))"),
           at: Place(file: path), hint: "wait until it has finished, then try again")
       }
-      // Whoever had it may have removed the file between the two calls: a lock on a file without a name keeps nobody
+      // Anyone who had it may have removed the file between the two calls: a lock on a file without a name keeps nobody
       // out.
       guard try FileLock.isNamed(path, file.number) else { continue }
       // A program that is started meanwhile must not get it: it would keep the lock for as long as it lives.
@@ -40,7 +40,7 @@ package final class FileLock {
       break
     }
     try files.adoptByDirectoryOwner(path)
-    // Only a help for whoever reads the refusal; the lock itself is the kernel's.
+    // Only a help for anyone who reads the refusal; the lock itself is the kernel's.
     FileLock.note(Array("\(getpid())\n".utf8), in: descriptor)
   }
 
@@ -86,7 +86,7 @@ package final class FileLock {
   /// Removes the lock file and gives the lock back.
   package func release() {
     guard descriptor >= 0 else { return }
-    // Under the lock: whoever has opened the file meanwhile looks at its name once more when it has the lock.
+    // Under the lock: anyone who has opened the file meanwhile inspects its name once more when it has the lock.
     if (try? FileLock.isNamed(path, descriptor)) == true { try? LinuxFileSystem().unlink(path) }
     // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
     _ = flock(descriptor, LOCK_UN)

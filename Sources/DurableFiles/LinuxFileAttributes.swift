@@ -18,25 +18,34 @@ extension LinuxFileSystem {
       })
   }
 
+  /// Gives a file or directory that is there already to the owner of its directory, if root owns it and has only this
+  /// name for it.
   package func adoptByDirectoryOwner(_ path: FilePath) throws {
     guard geteuid() == 0 else { return }
     try within(path) { parent, name in
-      // What is looked at is what is changed: the directory by its descriptor, and the file by one of its own.
-      var directory = clinux_file_status()
-      try call("read the status", at: path.removingLastComponent()) { clinux_status_at(parent, ".", &directory) }
       let file = Descriptor(
         try call("give to the directory's owner", at: path) {
           clinux_openat_beneath(parent, name, clinux_o_path() | O_NOFOLLOW | O_CLOEXEC, 0)
         })
-      var found = stat()
-      try call("read the status", at: path) { fstat(file.number, &found) }
-      guard found.st_uid != directory.owner || found.st_gid != directory.group else { return }
-      // Only what root has just made is given away: not another's file, nor one that has another name elsewhere.
-      let isDirectory = found.st_mode & S_IFMT == S_IFDIR
-      guard found.st_uid == 0, isDirectory || (found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1) else { return }
-      try call("give to the directory's owner", at: path) {
-        clinux_change_owner(file.number, directory.owner, directory.group)
-      }
+      try adopt(file.number, in: parent, path)
+    }
+  }
+
+  /// Gives what this process has just made in the directory `parent` to the owner of that directory: where the process
+  /// is root, and the directory another user's.
+  func adopt(_ file: Int32, in parent: Int32, _ path: FilePath) throws {
+    guard geteuid() == 0 else { return }
+    // What is inspected is what is changed: the directory by its descriptor, and the file by one of its own.
+    var directory = clinux_file_status()
+    try call("read the status", at: path.removingLastComponent()) { clinux_status_at(parent, ".", &directory) }
+    var found = stat()
+    try call("read the status", at: path) { fstat(file, &found) }
+    guard found.st_uid != directory.owner || found.st_gid != directory.group else { return }
+    // Only what root has just made is given away: not another's file, nor one that has another name elsewhere.
+    let isDirectory = found.st_mode & S_IFMT == S_IFDIR
+    guard found.st_uid == 0, isDirectory || (found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1) else { return }
+    try call("give to the directory's owner", at: path) {
+      clinux_change_owner(file, directory.owner, directory.group)
     }
   }
 

@@ -1,5 +1,5 @@
 // Copies of files of any size: blocks are shared where the file system can, holes stay holes, only what is there needs
-// space, and whoever waits sees signs of life.
+// space, and anyone who waits sees signs of life.
 
 import CLinux
 import Diagnostics
@@ -25,6 +25,8 @@ extension LinuxFileSystem {
         var copy = FileCopy(from: from.number, to: to.number, source: source, destination: destination)
         try copy.copyParts(size: found.size)
       }
+      // Before the mode: a change of the owner clears the set-id bits.
+      if found.owner != 0 { try within(destination) { parent, _ in try adopt(to.number, in: parent, destination) } }
       try call("set the mode", at: destination) { fchmod(to.number, found.mode) }
       try call("sync", at: destination) { fsync(to.number) }
     } catch {

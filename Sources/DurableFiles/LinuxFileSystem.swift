@@ -53,7 +53,7 @@ package struct LinuxFileSystem: DurableFileSystem {
     while true {
       var next: UnsafeMutablePointer<dirent>?
       try call("list the directory", at: directory) {
-        Glibc.errno = 0  // the end of the directory is no error
+        Glibc.errno = 0  // the end of the directory is not an error
         next = readdir(stream)
         return next == nil && Glibc.errno != 0 ? -1 : Int32(0)
       }
@@ -90,7 +90,14 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func checkWritable(_ path: FilePath) throws {
     try within(path) { parent, name in
-      _ = try call("write here", at: path) { faccessat(parent, name, W_OK, AT_EACCESS) }
+      do {
+        _ = try call("write here", at: path) { faccessat(parent, name, W_OK, AT_EACCESS) }
+      } catch var error as HopdError where error.errno == .permissionDenied {
+        let user = geteuid()
+        error.message = "user \(user) may not write here: \(Errno.permissionDenied) (EACCES)"
+        error.hint = "chown \(user) \(path.printable) gives it to that user"
+        throw error
+      }
     }
   }
 
@@ -113,6 +120,7 @@ package struct LinuxFileSystem: DurableFileSystem {
   private func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32, isSynced: Bool) throws {
     let file = try open(path, "create", O_WRONLY | O_CREAT | O_EXCL, mode: mode)
     do {
+      try within(path) { parent, _ in try adopt(file.number, in: parent, path) }
       try write(bytes[...], to: file.number, path)
       if isSynced { try call("sync", at: path) { fsync(file.number) } }
     } catch {
@@ -144,6 +152,11 @@ package struct LinuxFileSystem: DurableFileSystem {
   package func makeDirectory(_ path: FilePath, mode: UInt32) throws {
     try within(path) { parent, name in
       _ = try call("make the directory", at: path) { mkdirat(parent, name, mode_t(mode)) }
+      do { try adoptByDirectoryOwner(path) } catch {
+        // A directory that its users cannot use is none.
+        _ = unlinkat(parent, name, AT_REMOVEDIR)
+        throw error
+      }
     }
   }
 
@@ -175,7 +188,7 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func startWriteBack(of path: FilePath) {
     guard let file = try? open(path, "write back", O_RDONLY | O_NONBLOCK) else { return }
-    // A wish: what goes wrong here is told by the sync, also by one over another descriptor (fsync(2)).
+    // A wish: what goes wrong here is reported by the sync, also by one over another descriptor (fsync(2)).
     _ = clinux_start_write_back(file.number)
   }
 
@@ -195,8 +208,8 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   /// Runs `body` with a descriptor of the parent directory and the name in it.
   ///
-  /// The path is taken apart by its bytes: FilePath checks a path anew at every step in debug builds, and this is below
-  /// every file call.
+  /// The path is taken apart by its bytes: FilePath checks a path again at every step in debug builds, and this is
+  /// below every file call.
   func within<Result>(
     _ path: FilePath, _ body: (Int32, UnsafePointer<CChar>) throws -> Result
   ) throws -> Result {

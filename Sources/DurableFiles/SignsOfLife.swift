@@ -1,11 +1,11 @@
-// Some file calls last as long as the file is large. Whoever runs them names one callback for everything below: it
-// feeds a watchdog, and its answer says whether to go on. It is no parameter of each call, as all steps between the run
-// and the call would only hand it on.
+// Some file calls last as long as the file is large. Anyone who runs them names one callback for everything below: it
+// feeds a watchdog, and its answer says whether to continue. It is not a parameter of each call, as all steps between
+// the run and the call would only hand it on.
 
 import Diagnostics
 import SystemPackage
 
-/// Who is told, on this thread, that a long file call goes on.
+/// Who is told, on this thread, that a long file call continues.
 /// Unchecked: it is set, called and forgotten on the thread of one job.
 package struct SignsOfLife: @unchecked Sendable {
   @TaskLocal private static var current: SignsOfLife?

@@ -13,6 +13,8 @@ package struct Configuration: Sendable, Hashable {
   package var daemon: Daemon
   /// What concerns the control socket.
   package var control = Control()
+  /// How much pressure of the machine hopd works under.
+  package var throttle = Throttle()
   /// The watched directories in the order of their first appearance.
   package var watches: [Watch]
   /// `[policies]`: programs that stand in for migration policy classes, by class name.
@@ -23,6 +25,11 @@ package struct Configuration: Sendable, Hashable {
 
   /// The watch of that name.
   package func watch(named name: String) -> Watch? { watches.first { $0.name == name } }
+
+  /// The watches whose stores may be in a directory: its own, and recursive ones above it.
+  package func watches(around directory: FilePath) -> [Watch] {
+    watches.filter { $0.recursive ? directory.starts(with: $0.directory) : directory == $0.directory }
+  }
 
   /// Lowest level that is logged.
   package enum LogLevel: String, CaseIterable, Sendable {
@@ -60,6 +67,24 @@ package struct Configuration: Sendable, Hashable {
     package var socket: FilePath? = standard
   }
 
+  /// `[throttle]`: shares of time, in per cent, that others may wait for a resource; 0 for no limit.
+  package struct Throttle: Sendable, Hashable {
+    /// `io_pressure`.
+    package var ioPressure = 0
+    /// `cpu_pressure`.
+    package var cpuPressure = 0
+    /// `memory_pressure`.
+    package var memoryPressure = 0
+
+    /// Limits; none by default.
+    package init(ioPressure: Int = 0, cpuPressure: Int = 0, memoryPressure: Int = 0) {
+      (self.ioPressure, self.cpuPressure, self.memoryPressure) = (ioPressure, cpuPressure, memoryPressure)
+    }
+
+    /// Is there a limit?
+    package var isSet: Bool { ioPressure > 0 || cpuPressure > 0 || memoryPressure > 0 }
+  }
+
   /// One `[[watch]]`.
   package struct Watch: Sendable, Hashable {
     /// `name`, unique.
@@ -88,8 +113,12 @@ package struct Configuration: Sendable, Hashable {
     package var route: RouteRule
     /// `settle`: how long a file must be quiet.
     package var settle: Duration
-    /// `rescan`: how often everything is looked at again.
+    /// `rescan`: how often everything is inspected again.
     package var rescan: Duration
+    /// `priority`: stores of a watch with a higher one are migrated first.
+    package var priority = 0
+    /// `window` and `time_zone`, or those of `[daemon]`: when migrations begin; nil for always.
+    package var window: TimeWindow?
     /// `[watch.migration]`.
     package var migration: Migration
     /// `[watch.backup]`.

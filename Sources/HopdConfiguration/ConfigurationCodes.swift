@@ -7,4 +7,6 @@ extension HopdError.Code {
   package static let configurationInvalid = HopdError.Code("configuration-invalid", exit: .configuration)
   /// The configuration holds a key that nobody knows; a warning.
   package static let unknownKey = HopdError.Code("unknown-key", exit: .configuration)
+  /// There is no watch: nothing is configured.
+  package static let notConfigured = HopdError.Code("not-configured", exit: .notConfigured)
 }

@@ -21,6 +21,11 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("daemon.jobs", "2"),
     ConfigurationKey("daemon.memory_limit", "\"64MiB\""),
     ConfigurationKey("daemon.metrics_file", "\"\""),
+    ConfigurationKey("daemon.window", "\"\""),
+    ConfigurationKey("daemon.time_zone", "\"\""),
+    ConfigurationKey("throttle.io_pressure", "0"),
+    ConfigurationKey("throttle.cpu_pressure", "0"),
+    ConfigurationKey("throttle.memory_pressure", "0"),
     ConfigurationKey("control.socket", "\"/run/hopd/control.sock\""),
     ConfigurationKey("watch.name", nil),
     ConfigurationKey("watch.directory", nil),
@@ -37,6 +42,9 @@ package struct ConfigurationKey: Hashable, Sendable {
     ConfigurationKey("watch.route", "\"progressive\""),
     ConfigurationKey("watch.settle", "\"2s\""),
     ConfigurationKey("watch.rescan", "\"10min\""),
+    ConfigurationKey("watch.priority", "0"),
+    ConfigurationKey("watch.window", "\"\""),
+    ConfigurationKey("watch.time_zone", "\"\""),
     ConfigurationKey("watch.migration.chunk_time", "\"250ms\""),
     ConfigurationKey("watch.migration.chunk_rows_max", "50_000"),
     ConfigurationKey("watch.migration.fuse_hops", "true"),
@@ -79,7 +87,7 @@ package struct ConfigurationKey: Hashable, Sendable {
   /// Is this the path of a table with known keys?
   static func isTable(_ path: String) -> Bool { all.contains { $0.path.hasPrefix(path + ".") } }
 
-  /// What to do with a key that belongs to a table around the one it stands in; nil for one that does not.
+  /// What to do with a key that belongs to a table around the one it is in; nil for one that does not.
   static func home(of name: String, around prefix: String) -> String? {
     var table = prefix
     while let dot = table.lastIndex(of: ".") {

@@ -148,8 +148,8 @@ package struct ConfigurationLoader: Sendable {
     for (watch, node) in zip(configuration.watches, watches.nodes) {
       loaded.notePlaces(of: node, as: "watch.\(watch.name)")
     }
-    if case .table(let entries) = root.value, let node = entries["policies"] {
-      loaded.notePlaces(of: node, as: "policies")
+    if case .table(let entries) = root.value {
+      for name in ["daemon", "policies"] { entries[name].map { loaded.notePlaces(of: $0, as: name) } }
     }
     return loaded
   }
@@ -224,7 +224,7 @@ private struct WatchList {
     return errors
   }
 
-  /// Names stand in keys, in journal fields and in messages.
+  /// Names are in keys, in journal fields and in messages.
   private static func isName(_ name: String) -> Bool {
     (1...64).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in

@@ -1,5 +1,5 @@
 // From the merged tree to the `Configuration`: every key by its name, its type, its range and its default. Nothing
-// stops at the first mistake; all of them are told at once, because an operator repairs a file in one go.
+// stops at the first mistake; all of them are reported at once, because an operator repairs a file in one go.
 
 import Diagnostics
 import MappingModel
@@ -13,9 +13,11 @@ import TOMLDocuments
 struct ConfigurationReader {
   private(set) var errors: [HopdError] = []
   private(set) var warnings: [HopdError] = []
+  /// The hours of `[daemon]`, which a watch without its own has.
+  private var daemonHours = Hours()
 
   /// A table that is being read: its entries, its path in the key list, its path as shown.
-  private struct Scope {
+  struct Scope {
     var entries: [String: TOMLNode]
     var path: String
     var shown: String
@@ -31,17 +33,20 @@ struct ConfigurationReader {
     let top = Scope(entries: entries, path: "", shown: "")
     reportUnknown(top)
     let daemon = daemon(table(top, "daemon"))
+    let throttle = throttle(table(top, "throttle"))
     let control = table(top, "control")
     let standard = Configuration.Control.standard
     let socket = control.entries["socket"] == nil ? standard : optionalPath(control, "socket")
     return Configuration(
-      daemon: daemon, control: Configuration.Control(socket: socket), watches: watches.map { watch($0) },
+      daemon: daemon, control: Configuration.Control(socket: socket), throttle: throttle,
+      watches: watches.map { watch($0) },
       policies: policies(top))
   }
 
   // MARK: Tables
 
   private mutating func daemon(_ scope: Scope) -> Configuration.Daemon {
+    daemonHours = hours(scope)
     return Configuration.Daemon(
       logLevel: choice(scope, "log_level", .info),
       jobs: integer(scope, "jobs", 2, in: 1...256),
@@ -58,6 +63,7 @@ struct ConfigurationReader {
     reportUnknown(scope)
     let target = string(scope, "target", "current")
     if target.isEmpty { wrong(scope, "target", "is empty", "write \"current\" or the name of a version") }
+    let hours = hours(scope, outer: daemonHours)
     return Configuration.Watch(
       name: name,
       directory: path(scope, "directory") ?? missing(scope, "directory", node, "directory = \"/srv/stores\"", "/"),
@@ -73,6 +79,7 @@ struct ConfigurationReader {
       route: choice(scope, "route", .progressive),
       settle: duration(scope, "settle", .seconds(2), in: .milliseconds(1) ... .seconds(86_400)),
       rescan: duration(scope, "rescan", .seconds(600), in: .seconds(1) ... .seconds(30 * 86_400)),
+      priority: integer(scope, "priority", 0, in: -1000...1000), window: window(hours, nil),
       migration: migration(table(scope, "migration")),
       backup: backup(table(scope, "backup")))
   }
@@ -191,7 +198,7 @@ struct ConfigurationReader {
         rules.renames[old] = new
       } else {
         wrong(
-          scope, "renames", "\"\(text)\" says of no name how it goes on",
+          scope, "renames", "\"\(text)\" is not a renaming",
           "write renames = [\"Entity.old=new\"], or \"Old=New\" for an entity")
       }
     }
@@ -223,7 +230,7 @@ struct ConfigurationReader {
     return inner
   }
 
-  private mutating func string(_ scope: Scope, _ key: String, _ standard: String) -> String {
+  mutating func string(_ scope: Scope, _ key: String, _ standard: String) -> String {
     guard let node = scope.entries[key] else { return standard }
     if case .string(let text) = node.value { return text }
     wrong(scope, key, "must be a string, not \(node.kind)", "write \(key) = \"\(standard)\"")
@@ -237,7 +244,7 @@ struct ConfigurationReader {
     return standard
   }
 
-  private mutating func integer(_ scope: Scope, _ key: String, _ standard: Int, in range: ClosedRange<Int>) -> Int {
+  mutating func integer(_ scope: Scope, _ key: String, _ standard: Int, in range: ClosedRange<Int>) -> Int {
     guard let node = scope.entries[key] else { return standard }
     guard case .integer(let number) = node.value else {
       wrong(scope, key, "must be an integer, not \(node.kind)", "write \(key) = \(standard)")
@@ -245,7 +252,7 @@ struct ConfigurationReader {
     }
     guard let number = Int(exactly: number), range.contains(number) else {
       wrong(
-        scope, key, "must lie between \(range.lowerBound) and \(range.upperBound)", "write \(key) = \(standard)")
+        scope, key, "must be between \(range.lowerBound) and \(range.upperBound)", "write \(key) = \(standard)")
       return standard
     }
     return number
@@ -257,11 +264,11 @@ struct ConfigurationReader {
     guard let node = scope.entries[key] else { return standard }
     let remedy = "write \(key) = \"\(standard >> 20)MiB\" (units: B, KiB, MiB, GiB, TiB)"
     guard case .string(let text) = node.value, let number = Quantity.bytes(text) else {
-      wrong(scope, key, "is no size", remedy)
+      wrong(scope, key, "is not a size", remedy)
       return standard
     }
     if !range.contains(number) {
-      wrong(scope, key, "must lie between \(range.lowerBound >> 20)MiB and \(range.upperBound >> 40)TiB", remedy)
+      wrong(scope, key, "must be between \(range.lowerBound >> 20)MiB and \(range.upperBound >> 40)TiB", remedy)
     }
     return number
   }
@@ -272,11 +279,11 @@ struct ConfigurationReader {
     guard let node = scope.entries[key] else { return standard }
     let remedy = "write \(key) = \(Self.defaultText(scope, key)) (units: ms, s, min, h, d, w)"
     guard case .string(let text) = node.value, let time = Quantity.duration(text) else {
-      wrong(scope, key, "is no time", remedy)
+      wrong(scope, key, "is not a duration", remedy)
       return standard
     }
     if !range.contains(time) {
-      wrong(scope, key, "must lie between \(range.lowerBound) and \(range.upperBound)", remedy)
+      wrong(scope, key, "must be between \(range.lowerBound) and \(range.upperBound)", remedy)
     }
     return time
   }
@@ -302,7 +309,8 @@ struct ConfigurationReader {
       if case .string(let text) = element.value, !text.isEmpty {
         result.append(text)
       } else {
-        wrong(scope, key, "holds something that is no string, or an empty one", "write \(key) = [\"…\"]", at: element)
+        wrong(
+          scope, key, "holds something that is not a string, or an empty one", "write \(key) = [\"…\"]", at: element)
       }
     }
     return result
@@ -340,7 +348,7 @@ struct ConfigurationReader {
   private mutating func absolute(_ text: String, _ scope: Scope, _ key: String) -> FilePath {
     let path = FilePath(text).lexicallyNormalized()
     if !path.isAbsolute || text.utf8.contains(0) {
-      wrong(scope, key, "\"\(text)\" is no absolute path", "begin it with /")
+      wrong(scope, key, "\"\(text)\" is not an absolute path", "begin it with /")
     }
     return path
   }
@@ -356,7 +364,7 @@ struct ConfigurationReader {
     return standard
   }
 
-  private mutating func wrong(
+  mutating func wrong(
     _ scope: Scope, _ key: String, _ message: String, _ hint: String, at node: TOMLNode? = nil
   ) {
     let place = (node ?? scope.entries[key])?.place(key: scope.shown(key)) ?? Place(key: scope.shown(key))

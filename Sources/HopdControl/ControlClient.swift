@@ -45,9 +45,8 @@ package final class ControlClient {
       throw HopdError(
         .notFound, "hopd knows no store or watch \(reply.parameters["name"]?.text ?? "of this name")", hint: hint)
     case "\(ControlInterface.name).NotPossible":
-      throw HopdError(
-        HopdError.Code(reply.parameters["code"]?.text ?? "not-possible", exit: .unavailable),
-        reply.parameters["reason"]?.text ?? "hopd refuses", hint: hint)
+      throw Self.refusal(
+        reply.parameters["code"]?.text ?? "not-possible", reply.parameters["reason"]?.text ?? "hopd refuses", hint)
     case "\(ControlInterface.name).Busy":
       throw HopdError(
         .controlUnavailable, "hopd has too many clients now", at: Place(file: path), hint: "try again")
@@ -56,6 +55,21 @@ package final class ControlClient {
         .controlProtocol, "hopd answers \(error)", at: Place(file: path),
         hint: "hopd and hopctl may be of different versions: `hopctl --version`, `systemctl restart hopd`")
     }
+  }
+
+  /// A refusal of hopd's: its reason may have several lines, of which the first says what it is about.
+  static func refusal(_ name: String, _ reason: String, _ hint: String?) -> HopdError {
+    let lines = reason.split(separator: "\n").map { line in
+      let text = line.drop { $0 == " " }
+      return String(text.hasPrefix("- ") ? text.dropFirst(2) : text)
+    }
+    // What was asked for cannot be, however often it is asked.
+    let code =
+      name == HopdError.Code.configurationRefused.name
+      ? .configurationRefused
+      : HopdError.Code(name, exit: ["usage", "not-paused"].contains(name) ? .usage : .unavailable)
+    return HopdError(
+      code, lines.first ?? reason, hint: hint, reasons: lines.dropFirst().map { HopdError(code, $0) })
   }
 
   private func send(_ call: ControlCall) throws {
@@ -79,7 +93,7 @@ package final class ControlClient {
         let message = Array(received[..<end])
         received.removeFirst(end + 1)
         if let reply = ControlReply(message) { return reply }
-        throw HopdError(.controlProtocol, "the answer is no message", at: Place(file: path), hint: "try again")
+        throw HopdError(.controlProtocol, "the answer is not a message", at: Place(file: path), hint: "try again")
       }
       guard received.count < Self.longestAnswer else {
         throw HopdError(.controlProtocol, "the answer is too long", at: Place(file: path), hint: "try again")

@@ -8,7 +8,7 @@ package enum ControlInterface {
   /// Its name.
   package static let name = "io.hopd.Control"
   /// Version of the description; it grows with what is added.
-  package static let version: Int64 = 1
+  package static let version: Int64 = 2
 
   /// What `varlinkctl introspect` prints.
   package static let description = """
@@ -28,7 +28,8 @@ package enum ControlInterface {
     type Job (job: string, store: string, watch: string, result: string, from: ?string, to: ?string, rows: int,
       began: string, ended: string, seconds: float, askedBy: string, code: ?string, reason: ?string, backup: ?string)
 
-    # A migration at work. Fraction is 0 to 1.
+    # A migration at work. Fraction is 0 to 1. Activity: planning, copying, indexing,
+    # verifying, replacing, halted. Fraction and remaining count all of it.
     type Work (job: string, store: string, watch: string, from: ?string, to: ?string, activity: string, subject: string,
       hop: int, hops: int, rows: int, totalRows: int, fraction: float, rowsPerSecond: float, remaining: ?float,
       askedBy: string)
@@ -36,7 +37,8 @@ package enum ControlInterface {
     type Counts (stores: int, toLookAt: int, waiting: int, migrating: int, deferred: int, attention: int)
 
     type Status (version: string, process: int, phase: string, line: string, counts: Counts, work: []Work,
-      paused: []string, unserved: []string, note: ?string, remaining: ?float, settings: [string]string)
+      paused: []string, unserved: []string, waits: []string, note: ?string, remaining: ?float,
+      settings: [string]string)
 
     # Read-only methods. They change nothing.
 
@@ -56,25 +58,30 @@ package enum ControlInterface {
 
     # Acting methods. Each answers when what was asked for is under way.
 
-    # Tries stores again at once: those named, or all that failed or are tried again later.
-    method Retry(stores: ?[]string, failed: ?bool) -> (stores: []string)
+    # What an order finds: a store that is current, running, waiting, paused, or in trouble and tried again.
+    type Found (store: string, found: string)
 
-    # Lets no migration begin: of all stores, of a watch, or of a store. It outlives the daemon.
-    method Pause(name: ?string) -> (paused: []string)
+    # Tries stores again at once: those named, or all that failed or are tried again later. "stores" are those in
+    # trouble; a store that is current is only looked at.
+    method Retry(stores: ?[]string, failed: ?bool) -> (stores: []string, results: []Found)
 
-    # Ends a pause; without a name, all of them.
-    method Resume(name: ?string) -> (paused: []string)
+    # Halts migrations: of all stores, of a watch, or of a store. None begins, and those at work halt between two
+    # chunks. It outlives the daemon. "paused" is all that is paused now, "changed" what this order paused.
+    method Pause(name: ?string) -> (paused: []string, changed: []string)
+
+    # Ends a pause; without a name, all of them, or with "global" that of all stores alone. "changed" is what it ended.
+    method Resume(name: ?string, global: ?bool) -> (paused: []string, changed: []string)
 
     # Stops the migration of a store at its next checkpoint, and pauses the store.
     method Cancel(store: string) -> (running: bool)
 
-    # Puts a store in front of the queue.
+    # Puts a store in front of the queue. State: running, waiting, paused, or current where there is nothing to do.
     method Next(store: string) -> (state: string)
 
     # Reads the configuration again. Answers when the new one is in force.
     method Reload() -> (files: []string)
 
-    # Changes jobs, memory_limit or log_level of the running daemon, until it restarts.
+    # Changes a limit of the running daemon, until it restarts: the keys of Status.settings.
     method Set(key: string, value: string) -> (key: string, value: string, before: string)
 
     # No such store or watch.

@@ -10,7 +10,7 @@ import SystemPackage
 
 /// What a client did that cost it its connection.
 package enum ControlProblem: String, Sendable, Hashable, CaseIterable {
-  case garbage = "sent what is no message"
+  case garbage = "sent what is not a message"
   case tooLong = "sent a message of more than 64 KiB"
   case tooSlow = "began a message and did not end it, or sent none"
   case unread = "did not read its answers"

@@ -11,6 +11,8 @@ extension HopdError.Code {
   package static let notRunning = HopdError.Code("not-running", exit: .notRunning)
   /// The control socket cannot be made.
   package static let controlUnavailable = HopdError.Code("control-unavailable", exit: .unavailable, isRetryable: true)
+  /// hopd cannot put its configuration in force; the old one stays.
+  package static let configurationRefused = HopdError.Code("configuration-refused", exit: .configuration)
   /// The answer of the other end is none.
   package static let controlProtocol = HopdError.Code("control-protocol", exit: .software)
 }

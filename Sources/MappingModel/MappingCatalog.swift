@@ -281,7 +281,7 @@ package struct MappingHops: Sendable {
       remarks.append(
         HopdError(
           .mappingRemark,
-          "the mapping model is passed over: it is for other versions of the same hashes, and "
+          "the mapping model is not used: it is for other versions of the same hashes, and "
             + "\(named.map(\.mapping.path.printable).joined(separator: ", ")) names \(source.name) and "
             + "\(destination.name) themselves", at: Place(file: choice.mapping.path)))
       return false
@@ -364,7 +364,7 @@ package struct MappingHops: Sendable {
           "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
           hint:
-            "name the one that is meant with --mappings (`mappings` in the configuration), take the others away, or "
+            "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
             + "give each a filter, so that each takes a part of the objects",
           reasons: [
             HopdError(

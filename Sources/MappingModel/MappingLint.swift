@@ -1,6 +1,6 @@
-// What is suspicious in a mapping model that can be followed: parts of it that do nothing, and values of the old version
-// that it leaves behind. Only models are asked, so that an author can look at it without a store; how many rows and
-// values are at stake says a plan.
+// What is suspicious in a mapping model that can be followed: parts of it that do nothing, and values of the old
+// version that it leaves behind. Only models are asked, so that an author can inspect it without a store; how many rows
+// and values are at stake says a plan.
 
 import ManagedObjectModel
 
@@ -115,7 +115,7 @@ package struct MappingLint {
       findings.append(
         Finding(
           kind: .unusedPolicy, mapping: entity.name, entity: entity.destination,
-          message: "the policy \(policy) is asked for no object: \(reason)", hint: "remove the policy's name"))
+          message: "the policy \(policy) runs for no object: \(reason)", hint: "remove the policy's name"))
     }
     let named = Set(hop.compactMap(\.policy))
     // A class is named with its module or without.
@@ -148,7 +148,7 @@ package struct MappingLint {
         add(dropped: attribute.name, of: name, policies)
       }
       for relationship in source.storedRelationships(of: entity) where !read.reads(relationship.name, of: entity) {
-        // The pairs go on if either end is read.
+        // The pairs continue if either end is read.
         if let inverse = source.inverse(of: relationship), read.reads(inverse.relationship.name, of: inverse.entity) {
           continue
         }
@@ -167,7 +167,7 @@ package struct MappingLint {
             + "\(policies.joined(separator: " or ")) carries them",
         hint: policies.isEmpty
           ? "give a property of the destination the value $source.\(property), if it is to stay"
-          : "look into the policy's program"))
+          : "check the policy's program"))
   }
 
   // MARK: Look-ups

@@ -17,7 +17,7 @@ package enum MappingReader {
         hint: "`hopctl plan STORE --models … --mappings …` shows stages among the hops.")
     case nil:
       throw HopdError(
-        .invalidMapping, "this is no mapping model", at: Place(file: path),
+        .invalidMapping, "this is not a mapping model", at: Place(file: path),
         hint: "Name an .xcmappingmodel folder, a .cdm or .hopmap.toml file.")
     }
   }

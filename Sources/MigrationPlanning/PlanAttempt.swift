@@ -119,6 +119,7 @@ struct PlanAttempt {
   /// What is to be known of models and versions.
   private mutating func remarkOnVersions() {
     warnings += edges.flatMap(\.warnings)
+    warnings += passedOver()
     warnings += catalog.warnings.filter { warning in
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
@@ -130,6 +131,28 @@ struct PlanAttempt {
           hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
     }
     warnings += sourceSchema.joinTableRemarks
+  }
+
+  /// Mapping models that lead from a version of the way to a later one of it, over versions that the way takes one by
+  /// one: somebody wrote them for a hop that is not made.
+  private func passedOver() -> [HopdError] {
+    guard edges.count > 1, !catalog.mappings.isEmpty else { return [] }
+    let way = [edges[0].source] + edges.map(\.destination)
+    let hops = catalog.mappings.hops(among: store.line.versions)
+    return hops.pairs.compactMap { source, destination in
+      guard let first = way.firstIndex(where: { $0.isSameVersion(as: source) }),
+        let last = way.firstIndex(where: { $0.isSameVersion(as: destination) }), last - first > 1,
+        let hop = (try? hops.hop(from: source, to: destination)) ?? nil
+      else { return nil }
+      let names = hop.hop.mappings.map { "“\($0.name.printableLine)”" }.joined(separator: ", ")
+      let between = way[(first + 1)..<last].map(\.model.name.printableLine).joined(separator: ", ")
+      return HopdError(
+        .mappingRemark,
+        "the mapping model \(names) leads from \(source.model.name.printableLine) to "
+          + "\(destination.model.name.printableLine) at once and is not used: the way goes through \(between)",
+        at: Place(file: hop.hop.mappings.first?.path),
+        hint: "`--route shortest` (`route` in the watch) takes it; or write a mapping model for each hop of the way")
+    }
   }
 
   /// The tables that the store has, and those that the new one gets; nil where the store is at the target.
@@ -179,7 +202,8 @@ struct PlanAttempt {
     return rows.rows
   }
 
-  /// The hops. The first one with mapping models can be asked already what it leaves behind: names go on up to there.
+  /// The hops. The first one with mapping models can be asked already what it leaves behind: names continue up to
+  /// there.
   private mutating func hops(
     schemas: [StoreSchema], layout: LayoutDecision?, lead: MigrationPath, rows: [String: Int64]
   ) throws -> [Hop] {
@@ -249,9 +273,7 @@ struct PlanAttempt {
           hint: "try the migrated store with the app before you rely on it")
       }
     }
-    warnings += (schemas.last?.unsupported ?? []).filter {
-      $0.code == .indexLeftOut || $0.code == .nameLengthUnproven
-    }
+    warnings += (schemas.last?.unsupported ?? []).filter { $0.code.severity != .error }
     warnings += dangling.map {
       HopdError(
         .danglingReferences,

@@ -36,7 +36,7 @@ struct DiagnosticLines {
     }
   }
 
-  /// The program is gone: what stands in the last line without its end.
+  /// The program is gone: what is in the last line without its end.
   mutating func finish() {
     if !line.isEmpty { finishLine() }
   }

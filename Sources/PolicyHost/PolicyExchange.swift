@@ -1,6 +1,6 @@
 // Frames over a program's pipes, with everything that a program could do wrong in mind: it may be slow, silent, dead,
 // flooding either of its outputs, or sending what is no frame. One loop of poll(2) serves all four descriptors, so that
-// nothing a program does on one of them blocks the others, and the clock is looked at in every round.
+// nothing a program does on one of them blocks the others, and the clock is inspected in every round.
 
 import CLinux
 import Diagnostics

@@ -38,9 +38,9 @@ final class PolicyProcess {
     error = ours.error
   }
 
-  /// Starts a program; `arguments` begin with its name.
+  /// Starts a program; `arguments` begin with its name. Without `memory` it may use what it likes.
   static func start(
-    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64
+    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
   ) throws -> PolicyProcess {
     let pipes = try PolicyPipes()
     let state = ProcessState()
@@ -80,7 +80,7 @@ final class PolicyProcess {
     }
     let process = PolicyProcess(state, number: number, descriptor: descriptor, ours: pipes.ours)
     // The program may be at work already, but not at ours: its first message comes later.
-    if clinux_limit_process(number, UInt64(max(memory, 0))) < 0, errno != ESRCH {
+    if let memory, clinux_limit_process(number, UInt64(max(memory, 0))) < 0, errno != ESRCH {
       let code = Errno(rawValue: errno)
       process.finish(waiting: .zero)
       throw code

@@ -1,5 +1,5 @@
 // Which program has which policy, and opening it. The engine asks by the class name that the mapping model has; how a
-// program is started and talked to stands in PolicyProcess and ProgramConversation.
+// program is started and talked to is in PolicyProcess and ProgramConversation.
 
 import Diagnostics
 import Glibc
@@ -97,7 +97,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
     return conversation
   }
 
-  /// What a program finds in its environment: nothing of ours but where programs and languages are, and what it is
+  /// What a program finds in its environment: nothing of hopd's but where programs and languages are, and what it is
   /// there for.
   private static func environment(_ introduction: PolicyIntroduction) -> [String: String] {
     var variables = [
@@ -129,7 +129,7 @@ package struct PolicyPrograms: PolicyProvider, Sendable {
         let path = FilePath(String(folder)).appending(name)
         if Self.isProgram(path) { return path }
       }
-      throw unusable("\(name) is nowhere in PATH", hint: "give its whole path")
+      throw unusable("\(name) is not in PATH", hint: "give its whole path")
     }
     let path = FilePath(name)
     guard path.isAbsolute else {

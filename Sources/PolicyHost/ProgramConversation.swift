@@ -36,7 +36,7 @@ final class ProgramConversation: PolicyConversation {
         .policyProtocol, "speaks version \(version) of the protocol, hopd version \(PolicyWire.version)",
         hint: "install the policy library that came with this hopd")
     case .reply(.failed(let reason)): throw fail(.policyProgramFailed, "refused to begin: \(reason)")
-    default: throw fail(.policyProtocol, "answered the introduction with something else than its hello")
+    default: throw fail(.policyProtocol, "answered the introduction with something other than hello")
     }
   }
 
@@ -178,7 +178,7 @@ final class ProgramConversation: PolicyConversation {
   private func bounded(_ frame: [UInt8]?, _ hook: String) throws -> [UInt8] {
     guard let frame, frame.count <= exchange.limits.messageBytes else {
       throw fail(
-        .policyLimit, "would get a message beyond the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
+        .policyLimit, "would get a message that exceeds the limit of \(exchange.limits.messageBytes) bytes in \(hook)",
         hint: "raise the policy's message limit: rows with large binary values travel whole")
     }
     return frame
@@ -239,7 +239,7 @@ final class ProgramConversation: PolicyConversation {
         hint: "raise the policy's timeout, or look for an endless loop or a wait in it")
     case .tooLong(_, looksLikeText: true), .outOfTurn:
       return fail(
-        .policyProtocol, "wrote something to standard output in \(hook) that is no message",
+        .policyProtocol, "wrote something to standard output in \(hook) that is not a message",
         hint: "standard output belongs to the protocol: write to standard error, or use the manager's log")
     case .tooLong(let length, looksLikeText: false):
       return fail(
@@ -266,7 +266,7 @@ final class ProgramConversation: PolicyConversation {
     case .signal(SIGKILL):
       return fail(
         .policyProgramFailed, "was killed in \(hook)",
-        hint: "perhaps for want of memory: see the kernel's log (journalctl -k)"
+        hint: "perhaps it ran out of memory: see the kernel's log (journalctl -k)"
       )
     case .signal(let signal):
       return fail(

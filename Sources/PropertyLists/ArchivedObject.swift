@@ -149,7 +149,7 @@ package struct ArchivedObject: Sendable {
     case "NSData", "NSMutableData":
       guard let content = fields["NS.data"] else { throw archive.damaged("it has no bytes", self) }
       // One step only, to a bare value: a wrapper never leads to another wrapper.
-      guard case .data(let bytes) = content else { throw archive.damaged("its bytes are no bytes", self) }
+      guard case .data(let bytes) = content else { throw archive.damaged("its value is not data", self) }
       return .data(bytes)
     case "NSDate":
       switch fields["NS.time"] {

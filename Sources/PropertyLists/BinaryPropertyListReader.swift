@@ -29,7 +29,7 @@ struct BinaryPropertyListReader {
   /// Bytes taken by the objects made so far; objects do not overlap, so never more than the file has.
   private var taken = 0
   /// Bytes of keys, counted as often as they are used: one long key can serve thousands of dictionaries, and each of
-  /// them looks at all of it.
+  /// them inspects all of it.
   private var keyBytes = 0
   private static let maximumKeyBytes = 8 << 20
 
@@ -92,7 +92,7 @@ struct BinaryPropertyListReader {
   }
 
   private mutating func make(_ number: Int, depth: Int) throws(HopdError) -> Made {
-    // The offset table lies in the file for `states.count` objects: checked with the trailer.
+    // The offset table is in the file for `states.count` objects: checked with the trailer.
     let entry = offsetTable + number * offsetSize
     guard var cursor = Int(exactly: Self.bigEndian(bytes[entry..<(entry + offsetSize)])), cursor >= 8,
       cursor < offsetTable
@@ -102,12 +102,8 @@ struct BinaryPropertyListReader {
     let low = Int(marker & 0x0f)
 
     switch marker >> 4 {
-    case 0x0:
-      switch low {
-      case 0x8: return leaf(.boolean(false))
-      case 0x9: return leaf(.boolean(true))
-      default: throw damaged("object \(number) has the unknown kind \(marker)")
-      }
+    case 0x0 where low == 0x8: return leaf(.boolean(false))
+    case 0x0 where low == 0x9: return leaf(.boolean(true))
     case 0x1:
       guard low <= 4 else { throw damaged("object \(number) is an integer of 2^\(low) bytes") }
       return leaf(.integer(try integer(at: cursor, size: 1 << low, object: number)))
@@ -255,7 +251,7 @@ struct BinaryPropertyListReader {
     return try payload(at: start, length: length, object: number)
   }
 
-  /// `length` bytes from `start`, which must lie before the offset table.
+  /// `length` bytes from `start`, which must be before the offset table.
   private mutating func payload(at start: Int, length: Int, object number: Int) throws(HopdError) -> ArraySlice<UInt8> {
     guard length >= 0, start <= offsetTable, length <= offsetTable - start else {
       throw damaged("object \(number) is longer than the list")

@@ -1,6 +1,6 @@
 // An NSKeyedArchiver property list as a table of objects that refer to each other by number. Compiled models, compiled
 // mapping models and a store's model cache are kept so. The graph may be cyclic and is never unfolded here: an object
-// is looked at when it is asked for, one step at a time, so no archive can make this recurse or grow.
+// is inspected when it is asked for, one step at a time, so no archive can make this recurse or grow.
 
 import Diagnostics
 
@@ -35,7 +35,7 @@ package struct KeyedArchive: Sendable {
     case container
   }
 
-  /// Where the archive came from; stands in every error.
+  /// Where the archive came from; is in every error.
   package let place: Place
   private let entries: [Entry]
   private let top: [String: PropertyListValue]
@@ -43,7 +43,7 @@ package struct KeyedArchive: Sendable {
   /// How many objects the archive has; bounded by the limits it was read with.
   package var count: Int { entries.count }
 
-  /// The archive in `bytes`; throws where they are no keyed archive. What its objects hold is looked at when asked for.
+  /// The archive in `bytes`; throws where they are no keyed archive. What its objects hold is inspected when asked for.
   package static func decode(
     _ bytes: [UInt8], limits: PropertyListLimits = .archive, at place: Place = Place()
   ) throws(HopdError) -> KeyedArchive {
@@ -54,7 +54,7 @@ package struct KeyedArchive: Sendable {
   package init(_ list: PropertyListValue, at place: Place = Place()) throws(HopdError) {
     guard let list = list.dictionary, let objects = list["$objects"]?.array, let top = list["$top"]?.dictionary else {
       throw HopdError(
-        .damagedArchive, "the property list is no keyed archive: it lacks $objects or $top", at: place)
+        .damagedArchive, "the property list is not a keyed archive: it lacks $objects or $top", at: place)
     }
     // Every archive seen says NSKeyedArchiver and 100000; a later version would mean other rules.
     if let archiver = list["$archiver"]?.string, archiver != "NSKeyedArchiver" {
@@ -117,7 +117,7 @@ package struct KeyedArchive: Sendable {
       switch entries[number] {
       case .value(let value): return value
       case .classDescription, .container:
-        throw damaged("\(key) refers to object \(number), which is no object", owner)
+        throw damaged("\(key) refers to object \(number), which is not an object", owner)
       case .object(let classNumber, let fields):
         guard entries.indices.contains(classNumber), case .classDescription(let description) = entries[classNumber]
         else { throw damaged("the class of object \(number) is missing", owner) }

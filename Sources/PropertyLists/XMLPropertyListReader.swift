@@ -47,7 +47,7 @@ final class XMLPropertyListReader: XMLEventHandler {
     }
     if stack.isEmpty {
       guard name == "plist" else {
-        throw damaged("the document is no property list; it begins with <\(name)>", position)
+        throw damaged("the document is not a property list; it begins with <\(name)>", position)
       }
       stack.append(.plist(nil))
       return
@@ -135,7 +135,7 @@ final class XMLPropertyListReader: XMLEventHandler {
       return .data(content)
     default: break
     }
-    // Numbers and dates are short; megabytes of digits would take seconds to look at.
+    // Numbers and dates are short; megabytes of digits would take seconds to inspect.
     let trimmed = text.trimmingXMLSpace
     guard trimmed.utf8.count <= 512 else {
       throw damaged("<\(kind)> holds a text of \(trimmed.utf8.count) bytes", position)

@@ -79,7 +79,7 @@ package enum XMLReader {
       throw HopdError(
         .xmlTooLarge, "the document has \(bytes.count) bytes; more than \(limits.maximumBytes) are not read", at: place)
     }
-    // Expat splits a whole tag into attributes before it hands it on. `<` cannot stand inside a tag, so the longest run
+    // Expat splits a whole tag into attributes before it hands it on. `<` cannot be inside a tag, so the longest run
     // without one bounds every tag, and a flood of attributes is refused before it takes memory.
     guard longestRun(of: bytes) <= limits.maximumTextBytes else {
       throw HopdError(.xmlTooLarge, "a tag or text has more than \(limits.maximumTextBytes) bytes", at: place)

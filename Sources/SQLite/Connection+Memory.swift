@@ -14,7 +14,7 @@ package enum MemoryPurpose: Sendable, Hashable {
 
 extension Connection {
   /// Attaches an empty database in memory under a schema name. Whatever would make it larger than `maximumBytes` fails
-  /// as on a full disk; the page size must stand before the first table.
+  /// as on a full disk; the page size must be before the first table.
   package func attachMemory(as schema: String, for purpose: MemoryPurpose) throws(SQLiteError) {
     // Without a leading slash the name belongs to this one connection (sqlite.org: memdb). The mode is said because a
     // connection in memory would hand its own on, and SQLite keep no header for what has no file.

@@ -24,7 +24,7 @@ package final class Connection {
 
   /// Nobody asks how much memory SQLite has, and counting it takes a lock with every allocation: a hundredth of a
   /// migration, a twenty-fifth of one with policies. Set with the first connection; where SQLite is at work already it
-  /// goes on counting.
+  /// continues counting.
   private static let isConfigured = clinux_sqlite3_without_statistics() == 0
 
   /// Registers the VFS of every connection (CLinux/storevfs.c), once for the process.

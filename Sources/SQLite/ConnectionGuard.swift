@@ -6,7 +6,7 @@ import CSQLite
 
 /// The guard of one connection.
 final class ConnectionGuard {
-  /// Room beyond the file for what statements of ours make of its values.
+  /// Room beyond the file for what statements of hopd's make of its values.
   static let room: Int64 = 64 << 20
   /// The longest statement, also the text of a table: two thousand columns with the longest names take less.
   static let statementBytes: Int32 = 16 << 20

@@ -1,12 +1,12 @@
-// A database copied page by page, into another file or over the content of one that is held, as it lies there: with its
-// page size, its auto_vacuum and every text of its schema. What stands in the source's `-wal` is in the copy. Separate
+// A database copied page by page, into another file or over the content of one that is held, as it is there: with its
+// page size, its auto_vacuum and every text of its schema. What is in the source's `-wal` is in the copy. Separate
 // from `Connection` because it is about two of them.
 
 import CSQLite
 import SystemPackage
 
 extension Connection {
-  /// Writes the database `schema` of this connection anew, without its free pages, into `path`, where nothing lies.
+  /// Writes the database `schema` of this connection again, without its free pages, into `path`, where nothing lies.
   package func vacuum(_ schema: String, into path: FilePath) throws(SQLiteError) {
     let name = SQLiteIdentifier.literal(Connection.uri(path) + "?mode=rwc")
     // SQLite attaches the new file for it.

@@ -1,11 +1,11 @@
-// Tests of keys by a function of ours. They are called once for every row of a table, so nothing is made of an
+// Tests of keys by a function of hopd's. They are called once for every row of a table, so nothing is made of an
 // argument: no value, no array, no text.
 
 import CSQLite
 
 extension Connection {
   /// Registers a function of a key, or of a key and a number, that answers 0 where `isKnown` is true or the key is
-  /// NULL, and 1 everywhere else: also for what is no integer. With one argument the number is 0.
+  /// NULL, and 1 everywhere else: also for what is not an integer. With one argument the number is 0.
   ///
   /// It stays until `removeKeyTest`. The schema of a store cannot call it.
   package func registerKeyTest(

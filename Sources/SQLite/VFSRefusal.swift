@@ -7,7 +7,7 @@ import CLinux
 package enum VFSRefusal: Int32, Sendable, Hashable {
   /// A rollback journal names a super-journal: a file that SQLite would look for, read and delete, wherever it is.
   case superJournal = 1
-  /// A file that is none of the database's own, or a side file that is no plain file.
+  /// A file that is none of the database's own, or a side file that is not a plain file.
   case foreignName = 2
   /// A directory of the path became a symbolic link.
   case exchangedDirectory = 3

@@ -19,7 +19,8 @@ package final class StateReader {
       guard try files.status(file) != nil else {
         throw HopdError(
           .stateMissing, "hopd has recorded nothing here yet", at: Place(file: file),
-          hint: "`systemctl status hopd` says whether it runs; --state-directory names another place")
+          hint: "`systemctl status hopd` says whether it runs; hopd(8) has the first steps; --state-directory names "
+            + "another place")
       }
       connection = try Self.open(file, files)
       try StateSchema.check(connection, file)

@@ -189,10 +189,16 @@ package enum ServiceFact: String, Sendable, CaseIterable {
   case socket
   /// Are migrations held back? By what.
   case paused
+  /// What migrations wait for beside their turn, a line each: `library until 22:00`.
+  case waits
   /// Watches that are not served, a name a line.
   case unserved
   /// Something that the operator should know, as a refused configuration.
   case note
   /// Files of the configuration in force, a path a line.
   case configuration
+  /// What `hopctl set` has changed until a restart, a line each: `jobs 4 2`, the last word as configured.
+  case changed
+  /// The file of the running program, as `ProgramFile` writes it.
+  case file
 }

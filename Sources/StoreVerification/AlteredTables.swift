@@ -1,5 +1,5 @@
 // What the tables of a copy that was altered in place must look like: each text follows from the store's own and from
-// the columns that every hop's layout has and the one before has not. Worked out anew here, not asked of the engine.
+// the columns that every hop's layout has and the one before has not. Worked out again here, not asked of the engine.
 
 import MigrationPlanning
 import PersistentStore

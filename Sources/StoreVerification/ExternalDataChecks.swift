@@ -28,7 +28,7 @@ struct ExternalDataChecks {
       if count.malformed > 0 { problems.append("\(count.malformed) values of \(name) have no known form") }
       if count.unsuitable > 0 {
         problems.append(
-          "\(count.unsuitable) values of \(name) name what is no plain file (\(count.unsuitableWhat ?? "unknown"))")
+          "\(count.unsuitable) values of \(name) name what is not a plain file (\(count.unsuitableWhat ?? "unknown"))")
       }
       guard let expectation else { continue }
       let wanted = expectation[column.table]?[column.column] ?? ExternalDataExpectation()
@@ -78,6 +78,6 @@ struct ExternalDataChecks {
     var found = ExternalDataCount()
     (found.inline, found.inlineBytes) = (count, bytes)
     let problems = compare("\(table).\(column)", found, with: wanted)
-    return problems + (strange > 0 ? ["\(strange) values of \(table).\(column) are no bytes"] : [])
+    return problems + (strange > 0 ? ["\(strange) values of \(table).\(column) are not bytes"] : [])
   }
 }

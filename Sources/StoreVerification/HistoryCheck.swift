@@ -1,6 +1,6 @@
 // Persistent history in a migrated store: either all that the source's says is said again, row by row and by names,
 // with one transaction more; or the tables are there without rows. The numbers that it has given out stay given out.
-// That the texts of its tables are right is looked at with all other texts (`StructureChecks`).
+// That the texts of its tables are right is inspected with all other texts (`StructureChecks`).
 
 import Diagnostics
 import ManagedObjectModel
@@ -136,7 +136,7 @@ struct HistoryCheck {
     return count
   }
 
-  /// Every row of a mirroring table is there as it was, but for those of entities that are removed, and speaks of the
+  /// Every row of a mirroring table is there as it was, but for those of entities that are removed, and refers to the
   /// same entity.
   private func compare(
     mirroring table: String, _ source: StoreReader, entities: [Int64: HistoryEntity], problems: inout [String]
@@ -179,8 +179,8 @@ struct HistoryCheck {
     let author =
       mark.authorKey == nil
       ? "SELECT ZAUTHOR FROM \(reader.qualified("ATRANSACTION")) WHERE Z_PK = ?"
-      : "SELECT s.ZNAME FROM \(reader.qualified("ATRANSACTION")) AS t JOIN \(reader.qualified("ATRANSACTIONSTRING")) AS s"
-        + " ON s.Z_PK = t.ZAUTHORTS WHERE t.Z_PK = ?"
+      : "SELECT s.ZNAME FROM \(reader.qualified("ATRANSACTION")) AS t "
+        + "JOIN \(reader.qualified("ATRANSACTIONSTRING")) AS s ON s.Z_PK = t.ZAUTHORTS WHERE t.Z_PK = ?"
     let text = try reader.connection.rows(author, [.integer(mark.transaction)]) { $0.text(at: 0) }.first ?? nil
     if text != HistoryMark.author(digest: plan.store.version.model.versionHashesDigest),
       layout?.tables[.transaction]?.columnNames.contains(mark.authorKey == nil ? "ZAUTHOR" : "ZAUTHORTS") == true
@@ -227,7 +227,7 @@ private struct HistoryRowComparison {
       else { continue }
       expected[target] = old.value(at: Int32(index))
     }
-    // What stands behind the attributes of before is kept where nothing else belongs.
+    // What is behind the attributes of before is kept where nothing else belongs.
     for place in entity.tombstones.count..<max(entity.tombstones.count, tombstones)
     where !entity.tombstones.contains(place) && expected.indices.contains(place) && expected[place] == .null {
       guard let index = columns.firstIndex(of: "ZTOMBSTONE\(place)") else { continue }

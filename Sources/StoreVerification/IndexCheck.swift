@@ -91,8 +91,8 @@ struct IndexCheck {
 }
 
 extension StoreSchema {
-  /// Half a sentence on indexes of the model that the check of indexes does not look for: those whose form in a store is
-  /// not known, and `others`; empty where there are none.
+  /// Half a sentence on indexes of the model that the check of indexes does not look for: those whose form in a store
+  /// is not known, and `others`; empty where there are none.
   func indexesNotLookedFor(besides others: Int = 0) -> String {
     let count = unsupported.filter { $0.code == .indexLeftOut }.count + others
     return count == 0 ? "" : "; \(count) more of the model \(count == 1 ? "was" : "were") not looked for"

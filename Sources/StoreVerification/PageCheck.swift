@@ -7,7 +7,7 @@ import SQLite
 import Synchronization
 import SystemPackage
 
-/// A check of a file's pages that goes on beside its caller, who must `finish` or `cancel` it.
+/// A check of a file's pages that continues beside its caller, who must `finish` or `cancel` it.
 final class PageCheck {
   private let work: Work
   private var thread: pthread_t?
@@ -39,6 +39,9 @@ final class PageCheck {
 
   deinit { cancel() }
 
+  /// Steps of SQLite's program that were made so far: they go along with the rows and entries of indexes looked at.
+  var steps: Int { work.steps }
+
   /// What SQLite answers. `keepAlive` is called while it is waited for, and stops the check by an answer of false.
   func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
     while !work.wait(milliseconds: 100) {
@@ -65,6 +68,7 @@ private final class Work: Sendable {
   private let path: FilePath
   private let pragma: String
   private let isStopping = Atomic<Bool>(false)
+  private let looks = Atomic<Int>(0)
   /// 2 is SQLITE_INTERNAL: nobody asks before there is an answer.
   private let outcome = Mutex<Result<[String], SQLiteError>>(
     .failure(SQLiteError(extendedCode: 2, message: "the check of the pages has no answer")))
@@ -80,7 +84,10 @@ private final class Work: Sendable {
     let result: Result<[String], SQLiteError>
     do throws(SQLiteError) {
       let connection = try Connection(path: path, access: .readOnly)
-      connection.setProgressHandler(every: 20_000) { [unowned self] in !isStopping.load(ordering: .relaxed) }
+      connection.setProgressHandler(every: Self.stepsPerLook) { [unowned self] in
+        looks.wrappingAdd(1, ordering: .relaxed)
+        return !isStopping.load(ordering: .relaxed)
+      }
       result = .success(try connection.rows("PRAGMA \(pragma)(5)") { $0.text(at: 0) ?? "" })
     } catch {
       result = .failure(error)
@@ -88,6 +95,10 @@ private final class Work: Sendable {
     outcome.withLock { $0 = result }
     semaphore.post()
   }
+
+  private static let stepsPerLook: Int32 = 20_000
+
+  var steps: Int { looks.load(ordering: .relaxed).multipliedReportingOverflow(by: Int(Self.stepsPerLook)).partialValue }
 
   func stop() { isStopping.store(true, ordering: .relaxed) }
 

@@ -1,5 +1,5 @@
 // The judge: is a staged store a proper store of the destination model, with nothing lost? It shares no code with the
-// engine but the store reader; it looks at the finished file as Core Data would find it, and compares with what was
+// engine but the store reader; it inspects the finished file as Core Data would find it, and compares with what was
 // counted in the source. Only what passes every check becomes a `VerifiedStore`.
 
 import Diagnostics
@@ -29,17 +29,31 @@ package struct StoreVerifier {
   private let depth: VerificationDepth
   /// Called now and then in long checks; an answer of false gives up.
   private let keepAlive: () -> Bool
+  /// Told the steps of SQLite's own check so far, before `keepAlive` is called.
+  private let looked: (Int) -> Void
 
   /// Makes a verifier; `keepAlive` feeds a watchdog and may stop the work.
-  package init(depth: VerificationDepth, keepAlive: @escaping () -> Bool = { true }) {
+  package init(
+    depth: VerificationDepth, looked: @escaping (Int) -> Void = { _ in }, keepAlive: @escaping () -> Bool = { true }
+  ) {
     self.depth = depth
+    self.looked = looked
     self.keepAlive = keepAlive
+  }
+
+  /// `keepAlive` while pages are checked beside.
+  private func keepAlive(beside pages: PageCheck?) -> () -> Bool {
+    guard let pages else { return keepAlive }
+    return { [keepAlive, looked] in
+      looked(pages.steps)
+      return keepAlive()
+    }
   }
 
   /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
   /// know (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables
-  /// must have the very texts that follow from those of the store. Rows of persistent history are compared with those of
-  /// `source`, the store that the chain began with.
+  /// must have the very texts that follow from those of the store. Rows of persistent history are compared with those
+  /// of `source`, the store that the chain began with.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
@@ -118,7 +132,7 @@ package struct StoreVerifier {
     history: (source: StoreReader, plan: MigrationPlan, carry: HistoryCarry)?,
     counted: (ContentChecks) throws -> Void
   ) throws -> [VerificationCheck] {
-    let keepAlive = self.keepAlive
+    let keepAlive = keepAlive(beside: pages)
     reader.connection.setProgressHandler(every: 200_000) { keepAlive() }
     defer { reader.connection.setProgressHandler(nil) }
     let structure = StructureChecks(reader: reader, schema: schema, isExact: isExact, tableTexts: tableTexts)
@@ -163,7 +177,7 @@ package struct StoreVerifier {
   private func integrity(_ reader: StoreReader, _ pages: PageCheck?) throws(SQLiteError) -> VerificationCheck {
     let answers =
       if let pages {
-        try pages.finish(keepAlive: keepAlive)
+        try pages.finish(keepAlive: keepAlive(beside: pages))
       } else {
         try reader.connection.rows(
           "PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(pragma)(5)"

@@ -34,49 +34,43 @@ struct StructureChecks {
         table: join.name, columns: join.columns.map { ($0, "INTEGER") },
         text: tableTexts[join.name] ?? join.createStatement, found: byName[join.name])
     }
-    var indexNames = Set(schema.indexes.map(\.name))
-    for statement in schema.history?.statements ?? [] {
-      if statement.kind == .table { expected.insert(statement.name) } else { indexNames.insert(statement.name) }
-      if isExact, byName[statement.name]?.sql != statement.createStatement {
-        problems.append("\(statement.name) of the persistent history is missing or different")
-      }
-    }
-    let triggerNames = Set(schema.triggers.map(\.name))
     for derivation in schema.derivations {
       for trigger in derivation.triggers where byName[trigger.name]?.type != "trigger" {
         problems.append("the trigger \(trigger.name) is missing")
       }
     }
-    if isExact {
-      for rTree in schema.rTrees {
-        expected.formUnion([rTree.name] + SchemaRTree.shadowTables(of: rTree.name))
-        if byName[rTree.name]?.sql != rTree.createStatement {
-          problems.append("the R-Tree table \(rTree.name) is missing or different")
-        }
-      }
-      for trigger in schema.triggers where byName[trigger.name]?.sql != trigger.text {
-        problems.append("the trigger \(trigger.name) is missing or different")
-      }
-      for index in schema.indexes where byName[index.name]?.sql != index.createStatement {
-        problems.append("the index \(index.name) is missing or different")
-      }
-      for object in objects where object.sql != nil {
-        let isKnown =
-          switch object.type {
-          case "table": expected.contains(object.name)
-          case "index": indexNames.contains(object.name)
-          case "trigger": triggerNames.contains(object.name)
-          default: false
-          }
-        if !isKnown {
-          problems.append("the \(object.type) \(object.name) does not belong to the model")
-        }
-      }
-    }
+    if isExact { problems += textProblems(objects, byName, tables: expected) }
     return VerificationCheck(
       name: "schema", passed: problems.isEmpty,
       detail: problems.isEmpty
         ? (isExact ? exactDetail : looseDetail) : problems.joined(separator: "; "))
+  }
+
+  /// What a store has that its model's layout does not have letter for letter, and what it has beside that.
+  private func textProblems(
+    _ objects: [SchemaObject], _ byName: [String: SchemaObject], tables: Set<String>
+  ) -> [String] {
+    var problems: [String] = []
+    var known = ["table": tables, "index": [], "trigger": []]
+    func expect(_ kind: String, _ name: String, _ text: String, _ words: String) {
+      known[kind]?.insert(name)
+      if byName[name]?.sql != text { problems.append("\(words) is missing or different") }
+    }
+    for statement in schema.history?.statements ?? [] {
+      expect(
+        statement.kind == .table ? "table" : "index", statement.name, statement.createStatement,
+        "\(statement.name) of the persistent history")
+    }
+    for rTree in schema.rTrees {
+      known["table"]?.formUnion(SchemaRTree.shadowTables(of: rTree.name))
+      expect("table", rTree.name, rTree.createStatement, "the R-Tree table \(rTree.name)")
+    }
+    for trigger in schema.triggers { expect("trigger", trigger.name, trigger.text, "the trigger \(trigger.name)") }
+    for index in schema.indexes { expect("index", index.name, index.createStatement, "the index \(index.name)") }
+    for object in objects where object.sql != nil && known[object.type]?.contains(object.name) != true {
+      problems.append("the \(object.type) \(object.name) does not belong to the model")
+    }
+    return problems
   }
 
   /// With `isExact` every text was compared.
@@ -178,7 +172,7 @@ struct StructureChecks {
   }
 
   /// Z_PRIMARYKEY: numbers, names, parents. Names are the model's own where the store is ours; Apple leaves old ones,
-  /// which are told.
+  /// which are reported.
   func entityNumbers() throws(SQLiteError) -> VerificationCheck {
     // Reserved numbers are history and mirroring, not the model (docs/formats/store-layout.md, "Reserved entity
     // numbers").

@@ -24,7 +24,7 @@ package struct VerificationCheck: Sendable, Hashable {
   package let name: String
   /// Did it pass?
   package let passed: Bool
-  /// What was looked at, or what is wrong, in one sentence that says no more than was looked at.
+  /// What was inspected, or what is wrong, in one sentence that says no more than was inspected.
   package let detail: String
   /// It passed, and found something that is not as an app would write it; `detail` says what.
   package let isNoted: Bool

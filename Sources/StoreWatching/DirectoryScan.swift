@@ -4,11 +4,11 @@
 import Glibc
 import SystemPackage
 
-/// The tests that a file name must pass, and how a file is looked at.
+/// The tests that a file name must pass, and how a file is inspected.
 struct DirectoryScan: Sendable {
   /// What one directory held.
   struct Listing {
-    /// Names of files that may count; each is still to be looked at.
+    /// Names of files that may count; each is still to be inspected.
     var files: [[UInt8]] = []
     /// Names of files to which something belongs that has the name of a side file.
     var withSides: Set<[UInt8]> = []
@@ -28,7 +28,7 @@ struct DirectoryScan: Sendable {
     case side(of: [UInt8], isNoisy: Bool)
     /// A file that is being sent and belongs to the named file.
     case transfer(of: [UInt8])
-    /// Nothing of ours.
+    /// Nothing of hopd's.
     case other
   }
 
@@ -62,7 +62,7 @@ struct DirectoryScan: Sendable {
 
   private func mayCount(_ name: [UInt8]) -> Bool {
     watch.include.contains { $0.matches(name) } && !watch.exclude.contains { $0.matches(name) }
-      && !ignores(String(decoding: name, as: UTF8.self))
+      && (watch.takesEverything || !ignores(String(decoding: name, as: UTF8.self)))
   }
 
   /// Seconds since the last change of a regular file or of its name, by the clock of the system; nil when it is gone.

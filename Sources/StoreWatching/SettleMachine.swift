@@ -1,6 +1,6 @@
 // When has a file come to rest? A store that is being copied into the directory must not be opened halfway. The machine
 // has no clock and no disk: it is told what was seen and when, says when it wants to look again, and answers whether a
-// file that was looked at may be reported. One small value per file; only files in motion carry a deadline.
+// file that was inspected may be reported. One small value per file; only files in motion carry a deadline.
 
 import HeapModule
 
@@ -38,7 +38,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
   private struct State: Sendable {
     /// As of a file at rest.
     var digest: Int
-    /// When to look again; nil for one that is being looked at.
+    /// When to look again; nil for one that is being inspected.
     var deadline: ContinuousClock.Instant?
     /// Was the file reported to the caller at some time?
     var isReported = false
@@ -84,7 +84,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     if states[name]?.deadline != nil { touched(name, now: now) }
   }
 
-  /// Somebody looked at the file; nil says that it is not there, or is none we may touch.
+  /// Somebody inspected the file; nil says that it is not there, or is none we may touch.
   ///
   /// True says that a file which was reported before has gone.
   @discardableResult
@@ -116,7 +116,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
     return false
   }
 
-  /// Files whose time has come, at most `limit`; the caller looks at each and tells `looked`.
+  /// Files whose time has come, at most `limit`; the caller inspects each and tells `looked`.
   package mutating func due(now: ContinuousClock.Instant, limit: Int = .max) -> [Name] {
     var names: [Name] = []
     while names.count < limit, let first = heap.min, first.deadline <= now, let entry = heap.popMin() {

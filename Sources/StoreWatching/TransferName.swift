@@ -42,7 +42,7 @@ enum TransferName {
 /// Files in transfer below one watched directory, by the store that they belong to.
 struct Transfers {
   private var names: [[UInt8]: Set<[UInt8]>] = [:]
-  /// Stores for which it was told already that they wait.
+  /// Stores for which it was reported already that they wait.
   private var told: Set<[UInt8]> = []
 
   /// How long a file may stay unchanged before it counts as left over from a transfer that was given up.

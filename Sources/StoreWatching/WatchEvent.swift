@@ -17,12 +17,14 @@ package struct WatchedDirectory: Sendable, Hashable {
   package var recursive: Bool
   /// How long a file must be quiet.
   package var settle: Duration
-  /// How often everything is looked at again, whatever the kernel told.
+  /// How often everything is inspected again, whatever the kernel told.
   package var rescan: Duration
   /// Endings of side files: their changes count as changes of the file that they belong to.
   package var sideSuffixes: [String]
   /// Endings of side files that mere readers change too: they keep a file in motion but do not wake one at rest.
   package var noisySuffixes: [String]
+  /// Does a file count whatever the watcher's `ignores` says of its name? For files that are not stores.
+  package var takesEverything = false
 
   /// A directory to watch; the endings of side files are those of SQLite.
   package init(
@@ -69,7 +71,7 @@ package enum WatchEvent: Sendable {
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
   /// Symbolic links whose names match were found; they are never followed. Told when their number changes.
   case linksLeftAlone(watch: String, count: Int, first: FilePath)
-  /// The whole directory was looked at; `files` is how many count. One that cannot be read answers `degraded` instead.
+  /// The whole directory was inspected; `files` is how many count. One that cannot be read answers `degraded` instead.
   case scanned(watch: String, files: Int)
   /// The directory, or a part of it, cannot be watched now; it is tried again, and `restored` follows.
   case degraded(watch: String, HopdError)
@@ -77,8 +79,22 @@ package enum WatchEvent: Sendable {
   case restored(watch: String)
   /// The kernel watches no more directories for this user; changes in the others are found by the rescan.
   case watchLimitReached(watch: String, HopdError)
+  /// Rights, owner or links of files of the watch have changed, or of its directory. Their content has not.
+  case rightsChanged(watch: String)
   /// The kernel dropped events; everything is scanned again.
   case eventsLost
+
+  /// Name of the watch that the event refers to; nil where it refers to all.
+  package var watch: String? {
+    switch self {
+    case .settled(let file): file.watch
+    case .vanished(let watch, _), .incomplete(let watch, _, _), .linksLeftAlone(let watch, _, _),
+      .rightsChanged(let watch), .scanned(let watch, _), .degraded(let watch, _), .restored(let watch),
+      .watchLimitReached(let watch, _):
+      watch
+    case .eventsLost: nil
+    }
+  }
 }
 
 extension HopdError.Code {

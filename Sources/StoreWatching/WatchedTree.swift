@@ -1,5 +1,5 @@
 // One watched directory with everything below it: which inotify watches it holds, what its files are doing, and when it
-// is to be looked at again. It lives on the watcher's thread; events go out through `emit`.
+// is to be inspected again. It lives on the watcher's thread; events go out through `emit`.
 
 import Diagnostics
 import Glibc
@@ -151,6 +151,8 @@ final class WatchedTree {
       }
       return
     }
+    // A right that is given makes no file new: it is no change that a file has to settle from (decision 0115).
+    if event.has(IN_ATTRIB) { return emit(.rightsChanged(watch: watch.name)) }
     guard !event.name.isEmpty else { return }
     let relative = DirectoryScan.join(directory, event.name)
     if event.has(IN_ISDIR) {
@@ -243,7 +245,7 @@ final class WatchedTree {
     _ directory: [UInt8], depth: Int, _ table: inout WatchTable, _ seen: inout Set<[UInt8]>,
     _ problem: inout HopdError?, now: ContinuousClock.Instant
   ) {
-    // Armed first and listed then: what is created in between is told by both, never by none.
+    // Armed first and listed then: what is created in between is reported by both, never by none.
     switch table.add(scan.path(directory), owner: owner(directory), following: directory.isEmpty) {
     case .success(let number):
       if let old = armed[directory], old != number { table.remove(old, owner: owner(directory)) }
@@ -279,7 +281,7 @@ final class WatchedTree {
     }
   }
 
-  /// A directory below that went away or became a link while it was scanned is no problem; the root is.
+  /// A directory below that went away or became a link while it was scanned is not a problem; the root is.
   private static func isRace(_ code: Errno, _ directory: [UInt8]) -> Bool {
     !directory.isEmpty && [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(code)
   }

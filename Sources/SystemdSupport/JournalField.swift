@@ -7,7 +7,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case store = "HOPD_STORE"
   /// NSStoreUUID of the store.
   case storeUUID = "HOPD_STORE_UUID"
-  /// Number of the job, the same in all entries of one migration.
+  /// Name of the job, the same in all entries of one migration.
   case job = "HOPD_JOB"
   /// Name of the watch in the configuration.
   case watch = "HOPD_WATCH"
@@ -19,7 +19,7 @@ package enum JournalField: String, CaseIterable, Sendable {
   case hop = "HOPD_HOP"
   /// Number of hops of the whole way.
   case hops = "HOPD_HOPS"
-  /// Entity the entry speaks of.
+  /// Entity the entry refers to.
   case entity = "HOPD_ENTITY"
   /// Class name of the migration policy.
   case policy = "HOPD_POLICY"

@@ -66,11 +66,17 @@ package enum JournalMessage: String, CaseIterable, Sendable {
   case orderGiven = "20f40c0ded9f4ed8bd10c31137381e39"
   /// The metrics cannot be written.
   case metricsUnwritable = "f984d430a7e94bfca589732c0c3c498a"
-  /// The record of stores and jobs was lost or damaged, and is made anew.
+  /// The record of stores and jobs was lost or damaged, and is made again.
   case stateReplaced = "ab9b3a22f01c4745819770a94e3554ee"
   /// The record of stores and jobs cannot be written now.
   case stateUnwritable = "88a58772327842f19d7ea30f75326f49"
-  /// Symbolic links lie in a watched directory; they are not followed.
+  /// The pressure of the machine makes migrations halt, or they continue.
+  case workThrottled = "9fa7fe30f1634723a4d7899dfea8f793"
+  /// Models of a watch have changed on the disk, and the new ones are in force.
+  case modelsChanged = "57915dee79b54c36a7bf20c8947ccad8"
+  /// Models of a watch have changed on the disk and cannot be read; the old ones stay in force.
+  case modelsRefused = "cfb66634324948f9b9db38ecd97aa503"
+  /// Symbolic links are in a watched directory; they are not followed.
   case linksLeftAlone = "8bd40e00250d4334a949c96f62f55933"
 
   /// The level such an entry has unless the caller knows better.
@@ -78,11 +84,11 @@ package enum JournalMessage: String, CaseIterable, Sendable {
     switch self {
     case .serviceFailed, .storeRefused, .migrationFailed, .reloadFailed: .error
     case .watchDegraded, .watchLimitReached, .eventsLost, .configurationWarning, .invalidRows, .stateReplaced,
-      .stateUnwritable, .controlProblem, .metricsUnwritable:
+      .stateUnwritable, .controlProblem, .metricsUnwritable, .modelsRefused:
       .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
       .migrationInterrupted,
-      .watchRestored, .linksLeftAlone, .orderGiven:
+      .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged:
       .notice
     case .serviceStarted, .serviceStopping, .storeDeferred,
       .backupPruned, .backupExpired, .policyOutput:
@@ -105,7 +111,7 @@ extension Logger {
     log(level: level, "\(text())", metadata: metadata)
   }
 
-  /// An entry that is of no documented kind, with fields: what stands there for whoever looks for a reason.
+  /// An entry that is of no documented kind, with fields: what stands there for anyone who looks for a reason.
   package func detail(
     _ level: Logger.Level, _ text: @autoclosure () -> String, fields: @autoclosure () -> [JournalField: String]
   ) {

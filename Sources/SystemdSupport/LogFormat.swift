@@ -39,8 +39,8 @@ struct LogEntry {
     message.escapingControls(keepingNewlines: true) + Self.assignments(others)
   }
 
-  /// Lines for standard error that is no terminal: `<N>` before each line, further lines of an entry indented, so that
-  /// no text within an entry can look like another one.
+  /// Lines for standard error that is not a terminal: `<N>` before each line, further lines of an entry indented, so
+  /// that no text within an entry can look like another one.
   var prefixedLines: String {
     let text = message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others)
     if !text.isEmpty, !text.utf8.contains(UInt8(ascii: "\n")) { return "<\(priority)>\(text)\n" }

@@ -77,7 +77,7 @@ package final class ServiceNotifier: Sendable {
     line.withLock { $0.waiting == nil || socketPath == nil ? nil : $0.sentAt?.advanced(by: .seconds(1)) }
   }
 
-  /// A long step of start or stop goes on: asks for this much more time from now on.
+  /// A long step of start or stop continues: asks for this much more time from now on.
   package func extendTimeout(microseconds: UInt64) {
     send(["EXTEND_TIMEOUT_USEC=\(microseconds)"], mayWait: false)
   }
@@ -85,7 +85,7 @@ package final class ServiceNotifier: Sendable {
   /// The work moves. `WatchdogPolicy` says when.
   package func watchdogPing() { send(["WATCHDOG=1"], mayWait: false) }
 
-  /// A bug of ours was found: let the service manager act as if the watchdog had run out.
+  /// A bug of hopd's was found: let the service manager act as if the watchdog had run out.
   package func watchdogTrigger() { send(["WATCHDOG=trigger"], mayWait: true) }
 
   /// The service is about to end because of `errno`.

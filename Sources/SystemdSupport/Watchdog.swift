@@ -39,7 +39,8 @@ package struct WatchdogPolicy: Sendable {
   /// Is a ping due at half of the interval, and earned by work that moved since the last one?
   ///
   /// `beats` holds a counter for each running job that grows with its progress. A service without a job earns its ping
-  /// by asking: whoever calls this from the loop that hands out work shows that the loop answers. True counts as sent.
+  /// by asking: anyone who calls this from the loop that hands out work shows that the loop answers. True counts as
+  /// sent.
   package mutating func shouldPing(now: ContinuousClock.Instant, beats: [String: UInt64]) -> Bool {
     for name in jobs.keys where beats[name] == nil {
       jobs[name] = nil

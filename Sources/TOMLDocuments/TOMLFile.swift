@@ -1,5 +1,5 @@
-// The text of a file that people write by hand. Whoever may write the file may put anything in its place, so what is no
-// plain file of a sensible size is refused before it is read.
+// The text of a file that people write by hand. Anyone who may write the file may put anything in its place, so what is
+// no plain file of a sensible size is refused before it is read.
 
 import Diagnostics
 import Glibc
@@ -9,7 +9,7 @@ import SystemPackage
 package enum TOMLFile {
   /// The text of a file, nil if there is none; empty for a device as /dev/null.
   ///
-  /// `title` is what messages call the file; a file that is no text of at most 1 MiB is refused with `code`.
+  /// `title` is what messages call the file; a file that is not a text of at most 1 MiB is refused with `code`.
   package static func text(
     of file: FilePath, called title: String, code invalid: HopdError.Code
   ) throws(HopdError) -> String? {
@@ -28,7 +28,7 @@ package enum TOMLFile {
     if status.st_mode & S_IFMT == S_IFCHR { return "" }
     guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= 1 << 20 else {
       throw HopdError(
-        invalid, "this is no regular file of at most 1 MiB", at: Place(file: file),
+        invalid, "this is not a regular file of at most 1 MiB", at: Place(file: file),
         hint: "replace it by a TOML file")
     }
     var bytes: [UInt8] = []
@@ -42,7 +42,7 @@ package enum TOMLFile {
       }
       if count == 0 { break }
       bytes += buffer.prefix(count)
-      // It may have grown since it was looked at.
+      // It may have grown since it was inspected.
       if bytes.count > 2 << 20 { break }
     }
     // A value with a NUL would be cut where it is handed to the system, as a path or an argument.

@@ -20,7 +20,7 @@ package struct TOMLNode: Sendable {
     case integer(Int64)
     case real(Double)
     case boolean(Bool)
-    /// A kind of value that no document of ours uses, by its name: "date", "time" or "date-time".
+    /// A kind of value that no document of hopd's uses, by its name: "date", "time" or "date-time".
     case other(String)
 
     /// The name of the kind, as messages use it.

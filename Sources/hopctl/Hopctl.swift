@@ -12,10 +12,11 @@ import SystemPackage
 struct Hopctl: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hopctl",
-    abstract: "Migrates Core Data stores, and asks the daemon that does.",
+    abstract: "Migrates Core Data stores, and controls the daemon hopd.",
     discussion: """
-      Exit status: 0 done or nothing to do, 6 no models, 7 hopd does not run, 10 work to do (plan --check, recover), 64 usage, 65 the store or model breaks a rule, \
-      66 not there, 69 busy, 73/74 disk, 75 try again, 77 no permission, 78 configuration.
+      Exit status: 0 done or nothing to do, 6 no models, 7 hopd does not run, 10 work to do (plan --check, recover), \
+      64 usage, 65 the store or model breaks a rule, 66 not there, 69 busy, 73/74 disk, 75 try again, 77 no \
+      permission, 78 configuration.
       """,
     version: ProgramVersion.text(program: "hopctl", sqlite: Connection.libraryVersion),
     groupedSubcommands: [
@@ -31,12 +32,14 @@ struct Hopctl: ParsableCommand {
           RestoreCommand.self, BackupsCommand.self, PruneCommand.self, RecoverCommand.self, CreateCommand.self,
           DumpCommand.self,
         ]),
+      CommandGroup(name: "Fleet", subcommands: [ScanCommand.self, WorkCommand.self, ReportCommand.self]),
       CommandGroup(
         name: "Daemon",
         subcommands: [
           StatusCommand.self, ListCommand.self, HistoryCommand.self, TopCommand.self, RetryCommand.self,
           PauseCommand.self, ResumeCommand.self, CancelCommand.self, NextCommand.self, ReleaseCommand.self,
-          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, CatConfigCommand.self, DoctorCommand.self,
+          ReloadCommand.self, SetCommand.self, CheckConfigCommand.self, CatConfigCommand.self, UnitDropInCommand.self,
+          DoctorCommand.self,
         ]),
     ])
 
@@ -55,8 +58,13 @@ struct Hopctl: ParsableCommand {
       Glibc.exit(ExitStatus.success.rawValue)
     }
     let command: any ParsableCommand
-    do {
+    do throws(HopdError) {
       try requireText()
+      if let (word, meant) = mistypedCommand() {
+        throw HopdError(
+          .usage, "there is no command \(word.printableLine): did you mean \(meant)?", hint: "hopctl --help lists all")
+      }
+      try requireKnownHelp(CommandLine.arguments.dropFirst())
     } catch {
       ErrorReport.tell(error, json: CommandLine.arguments.contains("--json"))
       Glibc.exit(error.code.exit.rawValue)
@@ -95,11 +103,45 @@ struct Hopctl: ParsableCommand {
     where String(validatingCString: word) == nil {
       let path = FilePath(platformString: word)
       guard access(word, F_OK) == 0 else {
-        throw HopdError(.usage, "a word of the command line is not UTF-8: \(path.printable)", hint: "type it anew")
+        throw HopdError(.usage, "a word of the command line is not UTF-8: \(path.printable)", hint: "type it again")
       }
       throw HopdError(
-        .notAStore, "the file name is not UTF-8, so the names of its side files cannot be told", at: Place(file: path),
+        .notAStore, "the file name is not UTF-8, so hopd cannot name its side files", at: Place(file: path),
         hint: "rename the store together with its -wal, -shm and -journal files")
+    }
+  }
+
+  /// A word in the place of a command that is none, and the command that looks most like it.
+  private static func mistypedCommand() -> (word: String, meant: String)? {
+    var command: any ParsableCommand.Type = Hopctl.self
+    for word in CommandLine.arguments.dropFirst() {
+      let configuration = command.configuration
+      let children = configuration.subcommands + configuration.groupedSubcommands.flatMap { $0.subcommands }
+      guard !children.isEmpty, !word.hasPrefix("-") else { return nil }
+      if let child = children.first(where: { $0.configuration.commandName == word }) {
+        command = child
+      } else if word != "help" {
+        return NearestName.among(children.compactMap { $0.configuration.commandName }, to: word).map { (word, $0) }
+      }
+    }
+    return nil
+  }
+
+  /// `hopctl help WORD` with a word that is not a command would show the general help, as if that were the answer.
+  private static func requireKnownHelp(_ words: ArraySlice<String>) throws(HopdError) {
+    guard words.first == "help" else { return }
+    var commands = configuration.subcommands
+    var path = "hopctl"
+    for word in words.dropFirst().prefix(while: { !$0.hasPrefix("-") }) {
+      if word == "help", path == "hopctl" { continue }
+      guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
+        let near = NearestName.among(commands.compactMap { $0.configuration.commandName }, to: word)
+        throw HopdError(
+          .usage, "\(path) has no command \(word.printableLine)",
+          hint: near.map { "did you mean \($0)?" } ?? "`\(path) --help` lists the commands")
+      }
+      commands = next.configuration.subcommands
+      path += " \(word)"
     }
   }
 

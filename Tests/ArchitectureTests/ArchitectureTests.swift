@@ -20,7 +20,7 @@ import Testing
     ["ManagedObjectModel", "PersistentStore", "Expressions", "MappingModel", "MigrationPolicy"],
     [
       "MigrationPlanning", "MigrationEngine", "PolicyMigration", "StoreVerification", "StoreReplacement",
-      "MigrationPipeline", "MigrationChecking",
+      "MigrationPipeline", "MigrationChecking", "StoreFleet",
     ],
     ["StoreWatching", "SystemdSupport", "HopdConfiguration", "PolicyHost", "ServiceState", "HopdControl"],
     ["ConfigurationInspection", "HopdService", "hopd", "hopctl"],
@@ -42,7 +42,7 @@ import Testing
         })
     }
 
-    /// The text without comments, so that a word in a sentence is no finding.
+    /// The text without comments, so that a word in a sentence is not a finding.
     var code: String {
       text.split(separator: "\n").filter { !$0.drop { $0 == " " }.hasPrefix("//") }.joined(separator: "\n")
     }

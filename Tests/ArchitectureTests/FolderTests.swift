@@ -24,12 +24,13 @@ import Testing
     ],
     "MappingModel": ["Explicit", "Inferred", "Files", "Text", ""],
     "ManagedObjectModel": ["Model", "Sources", "Compiled", "Hashing"],
-    "StoreReplacement": ["Records", "Backups", "Swap", "Recovery", "Restore"],
+    "StoreReplacement": ["Records", "Locks", "Backups", "Swap", "Recovery", "Restore"],
     "HopdService": ["Stores", "Claims", "Work", "Control", "Coordination"],
     "MigrationPipeline": ["Requests", "Chain", "Run"],
     "MigrationChecking": ["Differences", "Locks", "Stores", "Reports", "Run"],
+    "StoreFleet": ["Sharding", "Lines", "Scanning", "Working", "Remote", "Reports"],
     "MigrationPolicy": ["Wire", "Program"],
-    "hopctl": ["Output", "Options", "Migrating", "Looking", "Models", "Checking", "Daemon", ""],
+    "hopctl": ["Terminal", "Output", "Options", "Migrating", "Looking", "Models", "Checking", "Fleet", "Daemon", ""],
   ]
 
   @Test func noFolderHasMoreThanFourteenFiles() {

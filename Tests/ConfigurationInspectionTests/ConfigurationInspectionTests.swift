@@ -153,7 +153,7 @@ import Testing
     let place = try Place()
     let loaded = try place.load([("w", "a", "")])
     let found = try #require(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\n"])))
-    #expect(found.place.line == 3 && found.hint?.contains("ReadWritePaths=-\(place.root)/a") == true, "\(found)")
+    #expect(found.place.line == 3 && found.hint?.contains("hopctl unit-dropin") == true, "\(found)")
     #expect(error(loaded, unit: UnitFile(["[Service]\nProtectSystem=strict\nReadWritePaths=-\(place.root)\n"])) == nil)
   }
 
@@ -163,11 +163,103 @@ import Testing
     let loaded = try place.load([("w", "a", "")])
     let unit = UnitFile(["[Service]\nUser=nobody\n"])
     let directory = place.root.appending("a").string
-    chmod(directory, 0o755)
+    for path in [place.root.string, directory] { chmod(path, 0o755) }
     let found = try #require(error(loaded, unit: unit))
     #expect(found.place.line == 3 && found.message.contains("nobody may not write to \(directory)"), "\(found)")
     #expect(found.hint?.contains("setfacl -m u:nobody:rwx \(directory)") == true)
     chmod(directory, 0o777)
     #expect(error(loaded, unit: unit) == nil)
+  }
+
+  @Test(.enabled(if: getpwnam("nobody").map { $0.pointee.pw_uid != geteuid() } ?? false, "there is no other user"))
+  func modelsThatTheServiceCannotReadAreTold() throws {
+    let place = try Place()
+    let loaded = try place.load([("w", "a", "")])
+    let unit = UnitFile(["[Service]\nUser=nobody\n"])
+    for name in ["", "a"] { chmod(place.root.appending(name).string, 0o777) }
+    #expect(error(loaded, unit: unit) == nil)
+    // A file of the model, the model's folder, and a folder far above it.
+    for (name, mode, usual) in [
+      ("A.xcdatamodel/contents", 0o600, 0o644), ("A.xcdatamodel", 0o700, 0o755), ("", 0o700, 0o777),
+    ] {
+      let path = place.root.appending(name).string
+      chmod(path, mode_t(mode))
+      let found = try #require(error(loaded, waits: true, unit: unit))
+      #expect(found.code.exit == .configuration && found.place.line == 4, "\(found)")
+      #expect(found.message == "nobody may not read \(FilePath(path).lexicallyNormalized())", "\(found)")
+      #expect(found.hint?.contains("setfacl -R -m u:nobody:rX") == true)
+      chmod(path, mode_t(usual))
+    }
+    // As in /root of the packaged unit.
+    let hidden = try #require(error(loaded, waits: true, unit: UnitFile(["[Service]\nPrivateTmp=yes\n"])))
+    #expect(hidden.message.contains("A.xcdatamodel is hidden from hopd.service by PrivateTmp="), "\(hidden)")
+  }
+
+  @Test func theFolderOfTheMetricsIsLookedAt() throws {
+    let place = try Place()
+    for (folder, line) in [("a", 0), ("nowhere", 7)] {
+      let loaded = try place.load(
+        [("w", "a", "")], "[daemon]\nmetrics_file = \"\(place.root.appending(folder))/hopd.prom\"\n")
+      let found = error(loaded)
+      #expect((found == nil) == (line == 0) && (found?.place.line ?? 0) == line, "\(String(describing: found))")
+      // hopd works without its metrics: a reload takes it.
+      #expect(error(loaded, waits: true) == nil)
+    }
+    let loaded = try place.load(
+      [("w", "a", "")], "[daemon]\nmetrics_file = \"\(place.root)/b/hopd.prom\"\n")
+    let unit = UnitFile(["[Service]\nProtectSystem=strict\nReadWritePaths=\(place.root)/a\n"])
+    #expect(error(loaded, unit: unit)?.message.contains("b is read-only for hopd.service") == true)
+  }
+
+  @Test func anInstanceIsCheckedAgainstItsOwnUnit() throws {
+    let place = try Place()
+    let units = place.root.appending("units")
+    func write(_ name: String, _ text: String) throws {
+      let file = units.pushing(FilePath(name))
+      var folder = units
+      for part in FilePath(name).removingLastComponent().components {
+        mkdir(folder.string, 0o755)
+        folder.append(part)
+      }
+      mkdir(folder.string, 0o755)
+      let stream = try #require(fopen(file.string, "w"))
+      fputs(text, stream)
+      fclose(stream)
+    }
+    defer { removeTree(units.string) }
+    let template = "[Service]\nProtectSystem=strict\nStateDirectory=hopd-%i\n"
+    try write("usr/lib/systemd/system/hopd@.service", template)
+    try write("etc/systemd/system/hopd@tenant.service.d/watches.conf", "[Service]\nReadWritePaths=/srv/100%%/%i\n")
+    #expect(UnitFile.serving(nil, root: units) == nil)
+    #expect(UnitFile.serving(units.appending("etc/hopd.toml"), root: units) == nil)
+    let file = units.pushing("etc/hopd/tenant.toml")
+    let unit = try #require(UnitFile.serving(file, root: units))
+    #expect(unit.name == "hopd@tenant.service")
+    #expect(unit.obstacle(to: "/srv/100%/tenant") == nil && unit.obstacle(to: "/var/lib/hopd-tenant") == nil)
+    let obstacle = unit.obstacle(to: "/srv/other")
+    #expect(obstacle == "is read-only for hopd@tenant.service: no ReadWritePaths= of the unit names it")
+    let other = try #require(UnitFile.serving(units.pushing("etc/hopd/other.toml"), root: units))
+    #expect(other.obstacle(to: "/srv/100%/tenant") != nil)
+    let found = try #require(error(try place.load([("w", "a", "")]), unit: unit))
+    #expect(found.hint?.contains("/etc/systemd/system/hopd@tenant.service.d/watches.conf") == true, "\(found)")
+    #expect(found.hint?.contains("systemctl restart hopd@tenant`") == true, "\(found)")
+    #expect(found.hint?.contains("hopctl unit-dropin \(place.root)/hopd.toml") == true, "\(found)")
+  }
+
+  private func removeTree(_ path: String) {
+    guard let stream = opendir(path) else {
+      unlink(path)
+      return
+    }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    closedir(stream)
+    for name in names { removeTree("\(path)/\(name)") }
+    rmdir(path)
   }
 }

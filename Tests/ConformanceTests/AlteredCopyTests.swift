@@ -283,11 +283,11 @@ import Testing
   /// What would not come out of a copy as it comes out of rows, each with a word of the reason.
   @Test(arguments: [
     ("CREATE TRIGGER mine AFTER UPDATE ON ZBOOK BEGIN SELECT 1; END", "trigger"), ("ANALYZE", "sqlite_stat1"),
-    ("ALTER TABLE ZBOOK ADD COLUMN ZEXTRA INTEGER", "written down"),
-    ("ALTER TABLE ZBOOK RENAME COLUMN ZYEAR TO ZOLD; ALTER TABLE ZBOOK ADD COLUMN ZYEAR VARCHAR", "written down"),
+    ("ALTER TABLE ZBOOK ADD COLUMN ZEXTRA INTEGER", "another text"),
+    ("ALTER TABLE ZBOOK RENAME COLUMN ZYEAR TO ZOLD; ALTER TABLE ZBOOK ADD COLUMN ZYEAR VARCHAR", "another text"),
     (
       "DROP TABLE ZTAG; CREATE TABLE ZTAG ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZWORD VARCHAR"
-        + " DEFAULT 'x' )", "written down"
+        + " DEFAULT 'x' )", "another text"
     ),
     ("CREATE TABLE Zwaste (x); INSERT INTO Zwaste VALUES (zeroblob(900000)); DROP TABLE Zwaste", "free"),
   ])

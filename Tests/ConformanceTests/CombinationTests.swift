@@ -156,7 +156,8 @@ final class Workshop {
       // The transaction that marks the migration, and its two texts.
       #expect(marks == [40, 42, 42], "\(title)")
       let changes = try reader.connection.rows(
-        "SELECT c.Z_PK, ZENTITYPK, ZTRANSACTIONID, Z_NAME IS NOT NULL FROM \(reader.qualified("ACHANGE")) AS c LEFT JOIN "
+        "SELECT c.Z_PK, ZENTITYPK, ZTRANSACTIONID, Z_NAME IS NOT NULL FROM \(reader.qualified("ACHANGE")) AS c "
+          + "LEFT JOIN "
           + "\(reader.qualified("Z_PRIMARYKEY")) AS p ON p.Z_ENT = ZENTITY"
       ) { row in (0..<4).map { row.integer(at: $0) } }
       #expect(changes == [[7, 1, 41, 1]], "\(title)")

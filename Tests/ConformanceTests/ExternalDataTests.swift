@@ -160,7 +160,8 @@ private final class ExternalWorld {
       #expect(try world.dumped(flags.count - 1) == before, "flags \(flags), chunks of \(chunk)")
       let last = flags[flags.count - 1]
       let illegal =
-        "ZPAYLOAD NOT NULL AND substr(ZPAYLOAD, 1, 1) <> X'01' AND NOT (length(ZPAYLOAD) = 38 AND substr(ZPAYLOAD, 1, 1) = X'02')"
+        "ZPAYLOAD NOT NULL AND substr(ZPAYLOAD, 1, 1) <> X'01' AND NOT (length(ZPAYLOAD) = 38 "
+        + "AND substr(ZPAYLOAD, 1, 1) = X'02')"
       if last { #expect(try count(world.location, illegal) == 0) }
       // Siblings have no payload, and get none.
       let strangers = try Connection.ofApp(world.location.database, .readOnly)
@@ -353,7 +354,8 @@ private final class ExternalWorld {
       // Two rows with the same file.
       let key = try world.assetKey()
       try world.change(
-        "UPDATE ZTHING SET ZPAYLOAD = (SELECT ZPAYLOAD FROM ZTHING WHERE substr(ZPAYLOAD, 1, 1) = X'02' LIMIT 1) WHERE Z_PK = \(key)"
+        "UPDATE ZTHING SET ZPAYLOAD = (SELECT ZPAYLOAD FROM ZTHING WHERE substr(ZPAYLOAD, 1, 1) = X'02' LIMIT 1) "
+          + "WHERE Z_PK = \(key)"
       )
       let before = try world.dumped(0)
       let copy = StoreLocation(database: world.folder.appending("Other Name.v2.sqlite"))

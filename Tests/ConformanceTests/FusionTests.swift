@@ -26,8 +26,9 @@ enum StoreContent {
       for table in objects where table.type == "table" {
         let columns = try reader.columns(of: table.name).map(\.name)
         let values = columns.map { "typeof(\(quoted($0))) || ' ' || quote(\(quoted($0)))" }.joined(separator: ", ")
+        let order = columns.map(quoted).joined(separator: ", ")
         lines += try reader.connection.rows(
-          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY \(columns.map(quoted).joined(separator: ", "))"
+          "SELECT \(values) FROM \(reader.qualified(table.name)) ORDER BY \(order)"
         ) { row in
           "\(table.name): "
             + zip(columns, 0..<row.columnCount).map { "\($0)=\(row.text(at: $1) ?? "")" }.joined(separator: "|")
@@ -56,22 +57,12 @@ enum StoreContent {
   /// Each run may commit so many chunks more than it found: one where many worlds are asked for.
   private static let patience = count > 50 ? 1 : 9
 
-  private enum Way: CaseIterable { case apart, fused, inChunks, interrupted, instances }
+  private enum Way: CaseIterable { case apart, fused, inChunks, interrupted }
 
   /// What came of one way.
   private enum Ending {
     case store([String], MigrationReport)
     case failure(MigrationFailure)
-
-    /// The same without the columns of places in an order, where asked for.
-    func without(order ignoresOrder: Bool) -> Ending {
-      guard ignoresOrder, case .store(let lines, let report) = self else { return self }
-      let kept = lines.map { line in
-        line.split(separator: "|", omittingEmptySubsequences: false).filter { !$0.hasPrefix("Z_FOK_") }
-          .joined(separator: "|")
-      }
-      return .store(kept, report)
-    }
   }
 
   private struct Tally {
@@ -109,8 +100,7 @@ enum StoreContent {
         try Data(content).write(to: URL(filePath: files.appending(name.text).string))
       })
     // Half of the worlds has only values that an app would write; objects refuse others where columns keep them.
-    let isSpoilt = world.seed % 2 == 0
-    if isSpoilt { try world.spoil(Connection.ofApp(original.database)) }
+    if world.seed % 2 == 0 { try world.spoil(Connection.ofApp(original.database)) }
     var catalog = ModelCatalog(bundles: [
       ModelBundle(
         name: "World", path: "/World.xcdatamodeld", versions: world.versions,
@@ -124,18 +114,14 @@ enum StoreContent {
     try catalog.loadMappings(texts, beside: [])
     tally.worlds += 1
     var endings: [(way: Way, ending: Ending)] = []
-    for way in Way.allCases where !(isSpoilt && way == .instances) {
+    for way in Way.allCases {
       let request = try request(way, world: world, environment: environment, original: original, catalog: catalog)
       if way == .fused { count(request, original, &tally) }
       endings.append((way, try ending(of: request, interrupts: way == .interrupted, seed: world.seed)))
     }
     guard let apart = endings.first?.ending else { return }
     for (way, ending) in endings.dropFirst() {
-      // Objects are asked for one end at a time: which place one has in the other end's order is not known to them.
-      let ignoresOrder = way == .instances
-      compare(
-        ending.without(order: ignoresOrder), apart.without(order: ignoresOrder), title: "seed \(world.seed), \(way)",
-        tally: &tally)
+      compare(ending, apart, title: "seed \(world.seed), \(way)", tally: &tally)
     }
     if case .failure = apart { tally.failed += 1 }
   }
@@ -154,7 +140,6 @@ enum StoreContent {
       location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
-    request.engine.evaluatesOnInstances = way == .instances
     // Altered copies have a layout of their own; what is stopped is continued only where it is on disk.
     request.engine.altersCopies = false
     if way == .inChunks || way == .interrupted {

@@ -108,7 +108,8 @@ import Testing
   }
 
   private static let changes =
-    "SELECT c.Z_PK, Z_NAME, ZCHANGETYPE, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS, ZTOMBSTONE0, ZTOMBSTONE1 FROM ACHANGE AS c "
+    "SELECT c.Z_PK, Z_NAME, ZCHANGETYPE, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS, ZTOMBSTONE0, ZTOMBSTONE1 "
+    + "FROM ACHANGE AS c "
     + "LEFT JOIN Z_PRIMARYKEY AS p ON p.Z_ENT = ZENTITY ORDER BY c.Z_PK"
 
   // MARK: Ways
@@ -218,7 +219,8 @@ import Testing
     let original = try store(environment, versions[0], sql: Self.libraryHistory)
     let (middle, _) = try migrate(original, Array(versions.prefix(2)), environment, Way())
     try Connection.ofApp(middle.database).execute(
-      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (9, 16002); UPDATE Z_PRIMARYKEY SET Z_MAX = 9 WHERE Z_ENT = 16002; "
+      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT) VALUES (9, 16002); UPDATE Z_PRIMARYKEY SET Z_MAX = 9 "
+        + "WHERE Z_ENT = 16002; "
         + "PRAGMA wal_checkpoint(TRUNCATE)")
     let (result, _) = try migrate(middle, Array(versions.suffix(2)), environment, Way(inMemory: false))
     #expect(
@@ -400,8 +402,9 @@ import Testing
           (byte < 16 ? "0" : "") + String(byte, radix: 16)
         }.joined()
         sql.append(
-          "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) VALUES (\(key), "
-            + "16001, \(type), \(number), \(key), \(transaction), \(type == 1 ? "X'\(value)'" : "NULL"))")
+          "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
+            + "VALUES (\(key), 16001, \(type), \(number), \(key), \(transaction), "
+            + "\(type == 1 ? "X'\(value)'" : "NULL"))")
       }
     }
     return sql + ["UPDATE Z_PRIMARYKEY SET Z_MAX = 12 WHERE Z_ENT = 16002"]

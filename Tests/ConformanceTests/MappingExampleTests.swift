@@ -1,7 +1,7 @@
-// The examples of Examples/Mappings and Examples/Policies, run: each folder holds a model in versions, a mapping for each
-// hop, the rows of a store of the first version (source.sql) and the objects that must be in it at the end
-// (expected.ndjson, as `hopctl dump` prints them); one of Policies holds the mapping's policies, too (policy.py). To add
-// a case, add a folder.
+// The examples of Examples/Mappings and Examples/Policies, run: each folder holds a model in versions, a mapping for
+// each hop, the rows of a store of the first version (source.sql) and the objects that must be in it at the end
+// (expected.ndjson, as `hopctl dump` prints them); one of Policies holds the mapping's policies, too (policy.py). To
+// add a case, add a folder.
 
 import Diagnostics
 import FoundationEssentials

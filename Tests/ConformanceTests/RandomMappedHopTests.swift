@@ -19,7 +19,7 @@ import Testing
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12
   private static let first = getenv("HOPD_FIRST_SEED").flatMap { UInt64(String(cString: $0)) } ?? 1
 
-  private enum Way: CaseIterable { case whole, tinyChunks, interrupted, instances }
+  private enum Way: CaseIterable { case whole, tinyChunks, interrupted }
 
   private struct Tally {
     var compared = 0
@@ -101,7 +101,6 @@ import Testing
     }
     var options = EngineOptions()
     if way == .tinyChunks || way == .interrupted { options.chunkRowsMax = 11 }
-    options.evaluatesOnInstances = way == .instances
     let identity = Checkpoint.Identity(plan: "p", source: "s", boot: "b")
     for _ in 0..<5000 {
       let connection = try Connection(path: ":memory:", access: .memory)

@@ -201,10 +201,10 @@ import Testing
             try connection.execute("UPDATE \(pairs.table) SET \(column) = \(value) WHERE Z_PK = \(key)")
           }
           // One to one is stored at both ends.
-          if case .toOne(let table, let column, _, _)? = schema.storage(ofRelationship: "s\(index)", in: "B"),
+          if let other = schema.storage(ofRelationship: "s\(index)", in: "B")?.ownColumns,
             pairs.row == .owner, Self.forms[index].inverse?.isToMany == false
           {
-            try connection.execute("UPDATE \(table) SET \(column) = \(owner) WHERE Z_PK = \(target)")
+            try connection.execute("UPDATE \(other.table) SET \(other.key) = \(owner) WHERE Z_PK = \(target)")
           }
         }
       }

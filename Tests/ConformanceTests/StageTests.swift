@@ -1,6 +1,6 @@
 // Chains with stages: hooks that change nothing, or set every value to itself, give the store that the chain gives
-// without them, whatever the models, over inferred hops and mapping models, in one run or stopped at every progress; and
-// what hooks change is in the store, once. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first.
+// without them, whatever the models, over inferred hops and mapping models, in one run or stopped at every progress;
+// and what hooks change is in the store, once. HOPD_SEEDS sets how many worlds are tried, HOPD_FIRST_SEED the first.
 
 import BlockingTests
 import Diagnostics

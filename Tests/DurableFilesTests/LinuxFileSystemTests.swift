@@ -207,7 +207,7 @@ struct FileLockTests {
   }
 }
 
-/// It changes nothing that can be seen, and what cannot be had is no error: the sync tells.
+/// It changes nothing that can be seen, and what cannot be had is not an error: the sync tells.
 @Test func writeBackIsAWish() throws {
   let folder = try TemporaryDirectory()
   let files = LinuxFileSystem()

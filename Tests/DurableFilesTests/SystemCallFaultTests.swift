@@ -186,7 +186,7 @@ struct SystemCallFaultTests {
     }
   #endif
 
-  @Test("What no file call can do is refused: relative paths, what is no file, what is no directory")
+  @Test("What no file call can do is refused: relative paths, what is no file, what is not a directory")
   func misuse() throws {
     #expect(code { _ = try files.status("relative") } == .internalError)
     #expect(code { try files.syncDirectory("relative") } == .internalError)

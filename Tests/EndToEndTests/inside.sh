@@ -1,6 +1,6 @@
 #!/bin/bash
-# inside.sh [--direct] CASE - one case. Runs inside the sandbox as root, where it first installs the staged programs; with
-# --direct on the machine itself, for cases that need hopctl alone.
+# inside.sh [--direct] CASE - one case. Runs inside the sandbox as root, where it first installs the staged programs;
+# with --direct on the machine itself, for cases that need hopctl alone.
 # Exit status: 0 passed, 77 skipped (the reason in a line "SKIP: …"), anything else failed.
 set -u
 HERE=$(dirname "$(realpath -- "$0")")
@@ -13,6 +13,9 @@ if [ -n "$direct" ]; then
     PATH=$HOPD_E2E_STAGE/usr/bin:$PATH
     export STATE_DIRECTORY=$ROOM/state
     mkdir -p "$ROOM/state"
+elif grep -q '^# needs: deb$' "$HERE/cases/$case_name.sh"; then
+    # Such a case installs the package by itself.
+    ROOM=/srv/hopd-test DOCS=/usr/share/doc/hopd package=1
 else
     ROOM=/srv/hopd-test DOCS=/usr/share/doc/hopd
     PATH=/usr/bin:/usr/sbin:/bin:/sbin:$PATH
@@ -24,13 +27,13 @@ else
 fi
 STORES=$ROOM/stores MODELS=$ROOM/models MODEL=$ROOM/models/Library.xcdatamodeld
 mkdir -p -m 755 "$STORES" "$MODELS" "$ROOM/making"
-cp -R "$DOCS/Examples/Library/Library.xcdatamodeld" "$MODELS/"
-[ -n "$direct" ] || chown hopd:hopd "$STORES"
+[ -n "${package-}" ] || cp -R "$DOCS/Examples/Library/Library.xcdatamodeld" "$MODELS/"
+[ -n "$direct" ] || [ -n "${package-}" ] || chown hopd:hopd "$STORES"
 
 # shellcheck source=lib.sh
 . "$HERE/lib.sh"
-message_id storeMigrated >/dev/null || exit 1
-[ -n "$direct" ] || unit_setting ReadWritePaths="$STORES" RestartSec=100ms
+[ -n "${package-}" ] || message_id storeMigrated >/dev/null || exit 1
+[ -n "$direct" ] || [ -n "${package-}" ] || unit_setting ReadWritePaths="$STORES" RestartSec=100ms
 set -e
 trap 'explain_failure $?' EXIT
 trap 'echo "FAIL: exit status $? at ${BASH_SOURCE[0]##*/}:$LINENO: $BASH_COMMAND"' ERR

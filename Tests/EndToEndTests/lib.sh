@@ -67,7 +67,8 @@ EOF
 }
 configure() {
     mkdir -p /etc/hopd
-    { printf '[daemon]\njobs = %s\nlog_level = "%s"\n\n' "${JOBS:-2}" "${LOG_LEVEL:-info}"; watch_section test "$STORES"; } \
+    { printf '[daemon]\njobs = %s\nlog_level = "%s"\n\n' "${JOBS:-2}" "${LOG_LEVEL:-info}"
+      watch_section test "$STORES"; } \
         >/etc/hopd/hopd.toml
 }
 start()       { timeout 60 systemctl start hopd || fail 'systemctl start hopd'; }
@@ -115,8 +116,8 @@ identify()   { hopctl identify "$1" --models "$MODEL" --json; }
 state_of()   { identify "$1" 2>/dev/null | json state; }
 version_of() { identify "$1" 2>/dev/null | json version; }
 is_version() { [ "$(version_of "$1" 2>/dev/null)" = "$2" ]; }
-# wait_migrated STORE [SECONDS]: waits for the journal first, because a look with hopctl opens the store, and hopd puts off a
-# migration while another program has the store open.
+# wait_migrated STORE [SECONDS]: waits for the journal first, because a look with hopctl opens the store, and hopd puts
+# off a migration while another program has the store open.
 wait_migrated() {
     wait_for "${2:-60}" "journal: $1 migrated" said storeMigrated "$1"
     wait_for "${2:-60}" "$1 is $NEW" is_version "$1" "$NEW"
@@ -159,7 +160,8 @@ let_go() {
 
 # --- the journal ----------------------------------------------------------------------------------------------------
 # message_id KIND: its MESSAGE_ID, as documented
-message_id() { sed -nE "s/^\| \`([0-9a-f]{32})\` \| $1 \|.*/\1/p" "$DOCS/docs/JOURNAL-FIELDS.md" | grep . || fail "no message id for $1"; }
+message_id() { sed -nE "s/^\| \`([0-9a-f]{32})\` \| $1 \|.*/\1/p" "$DOCS/docs/JOURNAL-FIELDS.md" | grep . \
+    || fail "no message id for $1"; }
 entries() { journalctl -q --no-pager -o json SYSLOG_IDENTIFIER=hopd "$@"; }
 # values FIELD MATCH...: that field of each entry, a line each
 values() {

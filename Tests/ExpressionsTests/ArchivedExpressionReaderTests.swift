@@ -138,15 +138,15 @@ import Testing
       ("NSBlockExpression", { $0.builtIn("abs:", [$0.object("NSBlockExpression")]) }),
       ("NSArray", { $0.constant($0.list([$0.text("a")])) }), ("@median", { $0.path($0.myself, "a.@median.b") }),
       ("is none", { $0.path($0.myself, "a..b") }), ("is none", { $0.path($0.myself, "a b") }),
-      ("is none", { $0.path($0.myself, "") }), ("no name", { $0.variable("a b") }),
+      ("is none", { $0.path($0.myself, "") }), ("not a name", { $0.variable("a b") }),
       ("random", { $0.builtIn("random", []) }),
       ("takes 1 arguments, not 0", { $0.builtIn("abs:", []) }),
       ("destinationContext", { $0.function($0.variable("manager"), "destinationContext", []) }),
       ("takes 1 arguments, not 0", { $0.function($0.variable("entityPolicy"), "state:", []) }),
       ("something else than a variable", { $0.function($0.path($0.myself, "a"), "state:", [$0.myself]) }),
-      ("no finite number", { $0.constant(.real(.infinity)) }),
+      ("not a finite number", { $0.constant(.real(.infinity)) }),
       ("CAST to NSSet", { $0.builtIn("castObject:toType:", [$0.myself, $0.classConstant("NSSet")]) }),
-      ("no name", { $0.builtIn("castObject:toType:", [$0.myself, $0.path($0.myself, "a")]) }),
+      ("not a name", { $0.builtIn("castObject:toType:", [$0.myself, $0.path($0.myself, "a")]) }),
       ("CAST to NSSet", { $0.builtIn("castObject:toType:", [$0.myself, $0.constant($0.text("NSSet"))]) }),
     ]
     for (word, build) in refused {

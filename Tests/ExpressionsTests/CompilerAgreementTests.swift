@@ -78,12 +78,11 @@ import Testing
   }
 
   private func compiler(
-    _ world: ExpressionWorld, _ entity: String, _ fallbacks: ExpressionFallbacks? = nil, forced: Bool = false
+    _ world: ExpressionWorld, _ entity: String, _ fallbacks: ExpressionFallbacks? = nil
   ) -> SQLExpressionCompiler {
     SQLExpressionCompiler(
       scope: scope(world, entity), schema: world.schema, space: .schema("store"), moment: Self.moment,
-      fallbacks: fallbacks,
-      evaluatesOnInstances: forced)
+      fallbacks: fallbacks)
   }
 
   private func evaluator(_ world: ExpressionWorld, _ entity: String) -> ExpressionEvaluator {
@@ -250,7 +249,11 @@ import Testing
       let row = SQLRow(alias: "s", entity: entity)
       for forced in [false, true] {
         let fallbacks = ExpressionFallbacks()
-        let sql = try compiler(world, entity, fallbacks, forced: forced).value(node, row: row, storedAs: attribute)
+        let compiler = compiler(world, entity, fallbacks)
+        let sql =
+          forced
+          ? fallbacks.call(.stored(node, attribute), compiler, row, property: attribute.name, because: "")
+          : try compiler.value(node, row: row, storedAs: attribute)
         try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
         for object in world.objects[entity] ?? [] {
           let expected = try Self.outcome {
@@ -263,8 +266,11 @@ import Testing
           let found = try Self.query(world, sql.text, object)
           try #require(
             expected.agrees(found),
-            "seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and \(found)\n\(node)\n\(sql)"
-          )
+            """
+            seed \(seed), shape \(index), \(object), \(attribute.type), forced \(forced): \(expected) and \(found)
+            \(node)
+            \(sql)
+            """)
         }
       }
     }

@@ -126,7 +126,7 @@ private func number(_ value: Int64) -> ExpressionNode { .constant(.integer(value
       ("concat:('a') == 'a'", "concat: takes 2 to 10000 arguments, not 1", 1),
       ("FUNCTION($manager, 'fetch:', a) == 1", "fetch:", 20),
       ("FUNCTION($entityPolicy, 'x:') == 1", "takes 1 arguments, not 0", 25),
-      ("a IN (1, 2)", "stands in braces", 8), ("a NOT IN {1}", "operator is missing", 3),
+      ("a IN (1, 2)", "is written in braces", 8), ("a NOT IN {1}", "operator is missing", 3),
       ("(a == 1", ") is missing", 8),
       ("a == 1)", "ends here", 7), ("a == “x”", "typographic", 6), ("a == €", "U+20AC", 6),
       ("a . == 1", "behind the dot", 5),

@@ -153,7 +153,7 @@ struct ExpressionTableStore {
       let column: String
       if let attribute = schema.column(ofAttribute: name, in: entity) {
         column = attribute
-      } else if case .toOne(_, let own, _, _)? = schema.storage(ofRelationship: name, in: entity) {
+      } else if let own = schema.storage(ofRelationship: name, in: entity)?.ownColumns?.key {
         column = own
       } else {
         throw CancellationError()
@@ -185,11 +185,12 @@ struct ExpressionTableStore {
         "Item", Int64(index + 1),
         ["price": item.0, "count": item.1, "name": item.2, "order": .integer(1), "queued": .integer(1)])
     }
-    guard case .inverseOfToOne(let table, _, let orderKey?) = schema.storage(ofRelationship: "queue", in: "Order"),
+    guard case .members(let queue)? = schema.storage(ofRelationship: "queue", in: "Order"),
+      let orderKey = queue.orderKey,
       let join = schema.joinTables.first
     else { throw CancellationError() }
     try connection.run(
-      "UPDATE store.\(SQLiteIdentifier.quoted(table)) SET \(SQLiteIdentifier.quoted(orderKey)) = Z_PK * 1024")
+      "UPDATE store.\(SQLiteIdentifier.quoted(queue.table)) SET \(SQLiteIdentifier.quoted(orderKey)) = Z_PK * 1024")
     let isOwner = join.entity == "Item"
     for (item, tag) in [(1, 1), (1, 2), (2, 2)] {
       let pair = isOwner ? (item, tag) : (tag, item)

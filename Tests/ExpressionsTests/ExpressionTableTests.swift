@@ -46,12 +46,14 @@ import Testing
   ) throws -> (value: SQLiteValue, isPlain: Bool) {
     let fallbacks = ExpressionFallbacks()
     let compiler = SQLExpressionCompiler(
-      scope: store.scope(row), schema: store.schema, space: .schema("store"), moment: 0, fallbacks: fallbacks,
-      evaluatesOnInstances: isForced)
+      scope: store.scope(row), schema: store.schema, space: .schema("store"), moment: 0, fallbacks: fallbacks)
     let place = SQLRow(alias: "s", entity: "Order")
     let sql =
       switch tree {
+      case .value(let node) where isForced: fallbacks.call(.value(node), compiler, place, property: nil, because: "")
       case .value(let node): try compiler.value(node, row: place)
+      case .predicate(let predicate) where isForced:
+        fallbacks.call(.condition(predicate), compiler, place, property: nil, because: "")
       case .predicate(let predicate): try compiler.condition(predicate, row: place)
       }
     try fallbacks.register(on: store.connection, schema: store.schema, space: .schema("store"))

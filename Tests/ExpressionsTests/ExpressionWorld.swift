@@ -61,7 +61,8 @@ final class ExpressionWorld {
       relationships: [
         Relationship(name: "owner", destinationEntityName: "Person", inverseName: "items"),
         Relationship(
-          name: "tags", destinationEntityName: "Tag", inverseName: "marked", isToMany: true, isOrdered: dice.chance(50)),
+          name: "tags", destinationEntityName: "Tag", inverseName: "marked", isToMany: true,
+          isOrdered: dice.chance(50)),
         Relationship(name: "next", destinationEntityName: "Item"),
       ])
     let special = Entity(

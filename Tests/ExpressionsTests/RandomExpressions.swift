@@ -17,7 +17,7 @@ struct ExpressionDice: RandomNumberGenerator {
 
   // MARK: Leaves
 
-  /// Without "path": behind "objectID.URIRepresentation" it is no key of its own but the whole `objectPath`.
+  /// Without "path": behind "objectID.URIRepresentation" it is not a key of its own but the whole `objectPath`.
   private static let names = [
     "name", "Größe", "日付", "_x1", "size", "FIRST", "in", "And", "true", "nil", "self", "count", "any", "CAST", "union",
     "objectID", "e5", "paths", "URIRepresentation",

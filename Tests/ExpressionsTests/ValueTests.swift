@@ -181,9 +181,12 @@ import Testing
     let fallbacks = ExpressionFallbacks()
     let compiler = SQLExpressionCompiler(
       scope: ExpressionScope(model: world.model, sourceEntity: "Person", place: .attribute), schema: world.schema,
-      space: .schema("store"), moment: 0, fallbacks: fallbacks, evaluatesOnInstances: forced)
-    let sql = try compiler.value(
-      node, row: SQLRow(alias: "s", entity: "Person"), storedAs: Attribute(name: "share", type: .integer64))
+      space: .schema("store"), moment: 0, fallbacks: fallbacks)
+    let (row, share) = (SQLRow(alias: "s", entity: "Person"), Attribute(name: "share", type: .integer64))
+    let sql =
+      forced
+      ? fallbacks.call(.stored(node, share), compiler, row, property: share.name, because: "")
+      : try compiler.value(node, row: row, storedAs: share)
     try fallbacks.register(on: world.connection, schema: world.schema, space: .schema("store"))
     #expect(fallbacks.isEmpty == !forced)
     #expect(throws: SQLiteError.self) {

@@ -43,7 +43,7 @@ struct ActingTests {
       (66, ["dump", missing, "--models", room.model]),
     ]
     for (status, arguments) in table {
-      // Without a subcommand the help is shown, and that is no error.
+      // Without a subcommand the help is shown, and that is not an error.
       let outcome = try room.run(words: arguments + (arguments.isEmpty ? [] : ["--json"]))
       #expect(outcome.status == status, "\(arguments): \(outcome.errors)")
       guard status != 0, status != 10 else { continue }

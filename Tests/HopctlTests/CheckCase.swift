@@ -1,5 +1,5 @@
-// One folder of Tests/CheckCases: the versions of a model, and what `hopctl check` must say of them. The README there is
-// the contract; CheckCaseTests runs all folders.
+// One folder of Tests/CheckCases: the versions of a model, and what `hopctl check` must say of them. The README there
+// is the contract; CheckCaseTests runs all folders.
 
 import FoundationEssentials
 import SystemPackage
@@ -17,16 +17,20 @@ struct CheckCase: Sendable, CustomTestStringConvertible {
     let about: String
     let status: Int32
     let findings: [Finding]
+    let warnings: [Finding]?
     let anyCode: Bool?
     let hop: String?
     let stops: [String]?
     let rowsDecide: Bool?
     let ways: [String]?
     let says: [String]?
+    let saysNot: [String]?
     let arguments: [String]?
     let freeze: Bool?
     let removed: [String]?
     let added: Bool?
+    let renamed: [String: String]?
+    let current: Int?
     let order: [String]?
     let to: String?
   }

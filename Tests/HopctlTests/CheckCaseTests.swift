@@ -1,5 +1,5 @@
-// Model changes that break a hop, changes that break none, and edits of versions that have shipped: Tests/CheckCases, one
-// folder a case. For each, `hopctl check` must be red or green, and name the very entity and property.
+// Model changes that break a hop, changes that break none, and edits of versions that have shipped: Tests/CheckCases,
+// one folder a case. For each, `hopctl check` must be red or green, and name the very entity and property.
 
 import BlockingTests
 import FoundationEssentials
@@ -31,9 +31,11 @@ struct CheckCaseTests {
       if let to = expected.to { words += ["--to", to] }
       if let order = expected.order { words += ["--order"] + order }
     }
+    if let current = expected.current { try room.currentVersion(current) }
     let text = try room.run(words: words)
     #expect(text.status == expected.status, "\(text.output)\(text.errors)")
     for word in expected.says ?? [] { #expect(text.output.contains(word), "\(word): \(text.output)") }
+    for word in expected.saysNot ?? [] { #expect(!text.output.contains(word), "\(word): \(text.output)") }
     let outcome = try room.run(words: words + ["--json"])
     #expect(outcome.status == expected.status, "\(outcome.errors)")
     try judge(item, try #require(outcome.json().models?.list.first), text.output)
@@ -54,6 +56,10 @@ struct CheckCaseTests {
       CheckCase.Finding(code: expected.anyCode == true ? "" : $0.code, entity: $0.entity, property: $0.property)
     }
     #expect(Set(found) == Set(wanted), "\(text)")
+    let warnings = (model.warnings?.list ?? []).map {
+      CheckCase.Finding(code: $0.code?.text ?? "", entity: $0.entity?.text, property: $0.property?.text)
+    }
+    #expect(Set(warnings) == Set(expected.warnings ?? []), "\(text)")
     for finding in findings {
       if let hop = expected.hop { #expect(finding.hop?.text == hop) }
       if let stops = expected.stops { #expect(finding.stops?.list.compactMap(\.text) == stops) }
@@ -65,6 +71,11 @@ struct CheckCaseTests {
   private func change(_ item: CheckCase, _ room: Room) throws {
     for number in 1...item.versions {
       if let edited = item.entities(number, edited: true) { try room.modelVersion(number, edited) }
+    }
+    for (old, new) in item.expected.renamed ?? [:] {
+      try FileManager.default.moveItem(
+        atPath: room.path("Model.xcdatamodeld/\(old).xcdatamodel"),
+        toPath: room.path("Model.xcdatamodeld/\(new).xcdatamodel"))
     }
     for name in item.expected.removed ?? [] {
       try FileManager.default.removeItem(atPath: room.path("Model.xcdatamodeld/\(name).xcdatamodel"))

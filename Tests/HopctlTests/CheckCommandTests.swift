@@ -1,5 +1,5 @@
-// `hopctl check`, `explain` and `model diff` from outside: exit statuses, the extent of a check, and what differs between a
-// store and the versions.
+// `hopctl check`, `explain` and `model diff` from outside: exit statuses, the extent of a check, and what differs
+// between a store and the versions.
 
 import BlockingTests
 import FoundationEssentials
@@ -98,8 +98,10 @@ struct CheckCommandTests {
     let folder = CheckCase.root.removingLastComponent().removingLastComponent().appending("Examples/ci")
     let script = """
       cd -- "$FOLDER"; git init -q; mkdir ci; cp "$EXAMPLES/check-models" ci/
-      ci/check-models Zoo.xcdatamodeld --scratch . >/dev/null; test -s hopd-reports/junit.xml -a -s hopd-reports/hopd.sarif
-      GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/step-summary" ci/check-models Zoo.xcdatamodeld --scratch . >/dev/null
+      ci/check-models Zoo.xcdatamodeld --scratch . >/dev/null; test -s hopd-reports/junit.xml \
+      -a -s hopd-reports/hopd.sarif
+      GITHUB_ACTIONS=true GITHUB_STEP_SUMMARY="$PWD/step-summary" ci/check-models Zoo.xcdatamodeld --scratch . \
+      >/dev/null
       test -s step-summary
       cp "$EXAMPLES/pre-commit" .git/hooks/pre-commit
       git config user.name a; git config user.email a@example.org

@@ -1,6 +1,6 @@
-// The reports of `hopctl check`, judged by programs that this project did not write: xmllint, with the schema of Jenkins
-// where it is at hand, Python's models of SARIF, Graphviz, and a browser. Where such a program is absent its test is skipped
-// and says so; `tools/report-judges` installs them.
+// The reports of `hopctl check`, judged by programs that this project did not write: xmllint, with the schema of
+// Jenkins where it is at hand, the JSON schema of the SARIF standard, Graphviz, and a browser. Where such a program is
+// absent its test is skipped and says so; `tools/report-judges` installs them.
 
 import BlockingTests
 import FoundationEssentials
@@ -16,6 +16,7 @@ private enum Judge {
   static let folder = CheckCase.root.removingLastComponent().removingLastComponent().appending(".build/report-judges")
   static var python: FilePath { folder.appending("bin/python") }
   static var schema: FilePath { folder.appending("junit-10.xsd") }
+  static var sarifSchema: FilePath { folder.appending("sarif-schema-2.1.0.json") }
 }
 
 @Suite(.blocking, .enabled(if: Program.isBuilt, Program.absence))
@@ -24,7 +25,8 @@ struct CheckReportTests {
   private func room() throws -> Room {
     let room = try Room()
     let entity = { (more: String) in
-      "<entity name='Book'>\n<attribute name='a&lt;b&gt;&quot;&amp;' optional='YES' attributeType='String'/>\(more)</entity>"
+      "<entity name='Book'>\n<attribute name='a&lt;b&gt;&quot;&amp;' optional='YES' attributeType='String'/>"
+        + "\(more)</entity>"
     }
     try room.modelVersion(1, entity(""))
     try room.modelVersion(2, entity("<attribute name='note' optional='YES' attributeType='String'/>"))
@@ -73,17 +75,100 @@ struct CheckReportTests {
 
   @Test(
     .enabled(
-      if: FileManager.default.fileExists(atPath: Judge.python.string), "no models of SARIF: tools/report-judges"))
-  func sarifFitsTheStandard() throws {
-    let room = try room()
-    _ = try checked(room, "--sarif", room.path("log.sarif"))
+      if: FileManager.default.fileExists(atPath: Judge.sarifSchema.string), "no schema of SARIF: tools/report-judges"),
+    arguments: ["red", "warned", "refused"])
+  func sarifFitsTheStandard(_ kind: String) throws {
+    let room = try kind == "warned" ? suspiciousRoom() : room()
+    if kind == "refused" { try room.file("Model.xcdatamodeld/Model 3.xcdatamodel/contents", "<model>") }
+    let outcome = try room.run(
+      "check", room.path("Model.xcdatamodeld"), "--scratch", room.path.string, "--sarif", room.path("log.sarif"))
+    #expect(outcome.status == (kind == "warned" ? 0 : 65), "\(outcome.output)\(outcome.errors)")
     let code = """
-      import sys, sarif_pydantic
-      log = sarif_pydantic.Sarif.model_validate_json(open(sys.argv[1], encoding='utf-8').read())
-      print(len(log.runs[0].results))
+      import json, sys, jsonschema
+      log, schema = (json.load(open(name, encoding='utf-8')) for name in sys.argv[1:])
+      jsonschema.validators.validator_for(schema)(schema).validate(log)
+      print(*(result['level'] for result in log['runs'][0]['results']))
       """
-    let outcome = try room.wait(room.start(program: Judge.python, ["-c", code, room.path("log.sarif")]))
-    #expect(outcome.status == 0 && outcome.output == "1\n", "\(outcome.errors)")
+    let judged = try room.wait(
+      room.start(program: Judge.python, ["-c", code, room.path("log.sarif"), Judge.sarifSchema.string]))
+    #expect(judged.status == 0, "\(judged.errors)")
+    #expect(judged.output.contains(kind == "warned" ? "warning" : "error"))
+  }
+
+  /// A model whose hop drops values under a name that has perhaps changed.
+  private func suspiciousRoom() throws -> Room {
+    let room = try Room()
+    for (number, name) in ["e_mail", "email"].enumerated() {
+      try room.modelVersion(
+        number + 1, "<entity name='Book'>\n<attribute name='\(name)' optional='YES' attributeType='String'/>\n</entity>"
+      )
+    }
+    try room.currentVersion(2)
+    return room
+  }
+
+  @Test func aSuspectedRenameIsAWarningInEveryReport() throws {
+    let room = try suspiciousRoom()
+    let outcome = try room.run(
+      words: [
+        "check", room.path("Model.xcdatamodeld"), "--scratch", room.path.string, "--github", "--junit",
+        room.path("junit.xml"), "--sarif", room.path("log.sarif"), "--html", room.path("page.html"),
+      ],
+      variables: ["GITHUB_WORKSPACE=\(room.path.string)", "GITHUB_STEP_SUMMARY=\(room.path("step-summary"))"])
+    #expect(outcome.status == 0, "\(outcome.errors)")
+    let line = try #require(outcome.output.split(separator: "\n").first { $0.hasPrefix("::warning ") })
+    #expect(line.contains("file=Model.xcdatamodeld/Model 2.xcdatamodel/contents,line=4,"))
+    let log = try JSONDecoder().decode(JSON.self, from: Data(try text(room, "log.sarif").utf8))
+    let result = try #require(log.runs?.list.first?.results?.list.first)
+    #expect(result.level?.text == "warning" && result.ruleId?.text == "rename-suspected")
+    #expect(result.locations?.list.first?.physicalLocation?.region?.startLine?.int == 4)
+    let junit = try text(room, "junit.xml")
+    #expect(junit.contains("failures=\"0\"") && junit.contains("<system-out>warning: "))
+    for name in ["step-summary", "page.html"] {
+      #expect(try text(room, name).contains("is a renaming identifier missing?"))
+    }
+  }
+
+  @Test func noReportOfAnEarlierRunStays() throws {
+    let room = try room()
+    let names = ["junit.xml", "log.sarif", "page.html", "step-summary"]
+    func run(_ words: [String], _ status: Int32) throws {
+      for name in names where name != "step-summary" { try room.file(name, "stale") }
+      let outcome = try room.run(
+        words: ["check", room.path("Model.xcdatamodeld"), "--scratch", room.path.string, "--github"] + words + [
+          "--junit", room.path("junit.xml"), "--sarif", room.path("log.sarif"), "--html", room.path("page.html"),
+        ],
+        variables: ["GITHUB_WORKSPACE=\(room.path.string)", "GITHUB_STEP_SUMMARY=\(room.path("step-summary"))"])
+      #expect(outcome.status == status, "\(outcome.errors)")
+      #expect(outcome.output.contains("::error "))
+      for name in names {
+        #expect(try text(room, name).contains("nothing was checked") || name == "log.sarif" || name == "junit.xml")
+      }
+      for name in names { #expect(try text(room, name) != "stale", "\(name)") }
+      #expect(try text(room, "junit.xml").contains("failures=\"1\""))
+    }
+    try run(["--since", "Model 9"], 78)
+    try run(["--base", "HEAD"], 78)
+    try room.file("hop.lock", "format = 7")
+    try run(["--lock", room.path("hop.lock")], 78)
+    try room.file("Model.xcdatamodeld/Model 3.xcdatamodel/contents", "<model>")
+    try run([], 65)
+    try FileManager.default.removeItem(atPath: room.path("Model.xcdatamodeld"))
+    try run([], 78)
+  }
+
+  @Test(
+    .enabled(
+      if: FileManager.default.fileExists(atPath: Judge.sarifSchema.string), "no validator: tools/report-judges"),
+    arguments: [("github-workflows", "github-workflow.yml"), ("gitlab-ci", "gitlab-job.yml")])
+  func theFilesOfPipelinesFitTheirSchemas(_ schema: String, _ name: String) throws {
+    let room = try Room()
+    let file = CheckCase.root.removingLastComponent().removingLastComponent().appending("Examples/ci/\(name)")
+    let outcome = try room.wait(
+      room.start(
+        program: Judge.folder.appending("bin/check-jsonschema"),
+        ["--builtin-schema", "vendor.\(schema)", file.string]))
+    #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
   }
 
   @Test func githubGetsAnnotationsAndASummary() throws {
@@ -125,10 +210,12 @@ struct CheckReportTests {
       frame.style = 'border:0;width:\(width)px;height:4000px';
       frame.onload = () => {
         const page = frame.contentDocument, root = page.documentElement;
-        const sticking = [...page.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > \(width) + 1);
+        const sticking = [...page.querySelectorAll('body *')]
+          .filter(e => e.getBoundingClientRect().right > \(width) + 1);
+        const isUnnamed = e => !page.getElementById(e.getAttribute('aria-labelledby'));
         const unnamed = [...page.querySelectorAll('svg[role=img]')].filter(e => !e.getAttribute('aria-label')).length
           + [...page.querySelectorAll('table')].filter(e => !e.caption || !e.caption.textContent).length
-          + [...page.querySelectorAll('section')].filter(e => !page.getElementById(e.getAttribute('aria-labelledby'))).length;
+          + [...page.querySelectorAll('section')].filter(isUnnamed).length;
         const style = frame.contentWindow.getComputedStyle(page.body);
         document.getElementById('out').textContent = JSON.stringify({
           wide: root.scrollWidth, sticking: sticking.length, unnamed, ink: style.color, paper: style.backgroundColor,

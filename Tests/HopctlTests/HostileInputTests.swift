@@ -41,7 +41,7 @@ struct HostileInputTests {
     #expect(!plan.errors.contains("\u{1b}"))
   }
 
-  /// A name that is no text would be told as another one: every command says so, and leaves the file alone.
+  /// A name that is not a text would be told as another one: every command says so, and leaves the file alone.
   @Test(arguments: ["identify", "plan", "migrate", "verify", "dump", "restore"])
   func aNameThatIsNoTextIsRefused(_ command: String) throws {
     let room = try Room()

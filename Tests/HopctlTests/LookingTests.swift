@@ -111,7 +111,7 @@ struct LookingTests {
     #expect(
       json.keys == [
         "store", "state", "model", "version", "targetVersion", "configuration", "modelSource", "storeUUID",
-        "frameworkVersion", "swiftData", "entities", "sideFiles", "pin",
+        "frameworkVersion", "swiftData", "entities", "sideFiles", "notChecked", "pin",
       ])
     #expect(json.state?.text == "behind")
     #expect(json.model?.text == "Zoo")

@@ -47,9 +47,11 @@ struct MappingDecisionTests {
       "INSERT INTO ZOWNER (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT 1, Z_ENT, 1, 'o' FROM Z_PRIMARYKEY WHERE Z_NAME = 'Owner';"
         + (1...4).map { key in
           "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZUID, ZGROUP, ZFRIEND, ZOWNER) SELECT \(key), Z_ENT, 1, \(key), "
-            + "\(key == 1 ? "NULL" : "\(key - 2)"), \(key == 4 ? 1 : key + 1), 1 FROM Z_PRIMARYKEY WHERE Z_NAME = 'Item';"
+            + "\(key == 1 ? "NULL" : "\(key - 2)"), \(key == 4 ? 1 : key + 1), 1 FROM Z_PRIMARYKEY "
+            + "WHERE Z_NAME = 'Item';"
         }.joined()
-        + "UPDATE Z_PRIMARYKEY SET Z_MAX = 4 WHERE Z_NAME = 'Item'; UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Owner'"
+        + "UPDATE Z_PRIMARYKEY SET Z_MAX = 4 WHERE Z_NAME = 'Item'; "
+        + "UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Owner'"
     )
     return (model, store)
   }
@@ -83,8 +85,8 @@ struct MappingDecisionTests {
         + "\(text("migrationpolicyclassname", part.policy))"
         + "<attribute name=\"mappingnumber\" type=\"int16\">\(index + 1)</attribute>"
         + "<relationship name=\"attributemappings\" idrefs=\"\(attributes.joined(separator: " "))\"></relationship>"
-        + "<relationship name=\"relationshipmappings\" idrefs=\"\(relationships.joined(separator: " "))\"></relationship>"
-        + "</object>"
+        + "<relationship name=\"relationshipmappings\" idrefs=\"\(relationships.joined(separator: " "))\">"
+        + "</relationship></object>"
       for (id, name) in zip(attributes, part.attributes) {
         objects += "<object type=\"XDDEVATTRIBUTEMAPPING\" id=\"\(id)\">\(text("name", name))</object>"
       }
@@ -101,7 +103,8 @@ struct MappingDecisionTests {
       <?xml version="1.0"?><database>\(objects)<object type="XDDEVMAPPINGMODEL" id="m">
       <attribute name="sourcemodelpath" type="string">Items.xcdatamodeld/Items.xcdatamodel</attribute>
       <attribute name="destinationmodelpath" type="string">Items.xcdatamodeld/Items 2.xcdatamodel</attribute>
-      <relationship name="entitymappings" idrefs="\(parts.indices.map { "e\($0)" }.joined(separator: " "))"></relationship>
+      <relationship name="entitymappings" idrefs="\(parts.indices.map { "e\($0)" }.joined(separator: " "))">\
+      </relationship>
       </object></database>
       """)
     return room.path("\(name).xcmappingmodel")
@@ -288,7 +291,8 @@ struct MappingDecisionTests {
     // One that carries everything.
     try room.file(
       "c.hopmap.toml",
-      "[mapping]\nsource = \"Items\"\ndestination = \"Items 2\"\n[[entity]]\nsource = \"Item\"\ndestination = \"Item\"\n"
+      "[mapping]\nsource = \"Items\"\ndestination = \"Items 2\"\n[[entity]]\n"
+        + "source = \"Item\"\ndestination = \"Item\"\n"
         + "attributes.\(note) = \"$source.note\"\n[[entity]]\nsource = \"Owner\"\ndestination = \"Owner\"\n")
     let good = try room.run("mapping", "lint", room.path("c.hopmap.toml"), "--models", model, "--strict")
     #expect(good.status == 0)

@@ -15,11 +15,13 @@ struct MappingShowTests {
       """
       <?xml version="1.0"?><database>
       <object type="XDDEVENTITYMAPPING" id="z1"><attribute name="sourcename" type="string">Animal</attribute>
-      <attribute name="destinationname" type="string">Animal</attribute><attribute name="mappingnumber" type="int16">1</attribute>
+      <attribute name="destinationname" type="string">Animal</attribute>\
+      <attribute name="mappingnumber" type="int16">1</attribute>
       <attribute name="sourcefilterpredicatestring" type="string">name \\u2100= nil</attribute>
       <relationship name="attributemappings" idrefs="z3"></relationship>
       <relationship name="relationshipmappings" idrefs="z4"></relationship></object>
-      <object type="XDDEVATTRIBUTEMAPPING" id="z3"><attribute name="name" type="string">\(attribute)</attribute></object>
+      <object type="XDDEVATTRIBUTEMAPPING" id="z3"><attribute name="name" type="string">\(attribute)</attribute>\
+      </object>
       <object type="XDDEVRELATIONSHIPMAPPING" id="z4"><attribute name="name" type="string">keeper</attribute></object>
       <object type="XDDEVMAPPINGMODEL" id="z2">
       <attribute name="sourcemodelpath" type="string">App/\(path).xcdatamodeld/Zoo.xcdatamodel</attribute>

@@ -11,7 +11,8 @@ struct PartialStoreTests {
   private func shelves(_ room: Room) throws -> String {
     func version(_ more: String, _ configurations: String) -> String {
       """
-      <?xml version="1.0"?><model><entity name='Book'><attribute name='title' optional='YES' attributeType='String'/>\(more)
+      <?xml version="1.0"?><model><entity name='Book'>\
+      <attribute name='title' optional='YES' attributeType='String'/>\(more)
       <relationship name='shelf' optional='YES' maxCount='1' destinationEntity='Shelf' inverseName='books'
         inverseEntity='Shelf'/></entity>
       <entity name='Shelf'><relationship name='books' optional='YES' toMany='YES' destinationEntity='Book'

@@ -23,11 +23,13 @@ struct PlainWordsTests {
       """
       <?xml version="1.0"?><model><entity name='Ware'><attribute name='code' attributeType='String'/>
       <attribute name='price' optional='YES' attributeType='Integer 32'/>
-      <relationship name='shelf' optional='YES' maxCount='1' destinationEntity='Shelf' inverseName='wares' inverseEntity='Shelf'/>
+      <relationship name='shelf' optional='YES' maxCount='1' destinationEntity='Shelf' inverseName='wares' \
+      inverseEntity='Shelf'/>
       <attribute name='image' optional='YES' attributeType='Binary' allowsExternalBinaryDataStorage='YES'/>
       <fetchIndex name='byPrice'><fetchIndexElement property='price' type='Binary' order='ascending'/></fetchIndex>
       \(more)
-      <uniquenessConstraints><uniquenessConstraint><constraint value='code'/></uniquenessConstraint></uniquenessConstraints>
+      <uniquenessConstraints><uniquenessConstraint><constraint value='code'/></uniquenessConstraint>\
+      </uniquenessConstraints>
       </entity><entity name='Shelf'><relationship name='wares' optional='YES' toMany='YES' destinationEntity='Ware'
         inverseName='shelf' inverseEntity='Ware'/></entity></model>
       """)
@@ -39,7 +41,10 @@ struct PlainWordsTests {
   }
 
   @Test(
-    "verify finds a missing index, a changed one and a key that leads nowhere, and claims nothing of what it did not see"
+    """
+    verify finds a missing index, a changed one and a key that leads nowhere, \
+    and claims nothing of what it did not see
+    """
   )
   func verifyFindsWhatIsMissing() throws {
     let unique = "Z_Ware_UNIQUE_code"

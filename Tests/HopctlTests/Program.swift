@@ -7,9 +7,13 @@ import Testing
 
 /// The built program.
 enum Program {
-  /// Where it is: in the folder of the test bundle, where every build of the package puts it. nil where it is not
-  /// built.
+  /// Where it is: in the folder HOPD_PROGRAMS, to try the programs that are shipped; else in the
+  /// folder of the test bundle, where every build of the package puts it. nil where it is not built.
   static let path: FilePath? = {
+    if let folder = getenv("HOPD_PROGRAMS") {
+      let program = FilePath(String(cString: folder)).appending("hopctl")
+      return access(program.string, X_OK) == 0 ? program : nil
+    }
     var buffer = [CChar](repeating: 0, count: 4096)
     guard readlink("/proc/self/exe", &buffer, buffer.count - 1) > 0 else { return nil }
     let own = FilePath(String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))

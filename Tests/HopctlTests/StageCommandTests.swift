@@ -26,7 +26,8 @@ struct StageCommandTests {
     try room.sql(
       store,
       "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 1300) INSERT INTO ZTRIP"
-        + " (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT v, 2, 1, CASE WHEN v % 10 = 0 THEN NULL ELSE 'To ' || (v % 600) END FROM n;"
+        + " (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT v, 2, 1, "
+        + "CASE WHEN v % 10 = 0 THEN NULL ELSE 'To ' || (v % 600) END FROM n;"
         + "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 2000) INSERT INTO ZSTOP"
         + " (Z_PK, Z_ENT, Z_OPT, ZTITLE, ZTRIP) SELECT v, 1, 1, 's' || v, 1 + v % 1300 FROM n;"
         + "UPDATE Z_PRIMARYKEY SET Z_MAX = 2000")

@@ -103,7 +103,8 @@ extension Room {
   /// Every name below a folder: kind, mode, and the bytes or where the link leads.
   func listing(_ folder: String) throws -> [String: String] {
     let script = """
-      cd -- "$FOLDER" && find . -mindepth 1 -printf '%P|%y|%m|%l|' \\( -type f -exec sh -c 'sha256sum < "$1" | tr "\\n" "\\1"' sh {} \\; \
+      cd -- "$FOLDER" && find . -mindepth 1 -printf '%P|%y|%m|%l|' \\( -type f \
+      -exec sh -c 'sha256sum < "$1" | tr "\\n" "\\1"' sh {} \\; \
       -o -printf '\\1' \\)
       """
     let outcome = try shell(script, ["FOLDER=\(folder)"])

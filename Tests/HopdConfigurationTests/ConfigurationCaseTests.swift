@@ -77,6 +77,11 @@ enum Dump {
   static func lines(_ configuration: Configuration) -> [String] {
     let daemon = configuration.daemon
     var lines = ["daemon: \(daemon.logLevel), jobs \(daemon.jobs), memory \(daemon.memoryLimit)"]
+    let throttle = configuration.throttle
+    if throttle.isSet {
+      lines.append(
+        "throttle: I/O \(throttle.ioPressure), cpu \(throttle.cpuPressure), memory \(throttle.memoryPressure)")
+    }
     for watch in configuration.watches {
       lines += [
         "watch \(watch.name): \(watch.directory)\(watch.recursive ? ", recursive" : "")",
@@ -87,8 +92,10 @@ enum Dump {
           + watch.migration.invalidRowsByEntity.sorted { $0.key < $1.key }.map { ", \($0.key) \($0.value)" }.joined()
           + ", unmapped entities \(watch.migration.unmappedEntities)",
         "  infer \(watch.infer), settle \(watch.settle), rescan \(watch.rescan)",
-        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, hops \(watch.migration.fuseHops ? "fused" : "apart")",
-        "  history \(watch.migration.history), cloudkit \(watch.migration.cloudKit), verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
+        "  chunks of \(watch.migration.chunkTime), at most \(watch.migration.chunkRowsMax) rows, "
+          + "hops \(watch.migration.fuseHops ? "fused" : "apart")",
+        "  history \(watch.migration.history), cloudkit \(watch.migration.cloudKit), "
+          + "verify \(watch.migration.verify), journal mode \(watch.migration.journalMode)"
           + (watch.migration.replace.map { ", replace \($0.rawValue)" } ?? ""),
         "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
@@ -96,6 +103,11 @@ enum Dump {
         "  backup \(watch.backup.keep) for \(watch.backup.keepFor)"
           + " in \(watch.backup.directory?.string ?? "(beside the store)")",
       ]
+    }
+    for watch in configuration.watches where watch.priority != 0 || watch.window != nil {
+      lines.append(
+        "turn of \(watch.name): priority \(watch.priority), \(watch.window?.text ?? "always")"
+          + (watch.window?.zone.name.map { " \($0)" } ?? ""))
     }
     for policy in configuration.policies {
       lines.append("policy \(policy.name): \(policy.command), \(policy.timeout), memory \(policy.memory)")

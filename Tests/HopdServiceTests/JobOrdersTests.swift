@@ -145,10 +145,15 @@ import Testing
     pauses.pause(all: true)
     var again = Pauses(stateDirectory: room)
     #expect(again.all && again.watches == ["w"] && again.stores == ["/srv/a b"])
+    // The pause of everything ends alone, and once.
+    let endsGlobal = again.resumeGlobal()
+    let endsNone = again.resumeGlobal()
+    #expect(endsGlobal && !endsNone && !again.all && again.watches == ["w"] && again.stores == ["/srv/a b"])
+    #expect(!Pauses(stateDirectory: room).all)
     let done7 = again.resume()
     #expect(done7)
     #expect(Pauses(stateDirectory: room).isEmpty && access(file, F_OK) != 0)
-    // A file that is no list of pauses pauses nothing.
+    // A file that is not a list of pauses pauses nothing.
     close(open(file, O_CREAT | O_WRONLY, 0o600))
     #expect(Pauses(stateDirectory: room).isEmpty)
   }

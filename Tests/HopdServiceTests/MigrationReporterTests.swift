@@ -177,7 +177,9 @@ import Testing
       .noPermission, "cannot write here", at: Place(file: "/srv"), cause: Errno.readOnlyFileSystem, hint: "x")
     reporter.failed(JobFailure(stage: .lock, error: cause), .refused(isNews: true), now: .now)
     let hint = try #require(log.entries.first?[.hint])
-    #expect(hint.contains("systemctl restart hopd") && hint.contains("ReadWritePaths=-/srv"), "\(hint)")
+    #expect(
+      hint.contains("systemctl restart hopd") && hint.contains("hopctl unit-dropin") && hint.contains("/srv"), "\(hint)"
+    )
   }
 
   @Test func anInterruptedRunSaysThatItGoesOn() throws {

@@ -63,9 +63,10 @@ import Testing
     #expect(before.change() == .mended)
   }
 
-  /// The store was refused for its rights; `chmod` changes neither its size nor its time nor its inode.
-  @Test(arguments: [HopdError.Code.noPermission, .cannotReplace, .externalDataMissing])
-  func aCureThatTheWatcherCannotSeeIsSeenByTheRescan(_ code: HopdError.Code) async throws {
+  /// A cure beside the store that makes no event, or a right that is given: `chmod` changes neither size nor time nor
+  /// inode of the store, and is seen at once.
+  @Test(arguments: [HopdError.Code.noPermission, .cannotReplace, .externalDataMissing], ["1s", "1h"])
+  func aCureIsSeenByTheRescanAndOneOfRightsAtOnce(_ code: HopdError.Code, _ rescan: String) async throws {
     let place = try DaemonTests.Place()
     // The pause is far longer than the test.
     try place.write(
@@ -76,7 +77,7 @@ import Testing
       directory = "\(place.root.appending("stores"))"
       models = ["\(place.root.appending("A.xcdatamodel"))"]
       settle = "50ms"
-      rescan = "1s"
+      rescan = "\(rescan)"
       [watch.migration]
       retry = { attempts = 2, backoff = "1h", max = "1h" }
       """)
@@ -99,7 +100,7 @@ import Testing
       #expect(entry.level == .error && entry[.attempt] == "1" && entry[.next] != nil)
       #expect(tries.withLock { $0 } == 1, "rescans alone are no reason")
       isMended.withLock { $0 = true }
-      chmod(place.store("a.sqlite"), 0o600)
+      if rescan == "1s" { mkdir(place.store(".a_SUPPORT"), 0o700) } else { chmod(place.store("a.sqlite"), 0o600) }
       try await eventually("migrated") { !place.log.all(.storeMigrated).isEmpty }
     }
   }

@@ -110,7 +110,10 @@ import Testing
     }
     unlink(place.store("current.sqlite"))
     try await DaemonTests().running(place, try coordinator(place, Self.work())) {
-      try await eventually("one") { Set(stores(place).keys) == ["refused.sqlite"] }
+      try await eventually("one, refused by this hopd too") {
+        guard Set(stores(place).keys) == ["refused.sqlite"] else { return false }
+        return (try? reader(place).jobs(of: place.store("refused.sqlite")).count) == 2
+      }
       unlink(place.store("refused.sqlite"))
       try await eventually("none") { stores(place).isEmpty }
     }

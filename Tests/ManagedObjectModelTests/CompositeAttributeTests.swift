@@ -81,7 +81,7 @@ import Testing
     let entity = try #require(model.entity(named: "Item"))
     #expect(entity.attributes.map(\.name) == ["kind.z", "kind.a", "n"])
     #expect(entity.attributes.map(\.type) == [.string, .integer32, .integer64])
-    // What is no attribute, and what is empty, is refused with its place.
+    // What is not an attribute, and what is empty, is refused with its place.
     for elements in [[], [b.text("x")], [b.property("NSRelationshipDescription", "r", [:])]] {
       let error = #expect(throws: HopdError.self) { try ModelReader.read(compiled: archive(elements), name: "Test") }
       #expect(error?.place.property == "kind")
@@ -119,7 +119,8 @@ import Testing
       "<attribute name='c.x' attributeType='String'/><attribute name='c' attributeType='Composite' composite='P'/>"
     #expect(
       failure(
-        "<entity name='A'>\(dotted)</entity><composite name='P'><attribute name='x' attributeType='Date'/></composite>")?
+        "<entity name='A'>\(dotted)</entity><composite name='P'><attribute name='x' attributeType='Date'/>"
+          + "</composite>")?
         .description.contains("name of the element “x”") == true)
   }
 }

@@ -36,7 +36,8 @@ import Testing
       </uniquenessConstraint></uniquenessConstraints>
       <compoundIndexes><compoundIndex><index value='title,cover'/></compoundIndex></compoundIndexes></entity>
       <entity name='Shelf' representedClassName='NSManagedObject'>
-      <relationship name='books' optional='YES' toMany='YES' ordered='YES' deletionRule='Cascade' destinationEntity='Book'
+      <relationship name='books' optional='YES' toMany='YES' ordered='YES' deletionRule='Cascade' \
+      destinationEntity='Book'
         inverseName='shelf'/>
       <relationship name='top' optional='YES' minCount='1' maxCount='1' deletionRule='Deny' destinationEntity='Item'/>
       <userInfo><entry key='k' value='v'/></userInfo></entity>

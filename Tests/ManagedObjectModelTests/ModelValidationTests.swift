@@ -12,7 +12,10 @@ import Testing
       ("<entity/>", "no name", nil, 3),
       ("<entity name='A'>\n<attribute attributeType='String'/></entity>", "no name", "A", 4),
       (
-        "<entity name='A'><attribute name='x' attributeType='Date'/>\n<relationship name='x' destinationEntity='A'/></entity>",
+        """
+        <entity name='A'><attribute name='x' attributeType='Date'/>
+        <relationship name='x' destinationEntity='A'/></entity>
+        """,
         "second property", "A.x", 4
       ),
       ("<entity name='A' parentEntity='Z'/>", "parent entity “Z”", "A", 3),
@@ -22,7 +25,7 @@ import Testing
       ("<entity name='A'><relationship name='r'/></entity>", "no destination entity", "A.r", 3),
       (
         "<entity name='A'><relationship name='r' destinationEntity='A' inverseName='q'/></entity>",
-        "“q” is no relationship of “A”", "A.r", 3
+        "“q” is not a relationship of “A”", "A.r", 3
       ),
       (
         "<entity name='A'><relationship name='r' toMany='YES' destinationEntity='A' inverseName='q'/>"
@@ -31,8 +34,8 @@ import Testing
       ),
       (
         "<entity name='A'><relationship name='r' destinationEntity='B' inverseName='q'/></entity><entity name='B'>"
-          + "<relationship name='q' destinationEntity='B' inverseName='r'/><relationship name='r' destinationEntity='B' "
-          + "inverseName='q'/></entity>",
+          + "<relationship name='q' destinationEntity='B' inverseName='r'/>"
+          + "<relationship name='r' destinationEntity='B' inverseName='q'/></entity>",
         "leads to “B”, not back", "A.r", 3
       ),
       (
@@ -40,7 +43,10 @@ import Testing
           + "</uniquenessConstraints></entity>", "constraint names “z”", "A", 3
       ),
       (
-        "<entity name='A'><compoundIndexes><compoundIndex><index value='z'/></compoundIndex></compoundIndexes></entity>",
+        """
+        <entity name='A'><compoundIndexes><compoundIndex><index value='z'/></compoundIndex></compoundIndexes>\
+        </entity>
+        """,
         "compound index names “z”", "A", 3
       ),
       (
@@ -75,7 +81,10 @@ import Testing
         "A.x", 3
       ),
       (
-        "<entity name='A'/><composite name='C'><attribute name='x' attributeType='Composite' composite='C'/></composite>",
+        """
+        <entity name='A'/><composite name='C'><attribute name='x' attributeType='Composite' composite='C'/>\
+        </composite>
+        """,
         "contains itself", nil, 3
       ),
     ] as [(String, String, String?, Int?)])

@@ -182,7 +182,8 @@ private func pair(_ source: Int, _ destination: Int) -> MappingHops.Pair {
     let xcode = try source("/Dogs.xcmappingmodel", ["Dog"])
     let mixed = try text(
       "/Cats.hopmap.toml",
-      "[[entity]]\nsource = \"Cat\"\ndestination = \"Cat\"\nskip = [\"owner\"]\nrelationships.friend = \"$source.friend\""
+      "[[entity]]\nsource = \"Cat\"\ndestination = \"Cat\"\nskip = [\"owner\"]\n"
+        + "relationships.friend = \"$source.friend\""
     )
     let served = try #require(try MappingCatalog(files: [mixed, xcode]).hops(among: versions).hop(pair(0, 1)))
     #expect(shown(served.hop.mappings[0], "CatToCat", "friend") == made("DogToDog", "$source.friend"))

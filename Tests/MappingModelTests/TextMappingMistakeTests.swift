@@ -69,7 +69,7 @@ import Testing
     ),
     ("relationships.author = { entity = \"Author\", attribute = \"name\", key = \"$source.pages\" }", 4, []),
     ("relationships.author = \"$source.user\"", 4, ["no mapping of this hop makes Author objects of User"]),
-    ("relationships.author = \"$source.title\"", 4, ["no object"]),
+    ("relationships.author = \"$source.title\"", 4, ["neither an object"]),
     ("keep = \"lowest\"", 4, ["nothing groups them"]),
     ("distinct_by = \"$source.title\"\nkeep = \"newest\"", 5, ["`keep` must be"]),
     ("distinct_by = \"$source.title\"\ndeduplicate_by = \"$source.title\"", 4, ["exclude each other"]),

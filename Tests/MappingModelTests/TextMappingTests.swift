@@ -35,7 +35,8 @@ func made(_ mapping: String, _ objects: String) -> String {
 }
 
 func madeByAny(_ relationship: String, _ objects: String) -> String {
-  "FUNCTION($manager, \"destinationInstancesForSourceRelationshipNamed:sourceInstances:\", \"\(relationship)\", \(objects))"
+  "FUNCTION($manager, \"destinationInstancesForSourceRelationshipNamed:sourceInstances:\", "
+    + "\"\(relationship)\", \(objects))"
 }
 
 @Suite struct TextMappingTests {
@@ -140,7 +141,8 @@ func madeByAny(_ relationship: String, _ objects: String) -> String {
   @Test func lookupsByNameAreTheFunctionsOfCoreData() throws {
     let forms = [
       "{ mapping = \"UserToUser\", objects = \"$source.user\" }",
-      "'FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"UserToUser\", $source.user)'",
+      "'FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\", \"UserToUser\", "
+        + "$source.user)'",
       "\"$source.user\"",
     ]
     let values = try forms.map { form in

@@ -148,7 +148,7 @@ private let manager = "FUNCTION($manager, \"destinationInstancesFor"
             "ATTRIBUTEMAPPING", "x5",
             [("name", "legs"), ("valueexpressiondata", base64(.path(.variable("source"), "keeper.badge.number")))]),
         list: "a"))
-    // Sorted by name; a relationship's name is no attribute.
+    // Sorted by name; a relationship's name is not an attribute.
     #expect(
       texts(result.mapping.entityMappings[0].attributes) == [
         "colour = -", "id = $source.id", "keeper = -", "legs = $source.keeper.badge.number", "song = -",

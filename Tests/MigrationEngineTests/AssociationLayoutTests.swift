@@ -5,11 +5,12 @@ import BlockingTests
 import Diagnostics
 import ManagedObjectModel
 import MappingModel
-import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
 import Testing
+
+@testable import MigrationEngine
 
 /// Hops of small models, without a store.
 struct SmallHop {

@@ -133,7 +133,8 @@ import Testing
     let connection = try Connection(path: "memory", access: .memory)
     try connection.execute(
       "CREATE TABLE ZBOOK (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER); INSERT INTO ZBOOK VALUES (1, 5), (2, 5), (3, 6);"
-        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), (2, NULL), (3, 1)"
+        + " CREATE TABLE ZPAGE (Z_PK INTEGER PRIMARY KEY, ZBOOK INTEGER); INSERT INTO ZPAGE VALUES (1, 1), "
+        + "(2, NULL), (3, 1)"
     )
     let reference = SourceReference(table: "ZPAGE", column: "ZBOOK", targetTable: "ZBOOK", targetNumber: 5)
     #expect(try reference.isSound(in: .schema("main"), of: connection))
@@ -143,8 +144,8 @@ import Testing
       #expect(try !reference.isSound(in: .schema("main"), of: connection), "\(key)")
       try connection.execute("DELETE FROM ZPAGE WHERE Z_PK = 9")
     }
-    // Keys without gaps are known by their ends; what lies between them and is no key, or none at all, is found all the
-    // same.
+    // Keys without gaps are known by their ends; what lies between them and is not a key, or none at all, is found all
+    // the same.
     for (change, key, isSound) in [
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "2", true), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "1.5", false),
       ("DELETE FROM ZBOOK WHERE Z_PK = 3", "'x'", false), ("DELETE FROM ZBOOK WHERE Z_PK = 3", "3", false),

@@ -23,19 +23,25 @@ private final class RuledStore {
   static let model = """
     <?xml version="1.0"?><model>
     <entity name="Person">
-      <attribute name="name" attributeType="String" minValueString="2" maxValueString="5" regularExpressionString="[A-Z].*"/>
-      <attribute name="age" optional="YES" attributeType="Integer 16" minValueString="0" maxValueString="120" defaultValueString="18"/>
+      <attribute name="name" attributeType="String" minValueString="2" maxValueString="5" \
+      regularExpressionString="[A-Z].*"/>
+      <attribute name="age" optional="YES" attributeType="Integer 16" minValueString="0" maxValueString="120" \
+      defaultValueString="18"/>
       <attribute name="born" optional="YES" attributeType="Date" minDateTimeInterval="0" maxDateTimeInterval="1000"/>
       <attribute name="code" attributeType="String" defaultValueString="none"/>
       <relationship name="home" maxCount="1" destinationEntity="House" inverseName="people" inverseEntity="House"/>
-      <relationship name="friends" optional="YES" toMany="YES" minCount="2" destinationEntity="Person" inverseName="friendOf" inverseEntity="Person"/>
-      <relationship name="friendOf" optional="YES" toMany="YES" destinationEntity="Person" inverseName="friends" inverseEntity="Person"/>
-      <uniquenessConstraints><uniquenessConstraint><constraint value="code"/></uniquenessConstraint></uniquenessConstraints>
+      <relationship name="friends" optional="YES" toMany="YES" minCount="2" destinationEntity="Person" \
+      inverseName="friendOf" inverseEntity="Person"/>
+      <relationship name="friendOf" optional="YES" toMany="YES" destinationEntity="Person" inverseName="friends" \
+      inverseEntity="Person"/>
+      <uniquenessConstraints><uniquenessConstraint><constraint value="code"/></uniquenessConstraint>\
+      </uniquenessConstraints>
     </entity>
     <entity name="Pupil" parentEntity="Person"/>
     <entity name="House">
       <attribute name="street" optional="YES" attributeType="String"/>
-      <relationship name="people" optional="YES" toMany="YES" maxCount="4" destinationEntity="Person" inverseName="home" inverseEntity="Person"/>
+      <relationship name="people" optional="YES" toMany="YES" maxCount="4" destinationEntity="Person" \
+      inverseName="home" inverseEntity="Person"/>
     </entity></model>
     """
 

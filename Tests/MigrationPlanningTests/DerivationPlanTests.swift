@@ -115,7 +115,8 @@ import Testing
     #expect(try store.plan(catalog).warnings.isEmpty)
     let trigger = try #require(store.schema.triggers.first)
     try store.execute(
-      "DROP TRIGGER \(trigger.name); CREATE TRIGGER \(trigger.name) AFTER INSERT ON \(trigger.table) BEGIN SELECT 1; END"
+      "DROP TRIGGER \(trigger.name); CREATE TRIGGER \(trigger.name) AFTER INSERT ON \(trigger.table) BEGIN "
+        + "SELECT 1; END"
     )
     let plan = try store.plan(catalog)
     #expect(plan.warnings.map(\.code) == [.triggerRewritten])

@@ -65,7 +65,8 @@ import Testing
   }
 
   private static let rows =
-    "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZKEPT, ZCOMPUTED, ZUNREAD) VALUES (1, 1, 1, 'a', 'b', 'c'), (2, 1, 1, 'a', 'b', NULL);"
+    "INSERT INTO ZE (Z_PK, Z_ENT, Z_OPT, ZKEPT, ZCOMPUTED, ZUNREAD) VALUES (1, 1, 1, 'a', 'b', 'c'), "
+    + "(2, 1, 1, 'a', 'b', NULL);"
     + "UPDATE Z_PRIMARYKEY SET Z_MAX = 2"
 
   @Test func entitiesThatGoOnUnmappedAreRefusedWhereTheyHaveRows() throws {

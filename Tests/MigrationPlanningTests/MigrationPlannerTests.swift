@@ -23,7 +23,8 @@ import Testing
     let store = try SmallStore(
       try catalog.model("V1"),
       """
-      INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZOLD, ZKEPT) VALUES (1, 2, 1, 'a', 'k'), (2, 2, 1, NULL, 'k'), (7, 3, 1, 'b', NULL);
+      INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZOLD, ZKEPT) VALUES (1, 2, 1, 'a', 'k'), (2, 2, 1, NULL, 'k'), \
+      (7, 3, 1, 'b', NULL);
       INSERT INTO ZGONE (Z_PK, Z_ENT, Z_OPT, ZG) VALUES (1, 1, 1, 'g'), (2, 1, 1, NULL);
       UPDATE Z_PRIMARYKEY SET Z_MAX = 9 WHERE Z_NAME = 'Item';
       """)
@@ -72,7 +73,8 @@ import Testing
     let catalog = catalog(version("a"), version("parent"), [entity("A"), entity("B")])
     let store = try SmallStore(
       try catalog.model("V1"),
-      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 2, 1, 1)"
+      "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1); INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZA) "
+        + "VALUES (1, 2, 1, 1)"
     )
     #expect(
       try store.plan(catalog).drops == [

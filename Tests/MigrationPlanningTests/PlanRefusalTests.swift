@@ -147,7 +147,8 @@ import Testing
     #expect(error?.reasons[1].message.contains("3 rows") == true)
   }
 
-  /// A to-one that names another entity than its target has cannot be carried; where it is dropped it is no obstacle.
+  /// A to-one that names another entity than its target has cannot be carried; where it is dropped it is not an
+  /// obstacle.
   @Test func wrongDiscriminatorsThatWouldBeCarried() throws {
     let tree = [entity("P", [], [toMany("owners", "Q", inverse: "p")]), entity("S", parent: "P")]
     let pointing = tree + [entity("Q", [], [toOne("p", "P", inverse: "owners")])]
@@ -155,14 +156,15 @@ import Testing
     let dropping = catalog(pointing, [entity("P"), entity("S", parent: "P"), entity("Q")])
     let model = try carrying.model("V1")
     let schema = StoreSchema(model: model, frameworkVersion: 1344)
-    guard case .toOne(let table, let key, let discriminator?, _) = schema.storage(ofRelationship: "p", in: "Q") else {
+    guard let own = schema.storage(ofRelationship: "p", in: "Q")?.ownColumns, let discriminator = own.discriminator
+    else {
       Issue.record("Q.p has no discriminator")
       return
     }
     for (number, isWrong) in [("1", true), ("2", false), ("NULL", true), ("77", true), ("'text'", true)] {
       let rows = """
         INSERT INTO ZP (Z_PK, Z_ENT, Z_OPT) VALUES (5, 2, 1);
-        INSERT INTO \(table) (Z_PK, Z_ENT, Z_OPT, \(key), \(discriminator)) VALUES
+        INSERT INTO \(own.table) (Z_PK, Z_ENT, Z_OPT, \(own.key), \(discriminator)) VALUES
           (1, 3, 1, 5, \(number)), (2, 3, 1, NULL, NULL), (3, 3, 1, 999, 1)
         """
       let store = try SmallStore(model, rows)
@@ -202,10 +204,10 @@ import Testing
                 "x", .integer16, optional: isOptional, value: hasDefault ? .integer(5) : nil)
               let catalog = catalog([entity("A", before)], [entity("A", [after, attribute("more")])])
               let value = existed ? ", ZX" : ""
+              let stored = existed ? hasGap ? ", NULL" : ", 3" : ""
               let store = try SmallStore(
                 try catalog.model("V1"),
-                "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT\(value)) VALUES (8, 1, 1\(existed ? hasGap ? ", NULL" : ", 3" : ""))"
-              )
+                "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT\(value)) VALUES (8, 1, 1\(stored))")
               let mustFail = !isOptional && !hasDefault && (existed ? wasOptional && hasGap : true)
               let outcome = Result { try store.plan(catalog) }
               switch outcome {
@@ -277,8 +279,8 @@ import Testing
     func store(_ rows: String) throws -> SmallStore {
       try SmallStore(
         model,
-        "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 3, 1); INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZB, ZN) VALUES "
-          + rows + "; UPDATE ZA SET Z2_B = ZB + 1")
+        "INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1), (2, 3, 1); "
+          + "INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT, ZB, ZN) VALUES " + rows + "; UPDATE ZA SET Z2_B = ZB + 1")
     }
     let error = refusal(try store("(1,1,1,1,7), (2,1,1,1,7), (3,1,1,2,7), (4,1,1,NULL,7), (5,1,1,NULL,7)"), known)
     #expect(error?.code == .uniquenessViolation)

@@ -343,7 +343,7 @@ import Testing
     #expect(refusal(content("Book", "a"), content("Tag", "a"))?.message.contains("each of A, C") == true)
   }
 
-  /// What a hop back would lose without dropping a property: an order, and values that would be computed anew.
+  /// What a hop back would lose without dropping a property: an order, and values that would be computed again.
   @Test func aNewerStoreLosesNeitherOrderNorValues() {
     func library(_ isOrdered: Bool, isDerived: Bool) -> [Entity] {
       [

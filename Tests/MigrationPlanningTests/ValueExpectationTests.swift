@@ -56,7 +56,8 @@ import Testing
       ])
     let found = try values(
       catalog,
-      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), (4, 1, 1, NULL)"
+      "INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT, ZX) VALUES (1, 2, 1, 'a'), (2, 2, 1, NULL), (3, 3, 1, NULL), "
+        + "(4, 1, 1, NULL)"
     )
     #expect(found == ["ZBASE": ["ZX": 1 + 1 + 1]])
   }
@@ -75,7 +76,8 @@ import Testing
       INSERT INTO ZVEHICLE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 3, 1), (2, 4, 1), (3, 5, 1);
       INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZVEHICLE, Z3_VEHICLE, ZBEST) VALUES
         (1, 1, 1, 1, 3, 1), (2, 1, 1, 3, 5, NULL), (3, 1, 1, 3, 5, 2), (4, 1, 1, NULL, NULL, 1);
-      INSERT INTO ZTHING (Z_PK, Z_ENT, Z_OPT, ZN, Z1THINGS) VALUES (1, 2, 1, 'n', 1), (2, 2, 1, NULL, NULL), (3, 2, 1, 'n', 2);
+      INSERT INTO ZTHING (Z_PK, Z_ENT, Z_OPT, ZN, Z1THINGS) VALUES (1, 2, 1, 'n', 1), (2, 2, 1, NULL, NULL), \
+      (3, 2, 1, 'n', 2);
       """
     let kept = version(false).map { value in
       var value = value
@@ -108,7 +110,8 @@ import Testing
       try catalog.model("V1"),
       """
       INSERT INTO ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1);
-      INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZONE, Z_FOK_ONE) VALUES (1, 2, 1, 1, NULL), (2, 2, 1, 1, 2048), (3, 2, 1, NULL, NULL);
+      INSERT INTO ZB (Z_PK, Z_ENT, Z_OPT, ZONE, Z_FOK_ONE) VALUES (1, 2, 1, 1, NULL), (2, 2, 1, 1, 2048), \
+      (3, 2, 1, NULL, NULL);
       INSERT INTO Z_1PAIRS (Z_1BACK, Z_2PAIRS, Z_FOK_2PAIRS) VALUES (1, 1, NULL), (1, 2, NULL), (1, 3, 1024);
       """)
     #expect(try store.plan(catalog).expectation.nullOrderKeys == 3)
@@ -153,7 +156,8 @@ import Testing
       try catalog.model("V1"),
       """
       INSERT INTO ZBASE (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 2, 1);
-      INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, Z1TAGS) VALUES (1, 3, 1, 1), (2, 3, 1, 2), (3, 3, 1, 2), (4, 3, 1, NULL), (5, 3, 1, 1), (6, 3, 1, 1);
+      INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, Z1TAGS) VALUES (1, 3, 1, 1), (2, 3, 1, 2), (3, 3, 1, 2), (4, 3, 1, NULL), \
+      (5, 3, 1, 1), (6, 3, 1, 1);
       """)
     let plan = try store.plan(catalog)
     #expect(plan.drops.map { "\($0.entity).\($0.property) \($0.nonNull)" } == ["Base.tags 3"])

@@ -46,7 +46,8 @@ import Testing
         + composite("Color", [("linearRed", "Double"), ("linearBlue", "Double"), ("space", "Integer 16")]))
     #expect(
       text(schema) == "CREATE TABLE ZCUP ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZSPACE INTEGER, "
-        + "ZSPACE1 INTEGER, ZLINEARRED FLOAT, ZLINEARBLUE FLOAT, ZCAPACITY FLOAT, ZLINEARRED1 FLOAT, ZLINEARBLUE1 FLOAT )"
+        + "ZSPACE1 INTEGER, ZLINEARRED FLOAT, ZLINEARBLUE FLOAT, ZCAPACITY FLOAT, ZLINEARRED1 FLOAT, "
+        + "ZLINEARBLUE1 FLOAT )"
     )
   }
 
@@ -93,13 +94,20 @@ import Testing
     try StoreWriter(connection: connection, schema: "main").createTables(schema)
     try connection.execute(
       """
-      INSERT INTO ZQUOTE (Z_PK, Z_ENT, Z_OPT, ZYEAR, ZID, ZAUTH) VALUES (1, 1, 1, 1900, NULL, 'a'), (2, 1, 1, NULL, NULL, 'b')
+      INSERT INTO ZQUOTE (Z_PK, Z_ENT, Z_OPT, ZYEAR, ZID, ZAUTH) VALUES (1, 1, 1, 1900, NULL, 'a'), \
+      (2, 1, 1, NULL, NULL, 'b')
       """)
     let lines = try PersistentStoreTests.dumped(StoreReader(connection: connection), schema).split(separator: "\n")
     #expect(
       lines == [
-        #"{"entity":"Quote","id":"Quote/p1","attributes":{"auth":"a","author":{"id":null,"year":1900},"authorX":null},"relationships":{}}"#,
-        #"{"entity":"Quote","id":"Quote/p2","attributes":{"auth":"b","author":null,"authorX":null},"relationships":{}}"#,
+        #"""
+        {"entity":"Quote","id":"Quote/p1","attributes":{"auth":"a","author":{"id":null,"year":1900},"authorX":null},\#
+        "relationships":{}}
+        """#,
+        #"""
+        {"entity":"Quote","id":"Quote/p2","attributes":{"auth":"b","author":null,"authorX":null},\#
+        "relationships":{}}
+        """#,
       ])
   }
 

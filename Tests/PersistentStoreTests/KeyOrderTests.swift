@@ -126,7 +126,8 @@ import Testing
     #expect(order.doubt == nil)
     #expect(
       schema.joinTables.map(\.createStatement) == [
-        "CREATE TABLE Z_2BLOCKING ( Z_2BLOCKEDBY INTEGER, Z_2BLOCKING INTEGER, PRIMARY KEY (Z_2BLOCKEDBY, Z_2BLOCKING) )"
+        "CREATE TABLE Z_2BLOCKING ( Z_2BLOCKEDBY INTEGER, Z_2BLOCKING INTEGER, "
+          + "PRIMARY KEY (Z_2BLOCKEDBY, Z_2BLOCKING) )"
       ])
     #expect(schema.selfJoinTables.map(\.computed) == ["blocking"])
     #expect(schema.uncertainJoinTables.isEmpty && schema.unsupported.isEmpty)

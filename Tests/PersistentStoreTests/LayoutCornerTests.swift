@@ -83,9 +83,11 @@ import Testing
     #expect(columns(schema, of: "A") == ["Z_PK", "Z_ENT", "Z_OPT", "ZB", "Z_FOK_B"])
     #expect(columns(schema, of: "B") == ["Z_PK", "Z_ENT", "Z_OPT", "ZA", "Z_FOK_A"])
     #expect(
-      schema.storage(ofRelationship: "bs", in: "A") == .inverseOfToOne(table: "ZB", column: "ZA", orderKey: "Z_FOK_A"))
+      schema.storage(ofRelationship: "bs", in: "A")
+        == .members(ToOneColumns(table: "ZB", key: "ZA", orderKey: "Z_FOK_A")))
     #expect(
-      schema.storage(ofRelationship: "as", in: "B") == .inverseOfToOne(table: "ZA", column: "ZB", orderKey: "Z_FOK_B"))
+      schema.storage(ofRelationship: "as", in: "B")
+        == .members(ToOneColumns(table: "ZA", key: "ZB", orderKey: "Z_FOK_B")))
   }
 
   @Test func wideEntitiesKeepTheirOrder() {

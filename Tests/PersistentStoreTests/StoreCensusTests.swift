@@ -91,7 +91,7 @@ import Testing
       case _ where isStrange: strange[random.below(strange.count)]
       case .entityNumber: "coalesce(Z_ENT, 1)"
       case .discriminator(let entity, let relationship):
-        if case .toOne(_, let key, _, _)? = schema.storage(ofRelationship: relationship, in: entity),
+        if let key = schema.storage(ofRelationship: relationship, in: entity)?.ownColumns?.key,
           let place = DiscriminatorAgreement.places(in: schema).first(where: { $0.column == column.name })
         {
           "(SELECT Z_ENT FROM \(place.target) AS t WHERE t.Z_PK = \(table.name).\(key))"
@@ -203,7 +203,8 @@ import Testing
         == [DanglingReferences(entity: "Book", relationship: "author", count: 1)])
   }
 
-  /// Whatever stands in Z_ENT and is no integer is the number of no entity, also where SQLite would convert it to one.
+  /// Whatever stands in Z_ENT and is not an integer is the number of no entity, also where SQLite would convert it to
+  /// one.
   @Test(arguments: ["NULL", "1.5", "'1x'", "x'31'", "0"])
   func rowsOfNoEntityAreNobodys(_ value: String) throws {
     let connection = try Self.store(rows: 6, gaps: false, texts: false)

@@ -110,9 +110,11 @@ struct StoreDumpTests {
         {"entity":"Cat","id":"Cat/p3","attributes":{},"relationships":{"owner":"Person/p3"}}
         {"entity":"Group","id":"Group/p7","attributes":{},"relationships":{"members":["Person/p3","Person/p1"]}}
         {"entity":"Group","id":"Group/p8","attributes":{},"relationships":{"members":["Person/p3"]}}
-        {"entity":"Person","id":"Person/p1","attributes":{},"relationships":{"best":"Cat/p3","groups":["Group/p7"],"pets":["Animal/p2"]}}
+        {"entity":"Person","id":"Person/p1","attributes":{},"relationships":{"best":"Cat/p3",\
+        "groups":["Group/p7"],"pets":["Animal/p2"]}}
         {"entity":"Person","id":"Person/p2","attributes":{},"relationships":{"best":null,"groups":[],"pets":[]}}
-        {"entity":"Person","id":"Person/p3","attributes":{},"relationships":{"best":"Animal/p2","groups":["Group/p7","Group/p8"],"pets":["Cat/p3","Animal/p1"]}}
+        {"entity":"Person","id":"Person/p3","attributes":{},"relationships":{"best":"Animal/p2",\
+        "groups":["Group/p7","Group/p8"],"pets":["Cat/p3","Animal/p1"]}}
 
         """)
   }

@@ -53,7 +53,8 @@ import Testing
     keys.map { key in
       PolicySourceInstance(
         source: PolicyObject(
-          id: id("Book", key, .source), values: ["title": .string("Book \(key)"), "authorName": .string("A\(key % 3)")]),
+          id: id("Book", key, .source),
+          values: ["title": .string("Book \(key)"), "authorName": .string("A\(key % 3)")]),
         standard: PolicyObject(id: id("Book", key), values: ["title": .string("Book \(key)")]))
     }
   }

@@ -146,7 +146,8 @@ import Testing
     }
     try write(block, to: folder.appending("main.swift"))
     let script =
-      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I '\(build.string)/Modules' main.swift "
+      "cd '\(folder.string)' && '\(Self.compiler ?? "")' -swift-version 6 -module-name Page -I "
+      + "'\(build.string)/Modules' main.swift "
       + "'\(build.string)'/MigrationPolicy.build/*.o -o policy > log 2>&1"
     try #require(system(script) == 0, "the Swift code of the page does not compile: see \(script)")
     let command = [folder.appending("policy").string]
@@ -174,7 +175,7 @@ import Testing
             #expect(operations.count == 6)
           }
           counts.program += 1
-        default: Issue.record("a line that is no message: \(line.prefix(40))")
+        default: Issue.record("a line that is not a message: \(line.prefix(40))")
         }
       }
     }

@@ -126,7 +126,8 @@ import Testing
   @Test func aCrashNamesItsSignalAndTheLastLines() throws {
     let error = try failure(
       Self.policy
-        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), signal.SIGSEGV)\nrun(Policy)"
+        + "        print('just before', file=sys.stderr); sys.stderr.flush(); os.kill(os.getpid(), "
+        + "signal.SIGSEGV)\nrun(Policy)"
     )
     #expect(
       error.code.name == "policy-failed" && error.message.contains("crashed in begin with signal 11 (SIGSEGV)"),
@@ -164,7 +165,8 @@ import Testing
   @Test func aStageHasTheTimeBetweenTwoMessages() throws {
     func policy(_ base: String, _ hook: String) -> String {
       "import sys\nsys.path.insert(0, '\(Programs.root.appending("python").string)')\n"
-        + "from hopd_policy import \(base), PolicyError, run\nclass Policy(\(base)):\n    def \(hook)(self, _, manager):\n"
+        + "from hopd_policy import \(base), PolicyError, run\nclass Policy(\(base)):\n"
+        + "    def \(hook)(self, _, manager):\n"
         + "        for _ in range(5): time.sleep(0.5); manager.log('at work')\n        raise PolicyError('all done')\n"
         + "run(Policy)\n"
     }
@@ -256,10 +258,12 @@ import Testing
       Self.policy + """
                 names = [n for n in os.environ if n != 'LC_CTYPE']
                 print(os.getcwd(), ' '.join(sorted(names)), os.environ['HOPD_POLICY'], os.getpgrp() == os.getpid())
-                files = [os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + n)]
+                files = [os.readlink('/proc/self/fd/' + n) for n in os.listdir('/proc/self/fd') \
+                if os.path.exists('/proc/self/fd/' + n)]
                 print(' '.join(sorted({f.split(':')[0] for f in files if not f.startswith('/proc')})), len(files) <= 5)
                 import resource
-                print(resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_DATA)[0] == 256 << 20)
+                print(resource.getrlimit(resource.RLIMIT_CORE), \
+                resource.getrlimit(resource.RLIMIT_DATA)[0] == 256 << 20)
                 sys.stdout.flush()
                 raise ValueError
         run(Policy)
@@ -309,7 +313,7 @@ import Testing
     let cases: [([String], String)] = [
       ([], "is not named"), (["/nowhere/policy"], "does not exist: /nowhere/policy"),
       (["policies/mine"], "relative path"),
-      (["no-such-program-of-hopd"], "nowhere in PATH"), (["/tmp"], "not an executable file"),
+      (["no-such-program-of-hopd"], "not in PATH"), (["/tmp"], "not an executable file"),
       ([try room.file("policy", "#!/bin/sh\n", mode: 0o644)], "not an executable file"),
     ]
     for (command, text) in cases {

@@ -1,5 +1,5 @@
-// What a policy does by hooks or methods is in the store or in an error: case by case. RestlessPolicyTests does the same
-// at random.
+// What a policy does by hooks or methods is in the store or in an error: case by case. RestlessPolicyTests does the
+// same at random.
 
 import BlockingTests
 import Diagnostics

@@ -85,7 +85,8 @@ import Testing
     #expect(
       try world.rows(
         "SELECT b.ZTITLE, a.ZNAME, b.ZFILEURL, b.Z_OPT, u.ZUSERID, u.Z_PK FROM ZBOOK b"
-          + " LEFT JOIN \(authors.table) p ON p.\(authors.owner) = b.Z_PK LEFT JOIN ZAUTHOR a ON a.Z_PK = p.\(authors.target)"
+          + " LEFT JOIN \(authors.table) p ON p.\(authors.owner) = b.Z_PK "
+          + "LEFT JOIN ZAUTHOR a ON a.Z_PK = p.\(authors.target)"
           + " LEFT JOIN \(users.table) q ON q.\(users.owner) = b.Z_PK LEFT JOIN ZUSER u ON u.Z_PK = q.\(users.target)"
           + " ORDER BY b.Z_PK") == [
           ["The Trial", "Franz Kafka", "x01", "1", "1", "3"], ["Cosmos", "Witold Gombrowicz", "x02", "1", "1", "3"],
@@ -150,7 +151,8 @@ import Testing
     // Default creation keeps the key of the source.
     #expect(
       try world.rows(
-        "SELECT c.Z_PK, c.ZCODE, n.ZCODE, n.ZMOODS FROM ZCOUNTRY c LEFT JOIN ZCONTINENT n ON n.Z_PK = c.ZCONTINENT ORDER BY 1"
+        "SELECT c.Z_PK, c.ZCODE, n.ZCODE, n.ZMOODS FROM ZCOUNTRY c LEFT JOIN ZCONTINENT n ON n.Z_PK = c.ZCONTINENT "
+          + "ORDER BY 1"
       )
         == [
           ["4", "704", "10005", "7"], ["7", "710", "10004", "7"], ["9", "231", "10004", "7"], ["12", "999", "–", "–"],

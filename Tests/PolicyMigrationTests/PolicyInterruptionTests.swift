@@ -24,7 +24,8 @@ import Testing
   private static func world() throws -> PolicyWorld {
     let world = try PolicyHopTests.booksWorld(
       "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 120)"
-        + " INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZUSER, ZTITLE, ZAUTHORNAME) SELECT v, 1, 1, v % 5 + 1, 't' || v, 'a' || (v % 11) FROM n;"
+        + " INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZUSER, ZTITLE, ZAUTHORNAME) "
+        + "SELECT v, 1, 1, v % 5 + 1, 't' || v, 'a' || (v % 11) FROM n;"
         + "WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 5)"
         + " INSERT INTO ZUSER (Z_PK, Z_ENT, Z_OPT, ZUSERID) SELECT v, 2, 1, v FROM n;")
     // Small calls, so that there are several.

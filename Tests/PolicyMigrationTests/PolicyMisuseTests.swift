@@ -14,7 +14,8 @@ import Testing
 
 @Suite(.blocking) struct PolicyMisuseTests {
   static let rows = """
-    INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING) VALUES (1, 4, 1, 'secret'), (2, 4, 1, 'secret'), (9, 4, 1, 'secret');
+    INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING) VALUES (1, 4, 1, 'secret'), (2, 4, 1, 'secret'), \
+    (9, 4, 1, 'secret');
     INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (7, 6, 1, 'secret');
     """
 
@@ -110,7 +111,8 @@ import Testing
       "associate: a source of another entity", [.associate(source: at("Leaf", 1, .source), destination: at("Node", 1))],
       "Leaf"),
     Misuse(
-      "associate: unknown entity", [.associate(source: at("Nobody", 1, .source), destination: at("Node", 1))], "Nobody"),
+      "associate: unknown entity", [.associate(source: at("Nobody", 1, .source), destination: at("Node", 1))],
+      "Nobody"),
   ]
 
   /// Every other one is sent with a question in the middle of the call, the others with its end.

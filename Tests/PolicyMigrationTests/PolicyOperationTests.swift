@@ -74,12 +74,15 @@ enum EveryKind {
   @Test func defaultCreationByAPolicyLosesNothing() throws {
     let world = try EveryKind.world(
       """
-      INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZINT16, ZINT32, ZINT64, ZFLAG, ZDOUBLE, ZFLOAT, ZDECIMAL, ZSTRING, ZDATE, ZDATA,
+      INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZINT16, ZINT32, ZINT64, ZFLAG, ZDOUBLE, ZFLOAT, ZDECIMAL, \
+      ZSTRING, ZDATE, ZDATA,
         ZPHOTO, ZUUID, ZURI, ZARCHIVE) VALUES
-        (3, 4, 9, -32768, -2147483648, -9223372036854775808, 1, 0.1, 0.5, 12345.678, 'ä' || char(0) || 'b', 700000000.25, X'0102',
+        (3, 4, 9, -32768, -2147483648, -9223372036854775808, 1, 0.1, 0.5, 12345.678, \
+        'ä' || char(0) || 'b', 700000000.25, X'0102',
          X'01FFD8', X'000102030405060708090A0B0C0D0E0F', 'x:y', X'62'),
         (5, 4, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-        (6, 4, 1, 0, 0, 0, 0, 1e300, -0.0, 10, '', 12, X'', X'0237363245314230302D303030302D343030302D383030302D30303030303030303030303100', NULL, '', X'');
+        (6, 4, 1, 0, 0, 0, 0, 1e300, -0.0, 10, '', 12, X'', \
+        X'0237363245314230302D303030302D343030302D383030302D30303030303030303030303100', NULL, '', X'');
       """)
     try world.externalFile("762E1B00-0000-4000-8000-000000000001", [1, 2, 3, 4])
     var seen: [PolicyValue] = []
@@ -134,7 +137,8 @@ enum EveryKind {
         ]
       ],
       "INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (1, 2, 1, 'o1'), (4, 2, 1, 'o4');"
-        + "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZORDER, ZNAME) VALUES (1, 1, 1, 1, 'a'), (2, 1, 1, 1, 'b'), (3, 1, 1, 4, 'c')"
+        + "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZORDER, ZNAME) VALUES (1, 1, 1, 1, 'a'), (2, 1, 1, 1, 'b'), "
+        + "(3, 1, 1, 4, 'c')"
     )
     var keys: [Int64] = []
     try world.run(
@@ -297,7 +301,8 @@ enum EveryKind {
 
   @Test func questionsAreAnsweredFromBothSidesAsTheyAre() throws {
     let world = try EveryKind.world(
-      "INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING, ZINT16, ZPARENT, Z4_PARENT, Z_FOK_PARENT) VALUES (1, 4, 1, 'a', 5, NULL, NULL, NULL),"
+      "INSERT INTO ZNODE (Z_PK, Z_ENT, Z_OPT, ZSTRING, ZINT16, ZPARENT, Z4_PARENT, Z_FOK_PARENT) "
+        + "VALUES (1, 4, 1, 'a', 5, NULL, NULL, NULL),"
         + " (2, 4, 1, 'b', 6, 1, 4, 4096), (3, 5, 1, 'c', NULL, 1, 4, 2048);"
         + "INSERT INTO ZTAG (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (7, 6, 1, 't'), (8, 6, 1, 'u')")
     func at(_ side: PolicyObjectID.Side, _ entity: String, _ key: Int64) -> PolicyObjectID {
@@ -455,7 +460,8 @@ enum EveryKind {
             ["next": .policyMethod(selector: "next:all:", [.variable("source"), source("all")])])
         ]
       ],
-      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN, ZNEXT, Z1ALL) VALUES (1, 1, 1, 'a', 10, 2, NULL), (2, 1, 1, NULL, 20, NULL, 1), (3, 1, 1, 'c', 30, 2, 1)"
+      "INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZA, ZN, ZNEXT, Z1ALL) VALUES (1, 1, 1, 'a', 10, 2, NULL), "
+        + "(2, 1, 1, NULL, 20, NULL, 1), (3, 1, 1, 'c', 30, 2, 1)"
     )
     var asked: [String: [[PolicyValue]]] = [:]
     try world.run(

@@ -355,11 +355,10 @@ final class PolicyWorld {
   func pairs(_ entity: String, _ relationship: String) throws -> (
     table: String, owner: String, target: String, order: String
   ) {
-    guard case .join(let join, let isOwner)? = destination.storage(ofRelationship: relationship, in: entity) else {
+    guard case .join(let join)? = destination.storage(ofRelationship: relationship, in: entity) else {
       throw PolicyTrouble("\(entity).\(relationship) has no join table")
     }
-    let (owner, target) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-    return (join.name, owner, target, (isOwner ? join.orderColumn : join.inverseOrderColumn) ?? "NULL")
+    return (join.table, join.owner, join.target, join.order ?? "NULL")
   }
 
   func externalFile(_ name: String, _ bytes: [UInt8]) throws {

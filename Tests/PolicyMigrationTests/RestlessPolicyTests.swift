@@ -51,7 +51,8 @@ import Testing
   static func notes(_ world: PolicyWorld) throws -> [String] {
     let pairs = try world.pairs("Note", "peers")
     let rows = try world.rows(
-      "SELECT n.ZTAG, n.ZTEXT, n.ZITEM, (SELECT group_concat(tag, '+') FROM (SELECT p.ZTAG AS tag FROM \(pairs.table) AS j"
+      "SELECT n.ZTAG, n.ZTEXT, n.ZITEM, (SELECT group_concat(tag, '+') FROM (SELECT p.ZTAG AS tag "
+        + "FROM \(pairs.table) AS j"
         + " JOIN ZNOTE AS p ON p.Z_PK = j.\(pairs.target) WHERE j.\(pairs.owner) = n.Z_PK ORDER BY p.ZTAG))"
         + " FROM ZNOTE AS n ORDER BY n.ZTAG")
     return rows.map { $0.joined(separator: "|") }

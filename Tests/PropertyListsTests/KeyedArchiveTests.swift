@@ -122,7 +122,7 @@ private func object(_ classNumber: UInt64, _ fields: [String: PropertyListValue]
       steps += 1
     }
     #expect(steps == count)
-    // The last link leads to the class description, which is no object.
+    // The last link leads to the class description, which is not an object.
     #expect(throws: HopdError.self) { try current.object("next") }
   }
 

@@ -191,7 +191,8 @@ struct ChainTests {
     #expect(
       try lines(
         chain.location,
-        "SELECT DISTINCT ZISPENDINGDELETION, ZMODIFIEDAT, ZLASTCHILDRENPAYLOADRECEIVEDFROMSYNC, ZISSTUB FROM ZBOOKMARKENTITY"
+        "SELECT DISTINCT ZISPENDINGDELETION, ZMODIFIEDAT, ZLASTCHILDRENPAYLOADRECEIVEDFROMSYNC, ZISSTUB "
+          + "FROM ZBOOKMARKENTITY"
       )
         == ["0|·|·|·"])
     // The schema of a native store of version 5 is the one that version 5 gets here.

@@ -85,7 +85,8 @@ struct DerivedRealStoreTests {
       let derivation = try #require(schema.derivations.first)
       guard case .count(_, let key) = derivation.kind else { return }
       try result.execute(
-        "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZNUMBER, \(key)) VALUES (99999, \(schema.number(of: "Page") ?? 0), 1, -1, \(owner))"
+        "INSERT INTO ZPAGE (Z_PK, Z_ENT, Z_OPT, ZNUMBER, \(key)) VALUES (99999, \(schema.number(of: "Page") ?? 0), "
+          + "1, -1, \(owner))"
       )
       #expect(try result.integer("SELECT ZPAGESCOUNT FROM ZVOLUME WHERE Z_PK = \(owner)") == old + 1)
       try result.execute("DELETE FROM ZPAGE WHERE Z_PK = 99999")

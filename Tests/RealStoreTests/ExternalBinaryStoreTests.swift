@@ -40,7 +40,8 @@ struct ExternalBinaryStoreTests {
     ])
     func payloads() throws -> [String] {
       try Connection.ofApp(location.database, .readOnly).rows(
-        "SELECT CASE WHEN length(ZPAYLOAD) < 100 THEN hex(ZPAYLOAD) ELSE length(ZPAYLOAD) END, hex(ZRAW) FROM ZASSET ORDER BY Z_PK"
+        "SELECT CASE WHEN length(ZPAYLOAD) < 100 THEN hex(ZPAYLOAD) ELSE length(ZPAYLOAD) END, hex(ZRAW) FROM ZASSET "
+          + "ORDER BY Z_PK"
       ) { "\($0.text(at: 0) ?? "NULL") \($0.text(at: 1) ?? "NULL")" }
     }
     func dumped(_ model: ManagedObjectModel) throws -> String {

@@ -285,7 +285,8 @@ struct FidelityTests {
         let wanted = StoreMetadata.fresh(
           uuid: metadata.uuid, model: model, frameworkVersion: facts.frameworkVersion)
         for (key, value) in metadata.entries.sorted(by: { $0.key < $1.key }) where !metadata.appKeys.contains(key) {
-          // The text that developers give a version is no part of it: sources here may be a revision before or after.
+          // The text that developers give a version is not a part of it: sources here may be a revision before or
+          // after.
           guard key != StoreMetadata.Key.versionIdentifiers else { continue }
           keys.count(wanted.entries[key] == value, "\(store.name): \(key)")
         }

@@ -86,7 +86,8 @@ import Testing
       }
       // What is only for itself it may have.
       try connection.execute(
-        "CREATE TEMP TABLE own (a); INSERT INTO own SELECT a FROM t; CREATE TEMP VIEW ours AS SELECT a FROM own; DROP VIEW ours; DROP TABLE own"
+        "CREATE TEMP TABLE own (a); INSERT INTO own SELECT a FROM t; CREATE TEMP VIEW ours AS SELECT a FROM own; "
+          + "DROP VIEW ours; DROP TABLE own"
       )
     }
     #expect(directory.stamps == before)

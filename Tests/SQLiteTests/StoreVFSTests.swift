@@ -275,7 +275,8 @@ import Testing
       PRAGMA writable_schema = ON;
       INSERT INTO sqlite_schema
         WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
-          SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT 1' || replace(hex(zeroblob(120000)), '00', ',1')
+          SELECT 'view', 'v' || i, 'v' || i, 0, 'CREATE VIEW v' || i || ' AS SELECT 1' \
+          || replace(hex(zeroblob(120000)), '00', ',1')
           FROM n
       """
     #expect(sqlite3_exec(plain, sql.replacing("120000", with: "900"), nil, nil, nil) == SQLITE_OK)
@@ -321,7 +322,7 @@ import Testing
       }
       try writer.execute("COMMIT")
     }
-    // And rows of tables are no objects of the schema.
+    // And rows of tables are not objects of the schema.
     let connection = try Connection(path: path, access: .readWrite)
     try connection.execute(
       "INSERT INTO t1 WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i FROM n")

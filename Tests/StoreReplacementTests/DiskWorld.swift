@@ -97,9 +97,11 @@ final class DiskWorld {
         PRAGMA wal_autocheckpoint = 0;
         CREATE TABLE version(digest TEXT); INSERT INTO version VALUES('one');
         CREATE TABLE book(id INTEGER PRIMARY KEY, title TEXT);
-        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) INSERT INTO book SELECT i, 'title ' || i FROM n;
+        WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) INSERT INTO book \
+        SELECT i, 'title ' || i FROM n;
         PRAGMA wal_checkpoint;
-        WITH n(i) AS (SELECT 51 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO book SELECT i, 'title ' || i FROM n;
+        WITH n(i) AS (SELECT 51 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO book \
+        SELECT i, 'title ' || i FROM n;
         """)
       let isHot = scenario.kind == .hotLog || scenario.kind == .hotLogWithoutIndex
       if isHot { pairs.append((draft.writeAheadLog, location.writeAheadLog)) }

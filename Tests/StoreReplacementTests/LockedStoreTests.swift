@@ -143,7 +143,7 @@ struct LockedStoreTests {
     }
   }
 
-  @Test("Links, pipes and directories are no stores, and nothing waits for them")
+  @Test("Links, pipes and directories are not stores, and nothing waits for them")
   func notFiles() throws {
     let world = try TestWorld(.rollback)
     func held(_ name: String) -> HopdError.Code? {
@@ -354,7 +354,7 @@ struct StagingAreaTests {
     }
   }
 
-  @Test("An empty file is no store, and stays empty")
+  @Test("An empty file is not a store, and stays empty")
   func emptyFile() throws {
     let world = try TestWorld(.rollback)
     try world.plain.unlink(world.location.database)

@@ -221,8 +221,10 @@ struct RecoveryOnDiskTests {
         let stamp = (there ?? dummy).database
         let text = """
           {"format":1,"store":"\(PathText.encode(named))","job":"ab12","planFingerprint":"plan","stage":"building",
-           "source":{"database":{"file":{"device":\(stamp.file.device),"inode":\(stamp.file.inode)},"size":\(stamp.size),
-           "modified":\(stamp.modified)}},"bootIdentifier":"\(boot)","journalMode":"\(combination.log == .rollback ? "delete" : "wal")",
+           "source":{"database":{"file":{"device":\(stamp.file.device),"inode":\(stamp.file.inode)},\
+          "size":\(stamp.size),
+           "modified":\(stamp.modified)}},"bootIdentifier":"\(boot)",\
+          "journalMode":"\(combination.log == .rollback ? "delete" : "wal")",
            "from":{"name":"One","digest":"one"},"to":{"name":"Two","digest":"two"},"startedAt":1900000000}
           """
         return try write(path, Array(text.utf8))

@@ -62,7 +62,7 @@ struct RecoverySurveyTests {
       world.intents(world.plain).directory.appending(PathText.digest(PathText.bytes(of: torn)) + ".json"), [1, 2],
       mode: 0o600)
     try announce(world.home.appending("Elsewhere.sqlite"), world)
-    // Folders are no stores, unless there are traces of one.
+    // Folders are not stores, unless there are traces of one.
     try world.plain.makeDirectory(world.stores.appending("Folder"), mode: 0o700)
     try world.plain.makeDirectory(world.stores.appending("Box.sqlite"), mode: 0o700)
     try touch(world, ".Box.sqlite.hop-ab12.tmp")

@@ -165,7 +165,8 @@ struct SweepTests {
   func anotherStore() throws {
     func identify(_ world: TestWorld, as uuid: String) throws {
       try Connection.ofApp(world.location.database).execute(
-        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); INSERT INTO Z_METADATA VALUES(1, '\(uuid)')"
+        "CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID TEXT); "
+          + "INSERT INTO Z_METADATA VALUES(1, '\(uuid)')"
       )
     }
     let world = try TestWorld(.rollback)

@@ -76,7 +76,8 @@ final class TestWorld {
       WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50) INSERT INTO book
         SELECT i, 'title ' || i || hex(zeroblob(150)) FROM n;
       PRAGMA wal_checkpoint;
-      WITH n(i) AS (SELECT 51 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO book SELECT i, 'late ' || i FROM n;
+      WITH n(i) AS (SELECT 51 UNION ALL SELECT i + 1 FROM n WHERE i < 60) INSERT INTO book \
+      SELECT i, 'late ' || i FROM n;
       """)
     var pairs = [(draft.database, location.database)]
     if kind == .hotLog || kind == .hotLogWithoutIndex { pairs.append((draft.writeAheadLog, location.writeAheadLog)) }

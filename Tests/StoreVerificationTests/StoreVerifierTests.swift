@@ -261,7 +261,7 @@ import Testing
     #expect(try failures(spoiling: "UPDATE ZBOOK SET ZURL = 'x' WHERE Z_ENT = 1") == [])
   }
 
-  /// What Apple's in-place migrations leave is no fault of a store that somebody else made.
+  /// What Apple's in-place migrations leave is not a fault of a store that somebody else made.
   @Test(arguments: [
     "CREATE INDEX Z_Book_oldIndex ON ZBOOK (ZPAGES)",
     "UPDATE Z_PRIMARYKEY SET Z_NAME = 'Novel' WHERE Z_NAME = 'EBook'",

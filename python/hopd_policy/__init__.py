@@ -9,8 +9,9 @@
 
     run(BookToBookPolicy)
 
-Methods that FUNCTION($entityPolicy, "authorOf:manager:", $source, $manager) calls are written as `authorOf_manager`. They
-give a value, an object, or a list of objects. What a policy does in hooks and methods is in the store or in an error.
+Methods that FUNCTION($entityPolicy, "authorOf:manager:", $source, $manager) calls are written as `authorOf_manager`.
+They give a value, an object, or a list of objects. What a policy does in hooks and methods is in the store or in an
+error.
 
 docs/POLICIES.md of hopd tells the rest. Nothing but the standard library is needed.
 """

@@ -69,7 +69,8 @@ class MigrationManager:
         return self._insert(object_id, entity, None, None, ["insert", object_id.wire(), {}])
 
     def insert_standard_instance(self, source):
-        """Default creation: the object that the mapping's attribute expressions make of a source, associated with it."""
+        """Default creation: the object that the mapping's attribute expressions make of a source, associated with
+        it."""
         standard = self._standards.pop(source.object_id, None)
         if standard is None:
             raise PolicyError("default creation is for a source that was just offered, and only once")
@@ -164,15 +165,16 @@ class MigrationManager:
         self._changes.append(["associate", source.wire(), destination.wire()])
 
     def destination_instances(self, mapping_name, source_instances=None):
-        """destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources, or of all."""
+        """destinationInstancesForEntityMappingNamed:sourceInstances: finds what a mapping made of these sources, or of
+        all."""
         if isinstance(source_instances, ManagedObject):
             source_instances = [source_instances]
         request = {"request": "destinationInstances", "mapping": mapping_name}
         if source_instances is not None:
             sources = [one.object_id for one in source_instances]
             associations = self._associations
-            # What the mapping at work has just made of this call's sources is known here, unless sources were associated
-            # out of turn.
+            # What the mapping at work has just made of this call's sources is known here, unless sources were
+            # associated out of turn.
             if (
                 mapping_name == self.mapping.name
                 and not self._has_foreign_associations
@@ -205,7 +207,8 @@ class MigrationManager:
 
     @property
     def store_metadata(self):
-        """The store's metadata as they were before the migration: texts, numbers, dates and data, and lists of these."""
+        """The store's metadata as they were before the migration: texts, numbers, dates and data, and lists of
+        these."""
         return dict(self._store_metadata)
 
     # Tables and journal
@@ -243,7 +246,8 @@ class MigrationManager:
         return value
 
     def _current(self, kept):
-        """The one object of this id in this call: a kept one, without what it knew of a store that has changed since."""
+        """The one object of this id in this call: a kept one, without what it knew of a store that has changed
+        since."""
         other = self._objects.get(kept.object_id)
         if other is not None:
             return other

@@ -67,7 +67,8 @@ class Entity:
 class ManagedObject:
     """An object of the source or the destination store: `object["title"]`, `object["title"] = "…"`."""
 
-    __slots__ = ("object_id", "_entity", "_manager", "_generation", "_values", "_columns", "_row", "_operation", "_batch")
+    __slots__ = ("object_id", "_entity", "_manager", "_generation", "_values", "_columns", "_row", "_operation",
+                 "_batch")
 
     def __init__(self, object_id, entity, manager, columns=None, row=None):
         self.object_id = object_id
@@ -176,7 +177,8 @@ class ManagedObject:
         if self._values is None:
             self._values = {}
         self._values[key] = value
-        # An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last setting.
+        # An attribute is seen by nobody before the changes are sent, so it joins the object's insertion or last
+        # setting.
         operation = self._operation
         if operation is not None and self._batch == manager._batch:
             if len(operation) == 2:

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""reachtoy - a program with hopctl's command line that behaves as the name of a model says: the controls of tools/reach.
+"""reachtoy - a program with hopctl's command line that behaves as the name of a model says: the controls of
+tools/reach.
 
   reachtoy.py setup DIR               writes the models
   reachtoy.py create|migrate|verify … what tools/reach calls
 
-Good and Copies complete everything. Refused refuses its second hop, Narrow where a number is above 1, Full where there is a row,
-Required too but as Core Data does, Policy for want of a program. Crash dies of a signal, Internal ends with 70, Hang does not
-end, Mute prints no JSON, Empty reports success without a result: these are failures, and so is Broken, whose result `verify`
-refuses. Odd has a version that makes `create` refuse the whole bundle, and one without entities.
+Good and Copies complete everything. Refused refuses its second hop, Narrow where a number is above 1, Full where there
+is a row, Required too but as Core Data does, Policy for want of a program. Crash dies of a signal, Internal ends with
+70, Hang does not end, Mute prints no JSON, Empty reports success without a result: these are failures, and so is
+Broken, whose result `verify` refuses. Odd has a version that makes `create` refuse the whole bundle, and one without
+entities.
 """
 import json
 import os
@@ -19,7 +21,8 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = ('Good', 'Copies', 'Refused', 'Narrow', 'Full', 'Required', 'Policy', 'Odd', 'Crash', 'Internal', 'Hang', 'Mute', 'Empty', 'Broken')
+NAMES = ('Good', 'Copies', 'Refused', 'Narrow', 'Full', 'Required', 'Policy', 'Odd', 'Crash', 'Internal', 'Hang',
+         'Mute', 'Empty', 'Broken')
 CONTENTS = '''<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
 <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
     <entity name="Thing" syncable="YES"><attribute name="size" attributeType="Integer 64"/></entity>
@@ -74,13 +77,15 @@ def migrate(store, option):
     hop = f'{version} → {to}'
     if kind == 'Refused':
         refuse('model-invalid', 'versions cannot be used', hop=hop, reasons=[
-            {'code': 'not-inferable', 'message': f'“{version}” has 3 things too many', 'entity': 'Thing', 'property': 'size', 'hint': 'none'}])
+            {'code': 'not-inferable', 'message': f'“{version}” has 3 things too many', 'entity': 'Thing',
+             'property': 'size', 'hint': 'none'}])
     if kind == 'Narrow' and largest > 1:
         refuse('not-inferable', f'{rows} rows do not fit', hop=hop, entity='Thing', property='size')
     if kind == 'Full' and rows:
         refuse('not-inferable', f'{rows} rows are in the way', hop=hop, entity='Thing')
     if kind == 'Required' and rows:
-        refuse('missing-required-value', f'{rows} rows have no value for it (Core Data would fail with 1570)', hop=hop, entity='Thing', property='size')
+        refuse('missing-required-value', f'{rows} rows have no value for it (Core Data would fail with 1570)', hop=hop,
+               entity='Thing', property='size')
     if kind == 'Policy':
         assert any('.xcmappingmodel' in m for m in option['--mappings'])
         refuse('policy-not-bound', 'no program stands in for the policy App.ThingPolicy', hop=hop)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """MHWBookToBookPolicy, as Objective-C code of a well-known article on Core Data migrations has it, in Python for hopd.
 
-It serves two hops and learns from the mapping's user info which one it is in: in the first, a book's author name becomes an
-Author that books share; in the second, a book's file URL becomes a File that belongs to the book and to a user.
+It serves two hops and learns from the mapping's user info which one it is in: in the first, a book's author name
+becomes an Author that books share; in the second, a book's file URL becomes a File that belongs to the book and to a
+user.
 """
 
 import os
@@ -19,8 +20,8 @@ class MHWBookToBookPolicy(EntityMigrationPolicy):
         version = mapping.user_info.get("modelVersion")
         if version not in ("2", "3"):
             return super().create_destination_instances(source, mapping, manager)
-        # The class made a new object. The standard one has the source's primary key, so that what an app kept of the old book
-        # means the new one.
+        # The class made a new object. The standard one has the source's primary key, so that what an app kept of the
+        # old book means the new one.
         book = manager.insert_standard_instance(source)
         for name in source.attribute_names:
             if name in book and source[name] is not None:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two policies of LoopKit's carbohydrate store. What an app's policy reads from its own bundle comes from the command line:
+"""Two policies of LoopKit's carbohydrate store. What an app's policy reads from its own bundle comes from the command
+line:
 
     loopkit_policies.py --provenance com.example.Loop
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""V2to3MakerPolicy: the text Car.maker becomes a Maker that cars share. Cars of all subentities meet in one table of makers."""
+"""V2to3MakerPolicy: the text Car.maker becomes a Maker that cars share. Cars of all subentities meet in one table of
+makers."""
 
 import os
 import sys

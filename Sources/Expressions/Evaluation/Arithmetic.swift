@@ -15,7 +15,7 @@ enum Arithmetic {
   ) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
     guard let one = left.asDouble, let other = right.asDouble else {
-      throw .mismatch("\(operation.rawValue) is used on a value that is no number")
+      throw .mismatch("\(operation.rawValue) is used on a value that is not a number")
     }
     if operation == .power { return number(pow(one, other)) }
     switch (left, right) {
@@ -113,7 +113,7 @@ enum Arithmetic {
     if value.isNull { return .null }
     if function.isOfReals {
       guard let real = value.asDouble else {
-        throw .mismatch("\(function.rawValue) is used on a value that is no number")
+        throw .mismatch("\(function.rawValue) is used on a value that is not a number")
       }
       return switch function {
       case .squareRoot: number(real.squareRoot())
@@ -139,7 +139,7 @@ enum Arithmetic {
       return .decimal(result)
     }
     guard let real = value.asDouble else {
-      throw .mismatch("\(function.rawValue) is used on a value that is no number")
+      throw .mismatch("\(function.rawValue) is used on a value that is not a number")
     }
     return switch function {
     case .absolute: number(real.magnitude)
@@ -155,7 +155,7 @@ enum Arithmetic {
   ) throws(HopdError) -> ExpressionValue {
     if left.isNull || right.isNull { return .null }
     guard let one = integer(left), let other = integer(right) else {
-      throw .mismatch("\(function.rawValue) is used on a value that is no integer")
+      throw .mismatch("\(function.rawValue) is used on a value that is not an integer")
     }
     switch function {
     case .bitwiseAnd: return .integer(one & other)
@@ -178,7 +178,7 @@ enum Arithmetic {
       return .integer(one.remainderReportingOverflow(dividingBy: other).partialValue)
     }
     guard let one = left.asDouble, let other = right.asDouble else {
-      throw .mismatch("modulus:by: is used on a value that is no number")
+      throw .mismatch("modulus:by: is used on a value that is not a number")
     }
     guard other != 0 else { throw .divisionByZero() }
     return number(one.truncatingRemainder(dividingBy: other))
@@ -218,7 +218,7 @@ struct ValueSum {
     case .decimal(let value):
       guard let sum = (decimals ?? DecimalNumber(0)).adding(value) else { throw .overflow("a decimal number") }
       decimals = sum
-    default: throw .mismatch("a sum or an average has a member that is no number")
+    default: throw .mismatch("a sum or an average has a member that is not a number")
     }
   }
 

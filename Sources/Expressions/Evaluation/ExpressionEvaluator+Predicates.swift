@@ -41,7 +41,7 @@ extension ExpressionEvaluator {
     switch value {
     case .null: return nil
     case .list(let members): return members
-    default: throw HopdError.mismatch("\(function.rawValue) is used on a value that is no collection")
+    default: throw HopdError.mismatch("\(function.rawValue) is used on a value that is not a collection")
     }
   }
 
@@ -49,7 +49,7 @@ extension ExpressionEvaluator {
     switch value {
     case .null: return .null
     case .list(let members): return try ExpressionEvaluator.combine(operation, members)
-    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
+    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is not a collection")
     }
   }
 
@@ -74,7 +74,7 @@ extension ExpressionEvaluator {
       case (.members(let values), _): members = values
       case (_, .null): members = []
       case (_, .list(let values)): members = values
-      default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is no collection")
+      default: throw HopdError.mismatch("\(comparison.modifier.rawValue) is used on a value that is not a collection")
       }
       // Nothing to compare, nothing that can fail.
       if members.isEmpty { return comparison.modifier != .any }
@@ -117,7 +117,7 @@ extension ExpressionEvaluator {
     case .beginsWith, .contains, .endsWith, .like, .matches:
       if left.isNull || right.isNull { return false }
       guard case .string(let text) = left, case .string(let pattern) = right else {
-        throw HopdError.mismatch("\(comparison.operation.rawValue) is used on a value that is no text")
+        throw HopdError.mismatch("\(comparison.operation.rawValue) is used on a value that is not a text")
       }
       return try TextFunction.holds(comparison, text, pattern, patterns: patterns)
     }

@@ -48,7 +48,7 @@ package struct ExpressionEvaluator {
       case .null: return []
       case .object(let id): return [id]
       case .list(let members): return try ExpressionEvaluator.objects(members)
-      default: throw HopdError.mismatch("a value stands where objects are wanted")
+      default: throw HopdError.mismatch("a value is used where objects are required")
       }
     }
   }
@@ -67,7 +67,7 @@ package struct ExpressionEvaluator {
       switch member {
       case .null: return nil
       case .object(let id): return seen.insert(id).inserted ? id : nil
-      default: throw HopdError.mismatch("a value stands where objects are wanted")
+      default: throw HopdError.mismatch("a value is used where objects are required")
       }
     }
   }
@@ -133,7 +133,7 @@ package struct ExpressionEvaluator {
       return .single(try Arithmetic.apply(operation, one(left, bindings), one(right, bindings)))
     case .negated(let operand): return .single(try Arithmetic.negate(one(operand, bindings)))
     case .destinationInstances(let found, let argument):
-      guard let lookup else { throw HopdError.invalid("objects of the destination are asked for where there are none") }
+      guard let lookup else { throw HopdError.invalid("objects of the destination are used where there are none") }
       let value = try one(argument, bindings)
       let sources: [InstanceID]? = if case .constant(.null) = argument { nil } else { try collectionObjects(value) }
       return .many(try lookup(found, sources), entity: nil)
@@ -159,14 +159,14 @@ package struct ExpressionEvaluator {
     case .null: []
     case .object(let id): [id]
     case .list(let members): try ExpressionEvaluator.objects(members)
-    default: throw HopdError.mismatch("a value stands where objects are wanted")
+    default: throw HopdError.mismatch("a value is used where objects are required")
     }
   }
 
   private func element(_ reached: Reached, _ index: ElementIndex) throws -> Reached {
     guard case .list(let members) = reached.value else {
       if reached.value.isNull { return .single(.null) }
-      throw HopdError.mismatch("an index is used on a value that is no collection")
+      throw HopdError.mismatch("an index is used on a value that is not a collection")
     }
     let member: ExpressionValue?
     switch index {
@@ -187,7 +187,7 @@ package struct ExpressionEvaluator {
   // MARK: Key paths
 
   private func path(_ base: ExpressionNode, _ steps: [KeyPathStep], _ bindings: Bindings) throws -> Reached {
-    // Numbers of Float attributes are written with fewer digits: what the getter stands behind says which they are.
+    // Numbers of Float attributes are written with fewer digits: what the getter is behind says which they are.
     var isFloat = false
     if case .key(let name)? = steps.last, ValueGetter.isWritten(name) {
       isFloat = ExpressionTyping.isFloat(
@@ -244,7 +244,7 @@ package struct ExpressionEvaluator {
 
   private func getter(_ name: String, _ value: ExpressionValue, isFloat: Bool) throws -> ExpressionValue {
     guard let getter = ValueGetter(rawValue: name) else {
-      throw HopdError.mismatch("\(name) is asked of a value that is no object")
+      throw HopdError.mismatch("\(name) is used on a value that is not an object")
     }
     return try GetterValue.apply(getter, to: value, isFloat: isFloat)
   }
@@ -266,7 +266,7 @@ package struct ExpressionEvaluator {
     case .null: return .single(.null)
     case .object(let id): return .single(path(id))
     case .list(let members): return .values(try ExpressionEvaluator.objects(members).map(path))
-    default: throw HopdError.mismatch("objectID is asked of a value that is no object")
+    default: throw HopdError.mismatch("objectID is used on a value that is not an object")
     }
   }
 
@@ -280,17 +280,17 @@ package struct ExpressionEvaluator {
     case .values: members = reached
     case .members: members = .single(reached.value)
     case .single(.list): members = reached
-    // A collection behind a nil object is empty; a single object is no collection.
+    // A collection behind a nil object is empty; a single object is not a collection.
     case .single(.null), .one(nil, _): members = .values([])
-    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
+    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is not a collection")
     }
     let result = try follow(members, path, isFloat: isFloat)
     let values: [ExpressionValue]
     switch (result, result.value) {
-    // The operator asks every member, and what they give is no set.
+    // The operator asks every member, and what they give is not a set.
     case (.members(let all), _): values = all
     case (_, .list(let all)): values = all
-    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is no collection")
+    default: throw HopdError.mismatch("\(operation.rawValue) is used on a value that is not a collection")
     }
     switch operation {
     case .count, .sum, .min, .max, .average: return .single(try ExpressionEvaluator.combine(operation, values))

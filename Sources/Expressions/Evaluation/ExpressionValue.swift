@@ -55,7 +55,7 @@ package protocol InstanceSource {
 }
 
 extension ExpressionValue {
-  /// The number as a double, dates as their seconds; nil for what is no number.
+  /// The number as a double, dates as their seconds; nil for what is not a number.
   var asDouble: Double? {
     switch self {
     case .boolean(let value): value ? 1 : 0
@@ -74,7 +74,7 @@ extension ExpressionValue {
     }
   }
 
-  /// -1, 0 or 1 as this stands before, with or behind the other; nil where the two have no order, as with nil.
+  /// -1, 0 or 1 as this is before, with or behind the other; nil where the two have no order, as with nil.
   package func order(_ other: ExpressionValue) -> Int? {
     switch (self, other) {
     case (.string(let left), .string(let right)):

@@ -43,7 +43,7 @@ enum GetterValue {
   }
 
   private static func missing(_ getter: ValueGetter) -> HopdError {
-    .mismatch("\(getter.rawValue) is asked of a value that has no such getter")
+    .mismatch("\(getter.rawValue) is used on a value that has no such getter")
   }
 
   // MARK: Numbers

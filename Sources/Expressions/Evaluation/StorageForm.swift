@@ -16,9 +16,7 @@ package enum StorageForm {
     if case .carried(let bytes) = value, attribute.type == .transformable || attribute.type == .binary {
       return .blob(bytes)
     }
-    if case .data(let bytes) = value, attribute.type == .binary, attribute.allowsExternalStorage {
-      return .blob([ExternalDataForm.inlinePrefix] + bytes)
-    }
+    if case .data(let bytes) = value, attribute.type == .binary { return attribute.stored(bytes) }
     return try stored(value, as: attribute.type)
   }
 
@@ -28,13 +26,14 @@ package enum StorageForm {
     switch type {
     case .integer16, .integer32, .integer64, .boolean:
       guard value.asDouble != nil else { throw unfit(type) }
-      return .integer(try ValueCast.integer(value, in: range(of: type), type.xmlName ?? "its attribute"))
-    case .double, .date:
-      guard let real = value.asDouble else { throw unfit(type) }
-      return real.isNaN ? .null : .real(real)
-    case .float:
-      guard let real = value.asDouble else { throw unfit(type) }
-      return real.isNaN ? .null : .real(try ValueCast.float(real))
+      return .integer(
+        try ValueCast.integer(value, in: type.integers ?? .min ... .max, type.xmlName ?? "its attribute"))
+    case .double, .date, .float:
+      guard let number = value.asDouble else { throw unfit(type) }
+      // An expression without a result is nil, as where Core Data saves the NaN that NSExpression computes.
+      if number.isNaN { return .null }
+      guard let real = type.real(number) else { throw .overflow("a float") }
+      return .real(real)
     case .decimal:
       if case .integer(let integer) = value { return .integer(integer) }
       guard value.asDouble != nil else { throw unfit(type) }
@@ -69,7 +68,7 @@ package enum StorageForm {
     case .string(let text): return .text(text)
     case .data(let bytes), .uuid(let bytes), .carried(let bytes): return .blob(bytes)
     case .object(let object): return .integer(object.key)
-    case .list: throw .mismatch("a collection stands where one value is wanted")
+    case .list: throw .mismatch("a collection is used where one value is required")
     }
   }
 
@@ -88,17 +87,7 @@ package enum StorageForm {
     case (.text(let value), _): return .string(value)
     case (.blob(let bytes), .uuid) where bytes.count == 16: return .uuid(bytes)
     case (.blob(let bytes), .transformable): return .carried(bytes)
-    case (.blob(let bytes), _): return attribute.allowsExternalStorage ? .carried(bytes) : .data(bytes)
-    }
-  }
-
-  /// The values an integer attribute takes.
-  static func range(of type: AttributeType) -> ClosedRange<Int64> {
-    switch type {
-    case .boolean: 0...1
-    case .integer16: Int64(Int16.min)...Int64(Int16.max)
-    case .integer32: Int64(Int32.min)...Int64(Int32.max)
-    default: .min ... .max
+    case (.blob(let bytes), _): return attribute.hasExternalForm ? .carried(bytes) : .data(bytes)
     }
   }
 

@@ -86,19 +86,16 @@ package final class StoreInstanceSource: InstanceSource {
       target.rootEntity == relationship.destinationEntityName
       ? "" : " AND t.Z_ENT IN (\(numbers.joined(separator: ", ")))"
     switch storage {
-    case .toOne(_, let column, _, _):
-      return start + "JOIN \(reader.qualified(table.name)) AS s ON t.Z_PK = s.\(quoted(column)) WHERE s.Z_PK = ?"
+    case .toOne(let own, _):
+      return start + "JOIN \(reader.qualified(table.name)) AS s ON t.Z_PK = s.\(quoted(own.key)) WHERE s.Z_PK = ?"
         + membership
-    case .inverseOfToOne(_, let column, let orderKey):
-      let order = orderKey.map { "t.\(quoted($0)), " } ?? ""
-      return start + "WHERE t.\(quoted(column)) = ?\(membership) ORDER BY \(order)t.Z_PK"
-    case .ownerColumn(_, let column):
-      return start + "WHERE t.\(quoted(column)) = ?\(membership) ORDER BY t.Z_PK"
-    case .join(let join, let isOwner):
-      let (near, far) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-      let order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { "j.\(quoted($0)), " } ?? ""
-      return start + "JOIN \(reader.qualified(join.name)) AS j ON t.Z_PK = j.\(quoted(far)) "
-        + "WHERE j.\(quoted(near)) = ?\(membership) ORDER BY \(order)t.Z_PK"
+    case .members(let columns), .owned(let columns):
+      let order = columns.orderKey.map { "t.\(quoted($0)), " } ?? ""
+      return start + "WHERE t.\(quoted(columns.key)) = ?\(membership) ORDER BY \(order)t.Z_PK"
+    case .join(let join):
+      let order = join.order.map { "j.\(quoted($0)), " } ?? ""
+      return start + "JOIN \(reader.qualified(join.table)) AS j ON t.Z_PK = j.\(quoted(join.target)) "
+        + "WHERE j.\(quoted(join.owner)) = ?\(membership) ORDER BY \(order)t.Z_PK"
     }
   }
 

@@ -9,7 +9,7 @@ enum TextFunction {
   static func apply(_ function: ExpressionFunction, _ value: ExpressionValue) throws(HopdError) -> ExpressionValue {
     if value.isNull { return .null }
     guard case .string(let text) = value else {
-      throw .mismatch("\(function.rawValue) is used on a value that is no text")
+      throw .mismatch("\(function.rawValue) is used on a value that is not a text")
     }
     switch function {
     case .uppercase: return .string(text.uppercased())
@@ -54,7 +54,7 @@ enum TextFunction {
       switch value {
       case .null: hasNull = true
       case .string(let text): result += text
-      default: throw .mismatch("\(ExpressionFunction.concatenate.rawValue) is used on a value that is no text")
+      default: throw .mismatch("\(ExpressionFunction.concatenate.rawValue) is used on a value that is not a text")
       }
     }
     return hasNull ? .null : .string(result)

@@ -51,7 +51,7 @@ enum ValueStatistics {
   private static func sorted(_ values: [ExpressionValue]) throws(HopdError) -> [ExpressionValue] {
     let numbers = values.filter { !$0.isNull }
     for number in numbers where number.asDouble == nil {
-      throw .mismatch("a member of a collection is no number")
+      throw .mismatch("a member of a collection is not a number")
     }
     return numbers.sorted { ($0.order($1) ?? 0) < 0 }
   }

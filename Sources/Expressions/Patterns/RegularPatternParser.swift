@@ -91,7 +91,7 @@ struct RegularPatternParser {
         rest.removeFirst()
         most = rest.first == "}" ? nil : try number()
       }
-      guard rest.popFirst() == "}" else { throw refusal("a brace that is no quantifier: write \\{") }
+      guard rest.popFirst() == "}" else { throw refusal("a brace that is not a quantifier: write \\{") }
       if let most, most < least { throw refusal("a quantifier whose bounds are the wrong way round") }
       return (least, most)
     default: return nil
@@ -107,7 +107,7 @@ struct RegularPatternParser {
       value = value * 10 + Int(digit.value - 0x30)
       guard value <= Self.mostRepeats else { throw refusal("a quantifier above \(Self.mostRepeats)") }
     }
-    guard count > 0 else { throw refusal("a brace that is no quantifier: write \\{") }
+    guard count > 0 else { throw refusal("a brace that is not a quantifier: write \\{") }
     return value
   }
 

@@ -40,7 +40,7 @@ extension SQLExpressionCompiler {
   }
 
   private func property(_ name: String, of reached: SQLReached) throws(NotCompilable) -> SQLReached {
-    guard case .objects(let chain) = reached else { throw NotCompilable("\(name) is asked of a value") }
+    guard case .objects(let chain) = reached else { throw NotCompilable("\(name) is used on a value") }
     guard let entity = schema.model.entity(named: chain.entity) else {
       throw NotCompilable("the model has no entity \(chain.entity)")
     }
@@ -64,14 +64,14 @@ extension SQLExpressionCompiler {
   func kind(of attribute: Attribute) -> SQLKind {
     switch attribute.type {
     case .boolean: .boolean
-    case .integer16, .integer32, .integer64: .integer(StorageForm.range(of: attribute.type))
+    case .integer16, .integer32, .integer64: .integer(attribute.type.integers ?? .min ... .max)
     case .double: .real
     case .float: .float
     case .decimal: .decimal
     case .string, .uri: .string
     case .date: .date
     case .uuid: .uuid
-    case .binary: attribute.allowsExternalStorage ? .carried(isExternal: true) : .data
+    case .binary: attribute.hasExternalForm ? .carried(isExternal: true) : .data
     case .transformable, .undefined, .objectID, .composite: .carried(isExternal: false)
     }
   }
@@ -93,34 +93,26 @@ extension SQLExpressionCompiler {
       membership = ["\(far).Z_ENT IN (\(numbers.joined(separator: ", ")))"]
     }
     switch storage {
-    case .toOne(_, let column, _, _):
+    case .toOne(let own, _):
       next.tail.append(source)
-      next.tailConditions += ["\(far).Z_PK = \(near).\(quoted(column))"] + membership
+      next.tailConditions += ["\(far).Z_PK = \(near).\(quoted(own.key))"] + membership
       if chain.isCollection { next.mayRepeat = true }
-    case .inverseOfToOne(_, let column, let orderKey):
+    case .members(let columns), .owned(let columns):
       next.mergeTail()
       next.tables.append(source)
-      next.conditions += ["\(far).\(quoted(column)) = \(near).Z_PK"] + membership
-      next.order += orderKey.map { ["\(far).\(quoted($0))"] } ?? []
+      next.conditions += ["\(far).\(quoted(columns.key)) = \(near).Z_PK"] + membership
+      next.order += columns.orderKey.map { ["\(far).\(quoted($0))"] } ?? []
       next.order.append("\(far).Z_PK")
       next.isCollection = true
-    case .ownerColumn(_, let column):
-      next.mergeTail()
-      next.tables.append(source)
-      next.conditions += ["\(far).\(quoted(column)) = \(near).Z_PK"] + membership
-      next.order.append("\(far).Z_PK")
-      next.isCollection = true
-    case .join(let join, let isOwner):
+    case .join(let join):
       let pairs = counter.next()
-      let (own, other) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
       next.mergeTail()
-      next.tables += ["\(qualified(join.name)) AS \(pairs)", source]
+      next.tables += ["\(qualified(join.table)) AS \(pairs)", source]
       next.conditions += [
-        "\(pairs).\(quoted(own)) = \(near).Z_PK", "\(far).Z_PK = \(pairs).\(quoted(other))",
+        "\(pairs).\(quoted(join.owner)) = \(near).Z_PK", "\(far).Z_PK = \(pairs).\(quoted(join.target))",
       ]
       next.conditions += membership
-      let orderKey = isOwner ? join.orderColumn : join.inverseOrderColumn
-      next.order += orderKey.map { ["\(pairs).\(quoted($0))"] } ?? []
+      next.order += join.order.map { ["\(pairs).\(quoted($0))"] } ?? []
       next.order.append("\(far).Z_PK")
       if chain.isCollection { next.mayRepeat = true }
       next.isCollection = true
@@ -130,7 +122,7 @@ extension SQLExpressionCompiler {
 
   private func objectPath(of reached: SQLReached) throws(NotCompilable) -> SQLReached {
     guard case .objects(let chain) = reached, let entity = schema.model.entity(named: chain.entity) else {
-      throw NotCompilable("objectID is asked of a value")
+      throw NotCompilable("objectID is used on a value")
     }
     let objects = chain.isCollection ? try once(chain) : chain
     let names = schema.model.subtree(of: entity).map(\.name)
@@ -271,14 +263,14 @@ extension SQLExpressionCompiler {
     case .values(let values): return values
     case .objects(let chain):
       guard chain.isCollection, let table = schema.table(of: chain.entity) else {
-        throw NotCompilable("a single object stands where a collection is wanted")
+        throw NotCompilable("a single object is used where a collection is required")
       }
       let objects = try once(chain)
       let key = SQLFragment(
         sql: "\(objects.alias).Z_PK", kind: .object(root: table.rootEntity), isColumn: true)
       return SQLValues(tables: objects.tables, conditions: objects.conditions, member: key)
     case .list(let members):
-      guard !members.isEmpty else { throw NotCompilable("an empty list stands where a collection is wanted") }
+      guard !members.isEmpty else { throw NotCompilable("an empty list is used where a collection is required") }
       var kind = SQLKind.null
       for member in members {
         guard let joined = kind.joined(member.kind) else {
@@ -295,7 +287,7 @@ extension SQLExpressionCompiler {
       return SQLValues(
         tables: ["(\(rows)) AS \(alias)"], conditions: [],
         member: SQLFragment(sql: "\(alias).v", kind: kind, isColumn: true))
-    case .value: throw NotCompilable("one value stands where a collection is wanted")
+    case .value: throw NotCompilable("one value is used where a collection is required")
     }
   }
 
@@ -326,7 +318,7 @@ extension SQLExpressionCompiler {
     case .text, .data,
       .uuid where operation == .min || operation == .max:
       break
-    default: throw NotCompilable("\(operation.rawValue) works on members that are no numbers")
+    default: throw NotCompilable("\(operation.rawValue) works on members that are not numbers")
     }
     let alias = counter.next()
     let from: SQLExpression = "(\(values.select)) AS \(alias)"

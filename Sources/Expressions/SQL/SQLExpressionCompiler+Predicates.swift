@@ -200,7 +200,7 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLCondition {
     if left.kind == .null || right.kind == .null { return .never(after: [left, right]) }
     guard left.kind == .string, right.kind == .string else {
-      throw NotCompilable("\(comparison.operation.rawValue) is used on a value that is no text")
+      throw NotCompilable("\(comparison.operation.rawValue) is used on a value that is not a text")
     }
     let name = SQLiteIdentifier.literal(comparison.operation.rawValue)
     if comparison.operation == .matches {

@@ -24,15 +24,15 @@ extension SQLExpressionCompiler {
   func getter(
     _ name: String, of reached: SQLReached, _ frame: Frame, isFloat: Bool
   ) throws(NotCompilable) -> SQLReached {
-    guard let getter = ValueGetter(rawValue: name) else { throw NotCompilable("\(name) is asked of a value") }
+    guard let getter = ValueGetter(rawValue: name) else { throw NotCompilable("\(name) is used on a value") }
     switch reached {
     case .value(let fragment): return .value(try self.getter(getter, fragment, frame, isFloat: isFloat))
     case .values(var values):
-      // The getter stands in front of what is distinct so far.
+      // The getter is in front of what is distinct so far.
       if values.isDistinct { values = materialised(values) }
       values.member = try self.getter(getter, values.member, frame, isFloat: isFloat)
       return .values(values)
-    case .objects, .list: throw NotCompilable("\(name) is asked of a list")
+    case .objects, .list: throw NotCompilable("\(name) is used on a list")
     }
   }
 
@@ -41,7 +41,7 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLFragment {
     if operand.kind == .null || getter == .itself { return operand }
     switch operand.kind {
-    case .carried, .object: throw NotCompilable("\(getter.rawValue) is asked of content that is only carried")
+    case .carried, .object: throw NotCompilable("\(getter.rawValue) is used on content that is only carried")
     case .decimal: throw NotCompilable("decimals are computed in decimal")
     default: break
     }

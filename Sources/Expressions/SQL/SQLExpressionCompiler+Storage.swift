@@ -13,12 +13,12 @@ extension SQLExpressionCompiler {
     let wanted = kind(of: attribute)
     switch (value.kind, attribute.type) {
     case (.carried, _): throw NotCompilable("content that is only carried has no other form")
-    case (.object, _): throw NotCompilable("an object stands where the value of an attribute is wanted")
+    case (.object, _): throw NotCompilable("an object is used where the value of an attribute is required")
     case (.boolean, .boolean), (.float, .float), (.float, .double), (.real, .double), (.string, .string),
       (.string, .uri), (.uuid, .uuid), (.date, .date), (.decimal, .decimal), (.boolean, .decimal), (.integer, .decimal):
       return value.sql
     case (.data, .binary):
-      return attribute.allowsExternalStorage ? ExternalDataForm.inlineExpression(ofPlain: value.sql) : value.sql
+      return attribute.hasExternalForm ? ExternalDataForm.inlineExpression(ofPlain: value.sql) : value.sql
     case (.data, .transformable): return value.sql
     case (.boolean, .integer16), (.boolean, .integer32), (.boolean, .integer64): return value.sql
     case (.integer(let range), .integer16), (.integer(let range), .integer32), (.integer(let range), .integer64),
@@ -46,10 +46,10 @@ extension SQLExpressionCompiler {
     guard Self.needsEngine(node) == nil, case .value(let value)? = try? reach(node, frame) else { return nil }
     switch (value.kind, attribute.type) {
     case (.carried(isExternal: true), .binary):
-      return attribute.allowsExternalStorage
+      return attribute.hasExternalForm
         ? value.sql : "(\(ExternalDataForm.plainExpression(ofExternal: value.sql)))"
     case (.carried(isExternal: false), .transformable): return value.sql
-    case (.data, .binary) where attribute.allowsExternalStorage:
+    case (.data, .binary) where attribute.hasExternalForm:
       return "(\(ExternalDataForm.inlineExpression(ofPlain: value.sql)))"
     default: return nil
     }

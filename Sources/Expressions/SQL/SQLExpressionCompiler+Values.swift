@@ -41,10 +41,10 @@ extension SQLExpressionCompiler {
     case .value(let fragment): return fragment
     case .objects(let chain):
       guard !chain.isCollection, let table = schema.table(of: chain.entity) else {
-        throw NotCompilable("a collection stands where one value is wanted")
+        throw NotCompilable("a collection is used where one value is required")
       }
       return SQLFragment(sql: chain.scalar("\(chain.alias).Z_PK"), kind: .object(root: table.rootEntity))
-    case .values, .list: throw NotCompilable("a collection stands where one value is wanted")
+    case .values, .list: throw NotCompilable("a collection is used where one value is required")
     }
   }
 
@@ -89,7 +89,7 @@ extension SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLFragment {
     if left.kind == .null || right.kind == .null { return .null(after: left, right) }
     guard left.kind.valueClass == .number, right.kind.valueClass == .number else {
-      throw NotCompilable("\(operation.rawValue) is used on a value that is no number")
+      throw NotCompilable("\(operation.rawValue) is used on a value that is not a number")
     }
     guard operation == .power || (left.kind != .decimal && right.kind != .decimal) else {
       throw NotCompilable("decimals are computed in decimal")
@@ -174,53 +174,58 @@ extension SQLExpressionCompiler {
       case .max: return try combined(.max, try values(of: reached), frame)
       default: return try combined(.average, try values(of: reached), frame)
       }
-    case .modulus:
-      guard arguments.count == 2 else { throw NotCompilable("modulus:by: takes two arguments") }
-      let (left, right) = (try number(first, frame), try number(arguments[1], frame))
-      if left.kind == .null || right.kind == .null { return .null(after: left, right) }
-      let kind: SQLKind =
-        left.kind.range != nil && right.kind.range != nil
-        ? .integer(.min ... .max) : left.kind == .number || right.kind == .number ? .number : .real
-      return SQLFragment(sql: "\(ExpressionFunctions.modulus)(\(left.sql), \(right.sql)\(frame.site))", kind: kind)
+    case .modulus: return try modulus(arguments, frame)
     case .bitwiseAnd, .bitwiseOr, .bitwiseXor, .leftShift, .rightShift, .onesComplement:
       return try bits(function, arguments, frame)
     case .absolute, .ceiling, .floor, .truncate, .squareRoot, .logarithm, .naturalLogarithm, .exponential:
-      let operand = try number(first, frame)
-      if operand.kind == .null { return operand }
-      if function.isOfReals {
-        let name = SQLiteIdentifier.literal(function.rawValue)
-        return SQLFragment(
-          sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: .real)
-      }
-      if let range = operand.kind.range {
-        if function != .absolute { return SQLFragment(sql: operand.sql, kind: .integer(range)) }
-        if range.lowerBound > .min {
-          let most = max(range.lowerBound.magnitude, range.upperBound.magnitude)
-          return SQLFragment(sql: "abs(\(operand.sql))", kind: .integer(0...Int64(clamping: most)))
-        }
-      }
-      let kind: SQLKind =
-        operand.kind.range != nil ? .integer(.min ... .max) : operand.kind == .number ? .number : .real
-      let name = SQLiteIdentifier.literal(function.rawValue)
-      return SQLFragment(sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: kind)
-    case .uppercase, .lowercase, .length, .canonical:
-      let operand = try scalar(first, frame)
-      if operand.kind == .null { return operand }
-      guard operand.kind == .string else {
-        throw NotCompilable("\(function.rawValue) is used on a value that is no text")
-      }
-      let name =
-        switch function {
-        case .uppercase: ExpressionFunctions.uppercase
-        case .lowercase: ExpressionFunctions.lowercase
-        case .canonical: ExpressionFunctions.canonical
-        default: ExpressionFunctions.length
-        }
-      return SQLFragment(
-        sql: "\(name)(\(operand.sql))",
-        kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
+      return try ofNumber(function, first, frame)
+    case .uppercase: return try ofText(function, ExpressionFunctions.uppercase, first, frame)
+    case .lowercase: return try ofText(function, ExpressionFunctions.lowercase, first, frame)
+    case .canonical: return try ofText(function, ExpressionFunctions.canonical, first, frame)
+    case .length: return try ofText(function, ExpressionFunctions.length, first, frame)
     case .concatenate: return try concatenated(arguments, frame)
     }
+  }
+
+  private func modulus(_ arguments: [ExpressionNode], _ frame: Frame) throws(NotCompilable) -> SQLFragment {
+    guard arguments.count == 2 else { throw NotCompilable("modulus:by: takes two arguments") }
+    let (left, right) = (try number(arguments[0], frame), try number(arguments[1], frame))
+    if left.kind == .null || right.kind == .null { return .null(after: left, right) }
+    let kind: SQLKind =
+      left.kind.range != nil && right.kind.range != nil
+      ? .integer(.min ... .max) : left.kind == .number || right.kind == .number ? .number : .real
+    return SQLFragment(sql: "\(ExpressionFunctions.modulus)(\(left.sql), \(right.sql)\(frame.site))", kind: kind)
+  }
+
+  private func ofNumber(
+    _ function: ExpressionFunction, _ argument: ExpressionNode, _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    let operand = try number(argument, frame)
+    if operand.kind == .null { return operand }
+    if let range = operand.kind.range, !function.isOfReals {
+      if function != .absolute { return SQLFragment(sql: operand.sql, kind: .integer(range)) }
+      if range.lowerBound > .min {
+        let most = max(range.lowerBound.magnitude, range.upperBound.magnitude)
+        return SQLFragment(sql: "abs(\(operand.sql))", kind: .integer(0...Int64(clamping: most)))
+      }
+    }
+    let kind: SQLKind =
+      function.isOfReals
+      ? .real : operand.kind.range != nil ? .integer(.min ... .max) : operand.kind == .number ? .number : .real
+    let name = SQLiteIdentifier.literal(function.rawValue)
+    return SQLFragment(sql: "\(ExpressionFunctions.number)(\(name), \(operand.sql)\(frame.site))", kind: kind)
+  }
+
+  private func ofText(
+    _ function: ExpressionFunction, _ name: SQLExpression, _ argument: ExpressionNode, _ frame: Frame
+  ) throws(NotCompilable) -> SQLFragment {
+    let operand = try scalar(argument, frame)
+    if operand.kind == .null { return operand }
+    guard operand.kind == .string else {
+      throw NotCompilable("\(function.rawValue) is used on a value that is not a text")
+    }
+    return SQLFragment(
+      sql: "\(name)(\(operand.sql))", kind: function == .length ? .integer(0...Int64(Int32.max)) : .string)
   }
 
   private func bits(
@@ -248,7 +253,7 @@ extension SQLExpressionCompiler {
     var operands: [SQLFragment] = []
     for argument in arguments { operands.append(try scalar(argument, frame)) }
     guard operands.allSatisfy({ $0.kind == .string || $0.kind == .null }) else {
-      throw NotCompilable("\(ExpressionFunction.concatenate.rawValue) is used on a value that is no text")
+      throw NotCompilable("\(ExpressionFunction.concatenate.rawValue) is used on a value that is not a text")
     }
     var texts = operands.map(\.sql)
     while texts.count > 1 {
@@ -316,7 +321,7 @@ extension SQLExpressionCompiler {
       kind = .boolean
     case .integer16, .integer32, .integer64, .decimal:
       let type: AttributeType = target == .integer16 ? .integer16 : target == .integer32 ? .integer32 : .integer64
-      let wanted = StorageForm.range(of: type)
+      let wanted = type.integers ?? .min ... .max
       if let range = operand.kind.range, wanted.contains(range.lowerBound), wanted.contains(range.upperBound) {
         return SQLFragment(sql: operand.sql, kind: .integer(range))
       }

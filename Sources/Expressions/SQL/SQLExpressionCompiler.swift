@@ -64,22 +64,20 @@ package struct SQLExpressionCompiler {
   let space: SourceTables
   let moment: Double
   let fallbacks: ExpressionFallbacks?
-  let evaluatesOnInstances: Bool
   let counter = AliasCounter()
 
   /// Compiles against the store that `schema` lays out and whose tables are in `space`. `moment` is `now()`.
   ///
-  /// With `fallbacks` what cannot be SQL is evaluated on instances, and with `evaluatesOnInstances` everything is.
+  /// With `fallbacks` what cannot be SQL is evaluated on instances.
   package init(
     scope: ExpressionScope, schema: StoreSchema, space: SourceTables, moment: Double,
-    fallbacks: ExpressionFallbacks? = nil, evaluatesOnInstances: Bool = false
+    fallbacks: ExpressionFallbacks? = nil
   ) {
     self.scope = scope
     self.schema = schema
     self.space = space
     self.moment = moment
     self.fallbacks = fallbacks
-    self.evaluatesOnInstances = evaluatesOnInstances
   }
 
   // MARK: What the engine asks for
@@ -99,7 +97,7 @@ package struct SQLExpressionCompiler {
     // Carried content stays in SQL, where files of external storage can be asked for.
     if case .keyPath = node, let sql = try carried(node, frame, as: attribute) { return sql }
     if attribute.type == .binary, !attribute.allowsExternalStorage, reachesExternalStorage(node) {
-      // Which value it is, and whether that lies in a file, is known on the object. It comes in the form of external
+      // Which value it is, and whether that is in a file, is known on the object. It comes in the form of external
       // storage, as that has room for either, and leaves it in SQL.
       var external = attribute
       external.allowsExternalStorage = true
@@ -141,9 +139,8 @@ package struct SQLExpressionCompiler {
   package func objects(_ node: ExpressionNode, row: SQLRow) throws(NotCompilable) -> SQLObjects {
     if let reason = Self.needsEngine(node) { throw NotCompilable(reason) }
     do throws(NotCompilable) {
-      if evaluatesOnInstances, fallbacks != nil { throw NotCompilable("everything is evaluated on instances") }
       guard case .objects(let chain) = try reach(node, frame(row, property: nil)) else {
-        throw NotCompilable("a value stands where objects are wanted")
+        throw NotCompilable("a value is used where objects are required")
       }
       guard !chain.hasLostOrder else {
         throw NotCompilable("objects are reached in several ways, and their order counts")
@@ -193,9 +190,6 @@ package struct SQLExpressionCompiler {
   ) throws(NotCompilable) -> SQLExpression {
     if let reason = entry.needsEngine { throw NotCompilable(reason) }
     guard let fallbacks else { return try body() }
-    if evaluatesOnInstances {
-      return fallbacks.call(entry, self, row, property: property, because: "everything is evaluated on instances")
-    }
     do {
       return try body()
     } catch {

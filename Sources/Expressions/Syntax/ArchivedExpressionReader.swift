@@ -1,7 +1,7 @@
 // Archived expressions of mapping models made into trees (docs/formats/expressions.md, "Archived expressions"). The
 // class decides what an object is, not the number NSExpressionType: `$source.x` has the number of a function. Shapes
 // that no file has shown are refused with the class's name. Archives are graphs: depth and objects are counted, because
-// one list may stand in itself many times.
+// one list may be in itself many times.
 
 import Diagnostics
 import ManagedObjectModel
@@ -61,7 +61,7 @@ package struct ArchivedExpressionReader {
 
   private mutating func name(_ object: ArchivedObject, _ field: String) throws(HopdError) -> String {
     let text = try text(object, field)
-    guard KeyPathSteps.isName(text) else { throw object.damaged("\(field) is no name") }
+    guard KeyPathSteps.isName(text) else { throw object.damaged("\(field) is not a name") }
     return text
   }
 
@@ -149,7 +149,7 @@ package struct ArchivedExpressionReader {
     // CAST is archived under its function's name (docs/formats/expressions.md, "Archived expressions").
     if selector == CastTarget.selector {
       guard arguments.count == 2, case .constant(.string(let type)) = arguments[1] else {
-        throw unsupported(object, "a CAST whose type is no name is not supported")
+        throw unsupported(object, "a CAST whose type is not a name is not supported")
       }
       guard let target = CastTarget(typeName: type) else {
         throw unsupported(object, "CAST to \(type) is not supported")
@@ -174,10 +174,12 @@ package struct ArchivedExpressionReader {
     case .integer(let number): return .integer(number)
     case .boolean(let flag): return .boolean(flag)
     case .real(let number):
-      guard number.isFinite else { throw unsupported(object, "a constant that is no finite number is not supported") }
+      guard number.isFinite else {
+        throw unsupported(object, "a constant that is not a finite number is not supported")
+      }
       return .double(number)
     case .date(let seconds):
-      guard seconds.isFinite else { throw object.damaged("the constant is no date") }
+      guard seconds.isFinite else { throw object.damaged("the constant is not a date") }
       return .date(seconds)
     case .data(let content):
       bytes -= content.count

@@ -167,9 +167,9 @@ struct ExpressionLexer {
       throw source.unsupported(
         "arguments as %@ and %K are not supported: the text must be complete", at: index,
         hint: "write the value or the key itself")
-    case ":": throw source.syntax("a colon stands only in the name of a function, as in abs:(x)", at: index)
+    case ":": throw source.syntax("a colon is allowed only in the name of a function, as in abs:(x)", at: index)
     case "\u{2018}", "\u{2019}", "\u{201C}", "\u{201D}":
-      throw source.syntax("a typographic quotation mark is no quote", at: index, hint: "write ' or \"")
+      throw source.syntax("a typographic quotation mark is not a quote", at: index, hint: "write ' or \"")
     default:
       let code = String(scalar.value, radix: 16, uppercase: true)
       let digits = String(repeating: "0", count: max(0, 4 - code.utf8.count)) + code
@@ -205,7 +205,7 @@ struct ExpressionLexer {
       index += 2
       let digits = takeName()
       guard let value = UInt64(digits, radix: radix) else {
-        throw source.syntax("\(source.text(start..<index)) is no integer of 64 bits", at: start)
+        throw source.syntax("\(source.text(start..<index)) is not an integer of 64 bits", at: start)
       }
       return .integer(value)
     }
@@ -234,7 +234,7 @@ struct ExpressionLexer {
       }
       return .double(value)
     }
-    guard let value = UInt64(text) else { throw source.syntax("the number is no integer of 64 bits", at: start) }
+    guard let value = UInt64(text) else { throw source.syntax("the number is not an integer of 64 bits", at: start) }
     return .integer(value)
   }
 
@@ -258,10 +258,10 @@ struct ExpressionLexer {
     throw source.syntax("the string that begins here has no end", at: start)
   }
 
-  /// What stands behind a backslash.
+  /// What is behind a backslash.
   private mutating func escape() throws(HopdError) -> Unicode.Scalar {
     let start = index - 1
-    guard let scalar = peek() else { throw source.syntax("nothing stands behind the backslash", at: start) }
+    guard let scalar = peek() else { throw source.syntax("nothing follows the backslash", at: start) }
     index += 1
     switch scalar {
     case "\\", "'", "\"": return scalar
@@ -285,7 +285,7 @@ struct ExpressionLexer {
           return scalar
         }
       }
-      throw source.syntax("\\u of a surrogate stands only in a pair of them", at: start)
+      throw source.syntax("\\u of a surrogate is allowed only in a pair of them", at: start)
     default:
       throw source.syntax(
         "the escape \\\(scalar) is not known", at: start, hint: "for a backslash itself write \\\\")

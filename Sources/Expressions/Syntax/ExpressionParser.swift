@@ -84,9 +84,9 @@ package struct ExpressionParser {
     }
     if what == "expression", comparisonOperator != nil {
       throw source.syntax(
-        "a comparison is no value", at: offset, hint: "write TERNARY(comparison, TRUE, FALSE) for the value of one")
+        "a comparison is not a value", at: offset, hint: "write TERNARY(comparison, TRUE, FALSE) for the value of one")
     }
-    throw source.syntax("the \(what) ends here, but the text goes on", at: offset)
+    throw source.syntax("the \(what) ends here, but the text continues", at: offset)
   }
 
   /// Goes one level deeper; every caller leaves it again.
@@ -176,7 +176,7 @@ package struct ExpressionParser {
     }
   }
 
-  /// Does the parenthesis that comes next hold a predicate? An expression would go on behind it.
+  /// Does the parenthesis that comes next hold a predicate? An expression would continue behind it.
   private var opensPredicate: Bool {
     guard let partner = partners[index] else { return true }
     switch tokens[partner + 1].kind {
@@ -239,7 +239,7 @@ package struct ExpressionParser {
       if let refusal = keyword.refusal { return source.unsupported(refusal, at: offset) }
       if keyword == .not {
         return source.syntax(
-          "a comparison operator is missing", at: offset, hint: "NOT stands before the whole comparison: NOT a IN b")
+          "a comparison operator is missing", at: offset, hint: "write NOT before the whole comparison: NOT a IN b")
       }
     default: break
     }

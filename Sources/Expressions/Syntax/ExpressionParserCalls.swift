@@ -39,7 +39,7 @@ extension ExpressionParser {
         return try parser.build(.arithmetic(arithmetic, arguments[0], arguments[1]), above: height)
       }
       if let function { return try parser.build(.function(function, arguments), above: height) }
-      throw parser.source.syntax("\(name) is no function", at: start)
+      throw parser.source.syntax("\(name) is not a function", at: start)
     }
   }
 

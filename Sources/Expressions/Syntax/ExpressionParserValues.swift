@@ -27,7 +27,7 @@ extension ExpressionParser {
       hint: "write (a & b) | c; for both of two comparisons to hold write AND, for one of them OR")
   }
 
-  /// An expression, and whether operators of its own level stand in it.
+  /// An expression, and whether operators of its own level are in it.
   private struct Terms {
     let built: Built<ExpressionNode>
     var isArithmetic = false
@@ -122,7 +122,7 @@ extension ExpressionParser {
     return try build(.negated(operand.node), above: operand.height)
   }
 
-  func tooLarge() -> HopdError { source.syntax("the number is no integer of 64 bits", at: offset) }
+  func tooLarge() -> HopdError { source.syntax("the number is not an integer of 64 bits", at: offset) }
 
   // MARK: Key paths and elements
 
@@ -166,13 +166,13 @@ extension ExpressionParser {
       switch peek() {
       case .name(let name), .keyword(_, let name), .escapedName(let name), .collectionOperator(let name):
         components.append(name)
-      case .functionName(let name): throw source.syntax("\(name) is no key", at: offset)
+      case .functionName(let name): throw source.syntax("\(name) is not a key", at: offset)
       default: throw source.syntax("a key is missing behind the dot", at: offset)
       }
       advance()
       if peek() == .symbol(.open) {
         throw source.unsupported(
-          "calls of methods are not supported", at: offset, hint: "functions stand by themselves")
+          "calls of methods are not supported", at: offset, hint: "write the function by itself")
       }
     }
     let steps: [KeyPathStep]
@@ -224,12 +224,12 @@ extension ExpressionParser {
       let inner = try expression()
       leave()
       if peek() == .symbol(.comma) {
-        throw source.syntax("a list stands in braces", at: offset, hint: "write {a, b}")
+        throw source.syntax("a list is written in braces", at: offset, hint: "write {a, b}")
       }
       guard take(.close) else {
         throw source.syntax(
           ") is missing behind the expression", at: offset,
-          hint: "a comparison is no value; TERNARY(comparison, a, b) is")
+          hint: "a comparison is not a value; TERNARY(comparison, a, b) is")
       }
       return inner
     case .symbol(.openBrace): return try aggregate()

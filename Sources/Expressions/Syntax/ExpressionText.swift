@@ -288,7 +288,7 @@ extension KeyPathStep {
   /// Can an expression begin with it, SELF left out?
   fileprivate var isBareStart: Bool { if case .collection = self { false } else { true } }
 
-  /// As it stands between dots.
+  /// As it is between dots.
   fileprivate var text: String {
     switch self {
     case .key(let key): key

@@ -34,7 +34,7 @@ enum MethodCall {
       return .destinationInstances(lookup, arguments[1])
     case "entityPolicy":
       guard !selector.isEmpty, selector.unicodeScalars.allSatisfy({ KeyPathSteps.isNamePart($0) || $0 == ":" }) else {
-        throw Problem(message: "the method's name is no selector", isUnsupported: false)
+        throw Problem(message: "the method's name is not a selector", isUnsupported: false)
       }
       guard colons == arguments.count else {
         throw Problem(

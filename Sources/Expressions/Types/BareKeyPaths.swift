@@ -1,6 +1,6 @@
 // Key paths that stand alone in a value: no document says what they are properties of. hopd reads them as properties of
 // the source object where it has them (docs/formats/expressions.md, "Variables"), and makes them `$source.…` once,
-// before anything else looks at the expression.
+// before anything else inspects the expression.
 
 import ManagedObjectModel
 

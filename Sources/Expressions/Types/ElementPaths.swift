@@ -1,5 +1,5 @@
 // Key paths into composite attributes. A model holds an element as an attribute whose name is its key path
-// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before anything else looks at
+// (`CompositeAttributes.swift`), so the two keys of a path become one step here, once, before anything else inspects
 // the expression: `$source.author.year` is a path of the single step "author.year".
 
 import ManagedObjectModel
@@ -83,7 +83,7 @@ package struct ElementPaths {
     var rest = steps[...]
     while let step = rest.popFirst() {
       guard case .key(let name) = step, let owner = entity else {
-        // A collection operator goes on with the members that stand before it.
+        // A collection operator continues with the members that are before it.
         if case .objectPath = step { entity = nil }
         result.append(step)
         continue

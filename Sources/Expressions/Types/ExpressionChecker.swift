@@ -1,5 +1,5 @@
-// The check of an expression against the model and the place where it stands, before any row is looked at: whatever
-// could fail for every row fails here, by name. All findings of one expression are told together.
+// The check of an expression against the model and the place where it stands, before any row is inspected: whatever
+// could fail for every row fails here, by name. All findings of one expression are reported together.
 
 import Diagnostics
 import ManagedObjectModel
@@ -65,7 +65,7 @@ package struct ExpressionChecker: Sendable {
     case .null, .unknown: break
     default:
       if typing.findings.isEmpty {
-        typing.invalid("“\(node)” gives \(type.words), which is no key", hint: "a key is one plain value")
+        typing.invalid("“\(node)” gives \(type.words), which is not a key", hint: "a key is one plain value")
       }
     }
     try typing.finish(at: Place())

@@ -1,4 +1,4 @@
-// What an expression gives, known before any row is looked at: the checker refuses what clashes, and the SQL compiler
+// What an expression gives, known before any row is inspected: the checker refuses what clashes, and the SQL compiler
 // and the evaluator read values in these types.
 
 import ManagedObjectModel
@@ -17,7 +17,7 @@ package enum ExpressionType: Sendable, Hashable {
   case objects(entity: String, isOrdered: Bool)
   /// Objects that the hop made for one source object (`isMany` false) or for many.
   case destinationObjects(InstanceLookup, isMany: Bool)
-  /// What only a policy knows; also what is wrong, where errors are told elsewhere.
+  /// What only a policy knows; also what is wrong, where errors are reported elsewhere.
   case unknown
 }
 

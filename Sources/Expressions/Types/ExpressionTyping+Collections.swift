@@ -44,7 +44,7 @@ extension ExpressionTyping {
     default: break
     }
     invalid(
-      "“\(node)” asks for a place in a collection without an order",
+      "“\(node)” uses an index on a collection without an order",
       hint: "only ordered relationships and lists have one; @min and @max find a least and a greatest")
     return .unknown
   }

@@ -13,7 +13,7 @@ struct ExpressionTyping {
   /// How many attributes with external storage were met: only whether they are nil can be asked.
   var externalValues = 0
 
-  /// What to write instead of the path that was looked at last, if it goes over two to-manys.
+  /// What to write instead of the path that was inspected last, if it goes over two to-manys.
   var nestedPath: String?
 
   static let maximumFindings = 20
@@ -66,7 +66,7 @@ struct ExpressionTyping {
         // Mapping models have such values; what else should the key be of (docs/formats/expressions.md, "Variables")?
         guard let entity = scope.sourceEntity, isProperty(steps.first, of: entity) else {
           invalid(
-            "“\(node)” stands alone, and what it is a property of is not said",
+            "“\(node)” stands alone, without its object",
             hint: scope.sourceEntity == nil ? nil : "write $source.\(node)")
           return .unknown
         }
@@ -209,7 +209,7 @@ struct ExpressionTyping {
         return .unknown
       }
       if case .constant(.string(let text)) = operand, target != .string, Double(text) == nil {
-        invalid("“\(node)” can never be: the text is no number", hint: nil)
+        invalid("“\(node)” can never be: the text is not a number", hint: nil)
       }
       return .value(target.type(from: from))
     case .values, .object, .objects, .destinationObjects:

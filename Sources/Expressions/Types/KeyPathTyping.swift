@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import PersistentStore
 
 extension ExpressionTyping {
   /// The type that a path reaches from a base.
@@ -55,7 +56,7 @@ extension ExpressionTyping {
     case .value(let type): return getter(name, of: type, base, node).map { .value($0) } ?? .unknown
     case .values(let type): return getter(name, of: type, base, node).map { .values($0) } ?? .unknown
     case .destinationObjects:
-      invalid("in “\(node)”, \(name) is asked of \(base.words)", hint: nil)
+      invalid("in “\(node)”, \(name) is used on \(base.words)", hint: nil)
       return .unknown
     }
   }
@@ -67,13 +68,13 @@ extension ExpressionTyping {
     guard let result = ValueGetter(rawValue: name)?.type(of: type) else {
       let known = ValueGetter.names(of: type)
       invalid(
-        "in “\(node)”, \(name) is asked of \(base.words)",
+        "in “\(node)”, \(name) is used on \(base.words)",
         hint: known.isEmpty ? nil : "of \(type.kind.words) there are: \(known)")
       return nil
     }
     if type == .binary, externalValues > 0 {
       unsupported(
-        "in “\(node)”, \(name) is asked of content in external storage, of which only nil tests are supported",
+        "in “\(node)”, \(name) is used on content in external storage, of which only nil tests are supported",
         hint: nil)
       return nil
     }
@@ -101,7 +102,7 @@ extension ExpressionTyping {
         if attribute.isTransient {
           invalid("in “\(node)”, \(entityName).\(name) is transient: no store holds its values", hint: nil)
         }
-        if attribute.allowsExternalStorage { externalValues += 1 }
+        if attribute.hasExternalForm { externalValues += 1 }
         return isMany ? .values(attribute.type) : .value(attribute.type)
       }
       if let relationship = ancestor.relationships.first(where: { $0.name == name }) {
@@ -155,7 +156,7 @@ extension ExpressionTyping {
     case .objects: return .values(.string)
     case .unknown: return .unknown
     case .value, .values, .destinationObjects:
-      invalid("in “\(node)”, objectID is asked of \(base.words)", hint: nil)
+      invalid("in “\(node)”, objectID is used on \(base.words)", hint: nil)
       return .unknown
     }
   }

@@ -55,7 +55,7 @@ extension ExpressionTyping {
       guard !right.isMany else {
         invalid(
           "in “\(text)”, “\(comparison.right)” gives \(right.words)",
-          hint: "only IN and BETWEEN take a collection on the right; ANY stands before the left side")
+          hint: "only IN and BETWEEN take a collection on the right; write ANY before the left side")
         return
       }
       switch comparison.operation {
@@ -135,9 +135,9 @@ extension ExpressionTyping {
     case (.value(.uuid), .value(.string)), (.value(.string), .value(.uuid)):
       hint = "a UUID is CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
     case (.value(.string), .value(let other)) where other.kind == .number:
-      hint = "numbers stand without quotes, texts in quotes"
+      hint = "write numbers without quotes, and texts in quotes"
     case (.value(let other), .value(.string)) where other.kind == .number:
-      hint = "numbers stand without quotes, texts in quotes"
+      hint = "write numbers without quotes, and texts in quotes"
     default: break
     }
     invalid("in “\(text)”, \(left.words) is compared with \(right.words)", hint: hint)

@@ -11,7 +11,7 @@ import SystemPackage
 
 extension HopdError.Code {
   /// No lease can be had on the stores of a watch.
-  package static let noLease = HopdError.Code("no-lease", exit: .success)
+  package static let noLease = HopdError.Code("no-lease", severity: .warning)
 }
 
 /// Looks at watched directories for stores without leases.
@@ -43,7 +43,8 @@ enum LeaseOutlook {
         .noLease,
         "hopd cannot see which programs have the stores of the watch \(watch.name) open: \(reason); \(consequence)",
         at: Place(file: watch.directory, key: "watch.\(watch.name).replace"),
-        hint: "give the service CAP_LEASE (stores.conf.example), or set replace = \"in-place\" to have it said")
+        hint: "give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example), or set replace = \"in-place\" to "
+          + "have it said")
     }
   }
 

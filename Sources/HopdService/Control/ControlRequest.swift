@@ -18,7 +18,7 @@ enum ControlRequest: Sendable {
   case monitor
   case retry([NamedStore], failed: Bool)
   case pause(NamedStore?)
-  case resume(NamedStore?)
+  case resume(NamedStore?, global: Bool)
   case cancel(NamedStore)
   case next(NamedStore)
   case reload
@@ -31,7 +31,8 @@ enum ControlRequest: Sendable {
     case .retry(let stores, let failed):
       failed ? "retry all that failed" : "retry \(stores.map { FilePath($0.name).printable }.joined(separator: ", "))"
     case .pause(let name): "pause \(name.map { FilePath($0.name).printable } ?? "everything")"
-    case .resume(let name): "resume \(name.map { FilePath($0.name).printable } ?? "everything")"
+    case .resume(let name, let global):
+      "resume \(name.map { FilePath($0.name).printable } ?? "everything")" + (global ? " alone" : "")
     case .cancel(let store): "cancel \(FilePath(store.name).printable)"
     case .next(let store): "next \(FilePath(store.name).printable)"
     case .reload: "reload"

@@ -107,7 +107,7 @@ package final class BackupKeeper: Sendable {
     func problem(_ error: HopdError) {
       told += 1
       // The same folder fails at each sweep; hopctl backups tells them all.
-      if told <= 3 { work.logger.warning("the backups of \(name) cannot all be looked at: \(error)") }
+      if told <= 3 { work.logger.warning("the backups of \(name) cannot all be read: \(error)") }
     }
     var next: Int64?
     do {
@@ -184,7 +184,7 @@ extension MigrationReporter {
       switch removal.reason {
       case .keep: "as `keep` of the watch keeps no more"
       case .keepFor: "as it is older than `keep_for` of the watch"
-      case .orphaned, .named: "as somebody asked for it"
+      case .orphaned, .named: "on request"
       }
     let version = removal.generation.record.map { " (\($0.from.name))" } ?? ""
     logger.event(
@@ -198,7 +198,7 @@ extension MigrationReporter {
   /// The pin of a restore is gone with the migration.
   func released(_ pin: RestorePin, _ report: MigrationReport) {
     logger.event(
-      .pinReleased, "\(name) is no longer held back: it was \(pin.sentence), and is migrated to \(report.to) now",
+      .pinReleased, "\(name) is no longer held back: it was \(pin.account), and is migrated to \(report.to) now",
       fields: fields([.storeUUID: report.storeUUID, .from: report.from, .to: report.to]))
   }
 }

@@ -168,7 +168,11 @@ struct ControlDesk: Sendable {
       guard failed != !stores.isEmpty else { throw BadCall(reply: ControlInterface.invalid(parameter: "stores")) }
       return .retry(stores, failed: failed)
     case "Pause": return .pause(try text("name", parameters).map(named))
-    case "Resume": return .resume(try text("name", parameters).map(named))
+    case "Resume":
+      let name = try text("name", parameters).map(named)
+      let global = parameters["global"]?.truth ?? false
+      guard name == nil || !global else { throw BadCall(reply: ControlInterface.invalid(parameter: "global")) }
+      return .resume(name, global: global)
     case "Cancel": return .cancel(named(try required("store", parameters)))
     case "Next": return .next(named(try required("store", parameters)))
     case "Reload": return .reload

@@ -40,11 +40,13 @@ package struct Daemon: Sendable {
     do throws(HopdError) {
       let loaded = try source.load()
       for warning in loaded.warnings { Self.print("warning: \(warning)", asError: true) }
-      let inspection = ConfigurationInspection(loaded, unit: source == .installed ? UnitFile.installed() : nil)
+      var file: FilePath?
+      if case .file(let path) = source { file = path }
+      let inspection = ConfigurationInspection(loaded, unit: UnitFile.serving(file))
       let findings = inspection.findings()
       for obstacle in forReload ? findings.obstacles : [] { Self.print("warning: \(obstacle)", asError: true) }
       if let error = ConfigurationInspection.error(findings, waits: forReload) { throw error }
-      if !loaded.configuration.isConfigured, forReload { throw Self.notConfigured(loaded.files) }
+      guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
       let files = loaded.files.map(\.printable).joined(separator: ", ")
       Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
       return ExitStatus.success.rawValue
@@ -137,12 +139,7 @@ package struct Daemon: Sendable {
   // MARK: Surroundings
 
   /// Nothing to watch: the daemon ends, and is not to be started again before somebody writes a configuration.
-  static func notConfigured(_ files: [FilePath]) -> HopdError {
-    let list = files.map(\.printable).joined(separator: ", ")
-    return HopdError(
-      .notConfigured, "no directory is configured to be watched" + (list.isEmpty ? "" : " in \(list)"),
-      hint: "add a [[watch]] with directory and models to /etc/hopd/hopd.toml; /usr/lib/hopd/hopd.toml lists every key")
-  }
+  static func notConfigured(_ files: [FilePath]) -> HopdError { ConfigurationInspection.notConfigured(files) }
 
   /// With which status a start ends. What stays wrong until somebody changes the configuration must not be one that the
   /// service manager starts again after.
@@ -204,11 +201,6 @@ package struct Daemon: Sendable {
   }
 }
 
-extension HopdError.Code {
-  /// Nothing is configured.
-  package static let notConfigured = HopdError.Code("not-configured", exit: .notConfigured)
-}
-
 /// Turns signals into orders.
 private struct SignalService: Service {
   let signals: UnixSignalsSequence
@@ -220,7 +212,7 @@ private struct SignalService: Service {
       switch signal {
       case .sighup: coordinator.reload()
       case _ where isStopping:
-        // Asked twice: end at once. Everything on disk is made for that; the next start goes on from the checkpoint.
+        // Asked twice: end at once. Everything on disk is made for that; the next start continues from the checkpoint.
         _exit(ExitStatus.temporaryFailure.rawValue)
       default:
         isStopping = true

@@ -27,7 +27,7 @@ extension DaemonCoordinator {
         "not-ready", "hopd is \(phase == .stopping || phase == .ended ? "stopping" : "starting")", hint: "try again")
     case .retry(let stores, let failed): reply = retried(failed ? nil : stores, asker)
     case .pause(let name): reply = paused(name)
-    case .resume(let name): reply = resumed(name)
+    case .resume(let name, let global): reply = resumed(name, global: global)
     case .cancel(let store): reply = cancelled(store, asker)
     case .next(let store): reply = hurried(store, asker)
     case .reload:
@@ -51,36 +51,65 @@ extension DaemonCoordinator {
 
   // MARK: Orders
 
-  private static let unknownHint = "it must lie in a watched directory; `hopctl list` shows all stores"
+  private static let unknownHint = "it must be in a watched directory; `hopctl list` shows all stores"
 
   /// Tries stores again; nil for all in trouble.
   private func retried(_ stores: [NamedStore]?, _ asker: String) -> ControlReply {
-    var keys = stores?.map(\.key) ?? scheduler.troubled
     for store in stores ?? [] where scheduler.store(store.key) == nil {
       return .notFound(store.name, hint: Self.unknownHint)
     }
-    keys = keys.filter { key in
+    var again: [String] = []
+    var results: [ControlValue] = []
+    for key in stores?.map(\.key) ?? scheduler.troubled {
       suspects.clear(key)
-      guard let store = scheduler.store(key), scheduler.order(key, first: false) else { return false }
-      askers[key] = asker
-      around[key] = nil
-      record(store, waiting(store))
-      return true
+      guard let store = scheduler.store(key) else { continue }
+      let stand = stand(of: store)
+      if scheduler.order(key, first: false), stand != .waiting, stand != .paused {
+        askers[key] = asker
+        around[key] = nil
+        if stand != .current { record(store, waiting(store)) }
+      }
+      if stand == .again { again.append(store.path.printable) }
+      results.append(.object(["store": .string(store.path.printable), "found": .string(stand.rawValue)]))
     }
-    let names = keys.prefix(1000).compactMap { scheduler.store($0)?.path.printable }
-    return ControlReply(.object(["stores": .array(names.map { .string($0) })]))
+    return ControlReply(
+      .object([
+        "stores": .array(again.prefix(1000).map { .string($0) }), "results": .array(Array(results.prefix(1000))),
+      ]))
+  }
+
+  /// Where a store stands as an order finds it.
+  private enum Stand: String {
+    /// At its target: there is nothing to do. It is looked at all the same, because its file may have changed unseen.
+    case current
+    case running, waiting, paused
+    /// In trouble: it is tried again.
+    case again
+  }
+
+  private func stand(of store: FoundStore) -> Stand {
+    switch scheduler.state(of: store.key) {
+    case .done?, nil: .current
+    case .running?: .running
+    case .waiting?: scheduler.isPaused(store) ? .paused : .waiting
+    case .deferred?, .failed?, .needsAttention?: .again
+    }
   }
 
   private func hurried(_ named: NamedStore, _ asker: String) -> ControlReply {
     guard let store = scheduler.store(named.key) else { return .notFound(named.name, hint: Self.unknownHint) }
     let isRunning = running[named.key]?.ticket.step == .migrate
+    let isCurrent = stand(of: store) == .current
     if !isRunning {
       scheduler.order(named.key, first: true)
-      askers[named.key] = asker
-      running[named.key]?.asker = asker
-      record(store, waiting(store))
+      if !isCurrent {
+        askers[named.key] = asker
+        running[named.key]?.asker = asker
+        record(store, waiting(store))
+      }
     }
-    return ControlReply(.object(["state": .string(isRunning ? "running" : waiting(store).name)]))
+    let state = isRunning ? "running" : isCurrent ? StoreCondition.current.name : waiting(store).name
+    return ControlReply(.object(["state": .string(state)]))
   }
 
   private func cancelled(_ named: NamedStore, _ asker: String) -> ControlReply {
@@ -105,14 +134,15 @@ extension DaemonCoordinator {
       .migrationInterrupted, "the migration of \(name) stopped at a checkpoint, as \(job.asker) ordered",
       fields: [
         .store: name, .watch: job.subject.watch, .job: job.subject.job, .result: "interrupted", .asker: job.asker,
-        .hint: "hopctl resume \(NextCommand.quoted(job.subject.store)) goes on from the checkpoint",
+        .hint: "hopctl resume \(NextCommand.quoted(job.subject.store)) continues from the checkpoint",
       ])
   }
 
   private func paused(_ named: NamedStore?) -> ControlReply {
+    let before = pausedNames
     guard let named else {
       scheduler.changePauses { $0.pause(all: true) }
-      return pauseAnswer()
+      return pauseAnswer(before)
     }
     if setup.configuration.watch(named: named.name) != nil {
       scheduler.changePauses { $0.pause(watch: named.name) }
@@ -121,41 +151,62 @@ extension DaemonCoordinator {
     } else {
       return .notFound(named.name, hint: "name a watch of the configuration, or a store in a watched directory")
     }
-    return pauseAnswer()
+    return pauseAnswer(before)
   }
 
-  private func resumed(_ named: NamedStore?) -> ControlReply {
+  private func resumed(_ named: NamedStore?, global: Bool) -> ControlReply {
+    let before = pausedNames
     guard let named else {
-      _ = scheduler.changePauses { $0.resume() }
-      return pauseAnswer()
+      let wasPaused = scheduler.changePauses { global ? $0.resumeGlobal() : $0.resume() }
+      guard wasPaused || !global else {
+        return .notPossible(
+          "not-paused", "there is no pause of everything",
+          hint: "paused now: \(before.isEmpty ? "nothing" : before.joined(separator: ", "))")
+      }
+      return pauseAnswer(before)
     }
     guard scheduler.changePauses({ $0.resume(watch: named.name, store: named.key) }) else {
       return .notPossible(
         "not-paused", "\(FilePath(named.name).printable) is not paused",
         hint: "paused now: \(pausedNames.isEmpty ? "nothing" : pausedNames.joined(separator: ", "))")
     }
-    return pauseAnswer()
+    return pauseAnswer(before)
   }
 
-  private func pauseAnswer() -> ControlReply {
+  /// What is paused now, and which of it the order has begun or ended.
+  private func pauseAnswer(_ before: [String]) -> ControlReply {
     recordPaused()
-    return ControlReply(.object(["paused": .array(pausedNames.map { .string($0) })]))
+    let now = pausedNames
+    let changed = now.filter { !before.contains($0) } + before.filter { !now.contains($0) }
+    return ControlReply(
+      .object(["paused": .array(now.map { .string($0) }), "changed": .array(changed.map { .string($0) })]))
   }
 
   private func hasSet(_ key: String, _ value: String) -> ControlReply {
+    if key == "throttle", ["on", "off"].contains(value) {
+      let before = isThrottled ? "on" : "off"
+      isThrottled = value == "on"
+      overrides[key] = isThrottled ? nil : (value, "on")
+      return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
+    }
     guard let before = setup.override(key, value) else {
-      let known = ["jobs", "memory_limit", "log_level"]
+      let known = DaemonSetup.settable + ["throttle"]
       guard known.contains(key) else {
         let near = NearestName.among(known, to: key).map { "do you mean \($0)? " } ?? ""
         return .notPossible(
           "usage", "\(key.printableLine) cannot be set in a running daemon",
-          hint: near + "jobs, memory_limit and log_level can; for all others change the configuration and reload")
+          hint: near + "\(known.joined(separator: ", ")) can; for all others change the configuration and reload")
       }
       return .notPossible(
-        "usage", "\(value.printableLine) is no value of \(key)",
-        hint: "jobs = 1 to 256, memory_limit = \"64MiB\", log_level = trace debug info notice warning error")
+        "usage", "\(key) cannot be \(value.printableLine)",
+        hint: "jobs = 1 to 256, memory_limit = \"64MiB\", log_level = trace debug info notice warning error, "
+          + "io_pressure, cpu_pressure, memory_pressure = 0 to 100, throttle = on off")
     }
-    overrides[key] = value
+    // Set once more, the value comes back as `override` writes it.
+    let now = setup.override(key, value) ?? value
+    let configured = overrides[key]?.configured ?? before
+    overrides[key] = now == configured ? nil : (now, configured)
+    tellPressure()
     scheduler.setJobs(setup.configuration.daemon.jobs)
     surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
     return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
@@ -164,7 +215,11 @@ extension DaemonCoordinator {
   /// A reload has come to its end: tells who waits for it.
   func endReload(_ error: HopdError?) {
     let reply =
-      error.map { ControlReply.notPossible($0.code.name, "\($0)", hint: "the old configuration stays in force") }
+      error.map {
+        // One code for every reason: whoever asked is to tell a refused configuration from a daemon that is busy.
+        ControlReply.notPossible(
+          HopdError.Code.configurationRefused.name, "\($0)", hint: "the old configuration stays in force")
+      }
       ?? ControlReply(.object(["files": .array(setup.files.map { .string($0.printable) })]))
     for waiter in reloadWaiters { waiter.send(reply) }
     reloadWaiters = []
@@ -193,6 +248,7 @@ extension DaemonCoordinator {
     let counts = scheduler.counts
     let line = statusLine()
     let configured = setup.configuration.daemon
+    let limits = setup.configuration.throttle
     return .object([
       "version": .string(ProgramVersion.number), "process": .integer(Int64(getpid())),
       "phase": .string("\(phase)"), "line": .string(line.text),
@@ -203,24 +259,27 @@ extension DaemonCoordinator {
       ]),
       "work": .array(
         running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
-          .map { Self.work($0) }),
+          .map { Self.work($0, isHeld: isHeld($0.ticket.store)) }),
       "paused": .array(pausedNames.map { .string($0) }), "unserved": .array(unservedWatches.map { .string($0) }),
+      "waits": .array(waits.map { .string($0) }),
       "note": .optional(note), "remaining": .optional(queueRemaining),
       "settings": .object([
         "jobs": .string(String(configured.jobs)), "memory_limit": .string("\(configured.memoryLimit)B"),
-        "log_level": .string(configured.logLevel.rawValue),
+        "log_level": .string(configured.logLevel.rawValue), "throttle": .string(isThrottled ? "on" : "off"),
+        "io_pressure": .string(String(limits.ioPressure)), "cpu_pressure": .string(String(limits.cpuPressure)),
+        "memory_pressure": .string(String(limits.memoryPressure)),
       ]),
     ])
   }
 
-  private static func work(_ job: RunningJob) -> ControlValue {
+  private static func work(_ job: RunningJob, isHeld: Bool) -> ControlValue {
     let known = job.monitor.snapshot
     let progress = known.progress
-    let rate = progress.map { $0.elapsed > 0.2 ? Double($0.rows) / $0.elapsed : 0 } ?? 0
+    let rate = progress?.rowsPerSecond ?? 0
     return .object([
       "job": .string(job.subject.job), "store": .string(job.subject.store.printable),
       "watch": .string(job.subject.watch), "from": .optional(known.from), "to": .optional(known.to),
-      "activity": .string(known.activity ?? (progress == nil ? "planning" : "copying")),
+      "activity": .string(isHeld ? "halted" : known.activity ?? progress?.part.rawValue ?? "planning"),
       "subject": .string(progress?.subject ?? ""), "hop": .integer(Int64(progress.map { $0.hop + 1 } ?? 0)),
       "hops": .integer(Int64(progress?.hops ?? 0)), "rows": .integer(progress?.rows ?? 0),
       "totalRows": .integer(progress?.totalRows ?? 0), "fraction": .number(progress?.fraction ?? 0),
@@ -248,6 +307,7 @@ extension DaemonCoordinator {
     gauges.watches = Int64(setup.configuration.watches.count)
     gauges.unserved = Int64(unservedWatches.count)
     gauges.isPaused = isPaused || !scheduler.pauses.isEmpty
+    gauges.isThrottled = throttle.isHolding
     let places = setup.configuration.watches.compactMap { watch -> MetricsWriter.Place? in
       setup.backupRule(ofWatch: watch.name).map {
         (directory: watch.directory, recursive: watch.recursive, rule: $0)
@@ -263,7 +323,7 @@ extension DaemonCoordinator {
     guard counts.waiting + counts.migrating > 0 else { return nil }
     let working = running.values.filter { $0.ticket.step == .migrate }.map { $0.monitor.snapshot.progress?.remaining }
     return pace.remaining(
-      waiting: counts.waiting - scheduler.parked.count, jobs: setup.configuration.daemon.jobs, working: working)
+      waiting: max(0, counts.waiting - scheduler.heldCount), jobs: setup.configuration.daemon.jobs, working: working)
   }
 
   /// Tells who reads along, each second; who has not read the last one gets none.

@@ -15,14 +15,8 @@ extension DaemonCoordinator {
   /// Gives work to every free slot.
   func dispatch(now: ContinuousClock.Instant) {
     scheduler.wake(now: now)
-    let wasPaused = isPaused
-    isPaused = surroundings.pauseFile.withPlatformString { access($0, F_OK) } == 0
-    if isPaused != wasPaused {
-      let file = surroundings.pauseFile.printable
-      logger.notice(
-        isPaused ? "paused: no migration begins while \(file) exists" : "migrations go on: \(file) is gone")
-    }
-    while let ticket = scheduler.start(holdingMigrations: isPaused || scheduler.pauses.all) { begin(ticket, now: now) }
+    updateHolds(now: now)
+    while let ticket = scheduler.start(holdingMigrations: holdsAll) { begin(ticket, now: now) }
   }
 
   private func begin(_ ticket: JobTicket, now: ContinuousClock.Instant) {
@@ -43,48 +37,62 @@ extension DaemonCoordinator {
         ?? "hopd", stop: StopSignal(parent: stopSignal))
     let stop = running[ticket.store.key]?.stop ?? stopSignal
     if ticket.step == .migrate { record(ticket.store, .migrating) }
-    let (work, key) = (surroundings.work, ticket.store.key)
+    switch ticket.step {
+    case .look: look(ticket, request, monitor, stop: stop)
+    case .migrate: migrate(ticket, request, subject, monitor, stop: stop)
+    }
+  }
+
+  /// A directory that came after the start, or came back as another one, is claimed with the first store in it.
+  private func claim(for ticket: JobTicket) -> @Sendable () throws(JobFailure) -> Void {
     let (claims, watch) = (surroundings.claims, setup.directories.first { $0.name == ticket.store.watch })
-    // A directory that came after the start, or came back as another one, is claimed with the first store in it.
-    let claim: @Sendable () throws(JobFailure) -> Void = { () throws(JobFailure) in
+    return { () throws(JobFailure) in
       guard let claims, let watch else { return }
       do throws(HopdError) { try claims.require(watch) } catch { throw JobFailure(stage: .lock, error: error) }
     }
-    let notes = notes
-    switch ticket.step {
-    case .look:
-      BlockingWork.run("look") { [self] in
-        let slot = notes?.begin(key, .look)
-        let result: Result<LookResult, JobFailure>
-        do throws(JobFailure) {
-          try claim()
-          result = .success(try work.look(request, stop: stop) { monitor.beat() })
-        } catch {
-          result = .failure(error.withCircumstances(of: request))
-        }
-        if let slot { notes?.end(slot) }
-        post(.looked(key, result))
+  }
+
+  /// Looks at a store on a thread of its own.
+  private func look(_ ticket: JobTicket, _ request: MigrationRequest, _ monitor: JobMonitor, stop: StopSignal) {
+    let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
+    BlockingWork.run("look") { [self] in
+      let slot = notes?.begin(key, .look)
+      let result: Result<LookResult, JobFailure>
+      do throws(JobFailure) {
+        try claim()
+        result = .success(try work.look(request, stop: stop) { monitor.beat() })
+      } catch {
+        result = .failure(error.withCircumstances(of: request))
       }
-    case .migrate:
-      let reporter = MigrationReporter(subject, logger: logger)
-      BlockingWork.run("job") { [self] in
-        // The journal is told on the thread of the job, so that the order is that of the events.
-        let teller = EventTeller(reporter.run(), monitor)
-        let slot = notes?.begin(key, .migrate)
-        let result: Result<MigrationReport, JobFailure>
-        do throws(JobFailure) {
-          try claim()
-          let report = try work.migrate(request, stop: stop) { teller.handle($0) }
-          teller.end()
-          reporter.finished(report)
-          result = .success(report)
-        } catch {
-          teller.end()
-          result = .failure(error.withCircumstances(of: request))
-        }
-        if let slot { notes?.end(slot) }
-        post(.migrated(key, result))
+      if let slot { notes?.end(slot) }
+      post(.looked(key, result))
+    }
+  }
+
+  /// Migrates a store on a thread of its own.
+  private func migrate(
+    _ ticket: JobTicket, _ request: MigrationRequest, _ subject: MigrationReporter.Subject, _ monitor: JobMonitor,
+    stop: StopSignal
+  ) {
+    let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
+    let reporter = MigrationReporter(subject, logger: logger)
+    BlockingWork.run("job") { [self] in
+      // The journal is told on the thread of the job, so that the order is that of the events.
+      let teller = EventTeller(reporter.run(), monitor)
+      let slot = notes?.begin(key, .migrate)
+      let result: Result<MigrationReport, JobFailure>
+      do throws(JobFailure) {
+        try claim()
+        let report = try work.migrate(request, stop: stop) { teller.handle($0) }
+        teller.end()
+        reporter.finished(report)
+        result = .success(report)
+      } catch {
+        teller.end()
+        result = .failure(error.withCircumstances(of: request))
       }
+      if let slot { notes?.end(slot) }
+      post(.migrated(key, result))
     }
   }
 
@@ -172,6 +180,7 @@ extension DaemonCoordinator {
     line.deferred = counts.deferred
     line.attention = counts.attention
     line.isPaused = isPaused || scheduler.pauses.all
+    line.waits = waitsText
     line.note = note
     line.queueRemaining = queueRemaining
     return line

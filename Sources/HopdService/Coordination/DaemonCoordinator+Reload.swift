@@ -60,17 +60,23 @@ extension DaemonCoordinator {
 
   private func apply(_ new: DaemonSetup) {
     setup = new
-    for (key, value) in overrides { _ = setup.override(key, value) }
+    for (key, value) in overrides {
+      if let configured = setup.override(key, value.now) { overrides[key] = (value.now, configured) }
+    }
     backups.configured()
     surroundings.threshold?.level = setup.configuration.daemon.logLevel.level
     (around, modelsAt) = ([:], nil)
     degraded.formIntersection(new.configuration.watches.map(\.name))
-    scheduler.configure(jobs: setup.configuration.daemon.jobs, rules: new.retryRules)
+    scheduler.configure(
+      jobs: setup.configuration.daemon.jobs, rules: new.retryRules, priorities: new.priorities)
+    (hoursUntil, throttle) = ([:], PressureThrottle())
+    modelFolders.keep(new.configuration.watches)
     recordConfiguration()
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)
-    watcher?.update(new.directories)
+    watcher?.update(watchedDirectories)
     tellLeases()
+    tellPressure()
     tellWarnings(new)
     logger.event(
       .configurationReloaded,

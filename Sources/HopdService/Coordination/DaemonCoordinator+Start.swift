@@ -71,8 +71,9 @@ extension DaemonCoordinator {
     phase = .scanning
     // The thread of the watcher asks the disk which file it is, so that the loop need not.
     let watcher = try DirectoryWatcher(
-      setup.directories, ignores: { DaemonSetup.ignores($0) },
+      watchedDirectories, ignores: { DaemonSetup.ignores($0) },
       onEvent: { [self] event in
+        if let watch = ModelFolders.watch(of: event) { return post(.modelsTouched(watch)) }
         switch event {
         case .settled(let file): post(.watch(event, FoundStore(file)))
         case .vanished(_, let path): post(.vanished(FoundStore.key(of: path)))
@@ -96,6 +97,7 @@ extension DaemonCoordinator {
       scanned[watch] = files
       keepBackups(ofWatch: watch)
       compareCircumstances(ofWatch: watch)
+    case .rightsChanged(let watch): compareCircumstances(ofWatch: watch)
     case .degraded(let watch, let error):
       scanned[watch] = scanned[watch] ?? 0
       degraded.insert(watch)
@@ -116,6 +118,7 @@ extension DaemonCoordinator {
     guard phase == .scanning, setup.directories.allSatisfy({ scanned[$0.name] != nil }) else { return }
     phase = .ready
     tellLeases()
+    tellPressure()
     let text = statusLine().text
     // Whoever asks from now on is told that this daemon runs.
     surroundings.recorder?.flush()

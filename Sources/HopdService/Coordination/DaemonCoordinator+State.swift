@@ -63,7 +63,9 @@ extension DaemonCoordinator {
       path: store.path.printable, watch: store.watch, condition: condition, since: Self.wallTime(),
       version: failure.from, target: failure.to)
     if error.code != .interrupted {
-      let next = NextCommand(store: store.path, watch: store.watch, configuration: configurationFile)
+      let next = NextCommand(
+        store: store.path, watch: store.watch, configuration: configurationFile,
+        stateDirectory: surroundings.stateDirectory, isInstalled: surroundings.source == .installed)
       record.trouble = StoreTrouble(
         code: error.code.name, reason: error.headlineOfStore, hint: error.firstHint?.printableLine ?? "",
         command: next.text(error), attempts: verdict.attempt,
@@ -108,7 +110,7 @@ extension DaemonCoordinator {
     recorder.note(.service(.stopped, nil))
     let fixed: [ServiceFact: String] = [
       .program: HopdVersion.text, .process: String(getpid()), .started: String(Self.wallTime()),
-      .boot: (try? LinuxFileSystem().bootIdentifier()) ?? "",
+      .boot: (try? LinuxFileSystem().bootIdentifier()) ?? "", .file: programFile?.text ?? "",
     ]
     for (fact, value) in fixed { recorder.note(.service(fact, value)) }
     recordConfiguration()
@@ -125,7 +127,8 @@ extension DaemonCoordinator {
   /// where it stands.
   func recordAnew() {
     recordStart()
-    scheduler.configure(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
+    scheduler.configure(
+      jobs: setup.configuration.daemon.jobs, rules: setup.retryRules, priorities: setup.priorities)
   }
 
   /// Once every file of a watch was looked at, stores that were not among them are gone.
@@ -147,10 +150,15 @@ extension DaemonCoordinator {
     if !unserved.isEmpty { now[.unserved] = unserved.joined(separator: "\n") }
     if let note { now[.note] = note }
     let pauses = pausedNames
+    let waits = waits
+    if !waits.isEmpty { now[.waits] = waits.joined(separator: "\n") }
     if !pauses.isEmpty { now[.paused] = pauses.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")
+    let changed = overrides.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.now) \($0.value.configured)" }
+    if !changed.isEmpty { now[.changed] = changed.joined(separator: "\n") }
     guard now != facts else { return }
-    for fact in [ServiceFact.unserved, .note, .paused, .configuration] where now[fact] != facts[fact] {
+    for fact in [ServiceFact.unserved, .note, .paused, .waits, .configuration, .changed] where now[fact] != facts[fact]
+    {
       recorder.note(.service(fact, now[fact]))
     }
     facts = now

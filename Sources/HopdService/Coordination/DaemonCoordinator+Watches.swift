@@ -49,7 +49,7 @@ extension DaemonCoordinator {
       guard case .success(let models)? = found[watch.name] else { continue }
       setup.serve(watch.name, models)
       log(.watchRestored, watch.name, "the watch \(watch.name) is served again: its models can be read", nil)
-      watcher?.update(setup.directories)
+      watcher?.update(watchedDirectories)
     }
     guard !setup.unserved.isEmpty else { return }
     modelsPause = min(modelsPause * 2, Self.modelRetries.most)

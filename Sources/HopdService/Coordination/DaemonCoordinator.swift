@@ -42,6 +42,8 @@ package actor DaemonCoordinator {
     package var claims: WatchLocks?
     /// Where what happens is recorded; nil where nobody asks.
     package var recorder: StateRecorder?
+    /// Where the kernel tells the pressure.
+    package var pressure = PressureFiles()
 
     /// Describes the surroundings.
     package init(
@@ -69,6 +71,8 @@ package actor DaemonCoordinator {
     case looked(FilePath, Result<LookResult, JobFailure>)
     case migrated(FilePath, Result<MigrationReport, JobFailure>)
     case models([String: Result<WatchModels, HopdError>], of: [Configuration.Watch])
+    case modelsTouched(String)
+    case modelsSeen(Configuration.Watch, ModelFolders.Finding)
     case compared(String, [FilePath: Circumstances.Change])
     case reload
     case reloaded(Result<DaemonSetup, HopdError>)
@@ -124,11 +128,22 @@ package actor DaemonCoordinator {
   /// Files per watch by the last scan; a watch is missing until its first one.
   var scanned: [String: Int] = [:]
   var note: String?
+  /// Is the pause file there?
   var isPaused = false
+  /// Does the pressure of the machine halt migrations, and when was it last read?
+  var throttle = PressureThrottle()
+  var pressureAt: ContinuousClock.Instant?
+  var isThrottled = true
+  var isPressureMissingTold = false
+  /// When the windows of watches open that are closed, as far as somebody asked.
+  var hoursUntil: [String: Int64] = [:]
+  /// The folders of models, which are watched as well.
+  var modelFolders = ModelFolders()
   var isReloading = false
   var mustReloadAgain = false
   /// When memory is given back, where anything has happened since it last was.
   private var restsAt: ContinuousClock.Instant?
+  private var restedAt: ContinuousClock.Instant?
   private var watchdog: WatchdogPolicy?
   private var timer: (at: ContinuousClock.Instant, task: Task<Void, Never>)?
   /// For the extension of the stop's time limit: beats of all jobs when it was last extended.
@@ -142,8 +157,10 @@ package actor DaemonCoordinator {
   var facts: [ServiceFact: String] = [:]
   /// Who asked for the next job of a store, where it was not the daemon.
   var askers: [FilePath: String] = [:]
-  /// What an operator has set for this run: keys and values as configured.
-  var overrides: [String: String] = [:]
+  /// What an operator has set for this run: keys with their values, and with those that are configured.
+  var overrides: [String: (now: String, configured: String)] = [:]
+  /// The file that this process was started from, as it was at the start.
+  let programFile = ProgramFile.own
   /// Who waits for the end of a reload.
   var reloadWaiters: [ControlAnswer] = []
   /// Who reads a status each second.
@@ -168,6 +185,7 @@ package actor DaemonCoordinator {
       stateDirectory: surroundings.stateDirectory, boot: (try? LinuxFileSystem().bootIdentifier()) ?? "")
     suspects = Suspects(stateDirectory: surroundings.stateDirectory)
     scheduler = JobScheduler(jobs: setup.configuration.daemon.jobs, rules: setup.retryRules)
+    scheduler.migrations.priorities = setup.priorities
     (messages, inbox) = AsyncStream.makeStream(of: Message.self)
     let digits = String(UInt32.random(in: 0..<(1 << 24)), radix: 16)
     scheduler.pauses = Pauses(stateDirectory: surroundings.stateDirectory)
@@ -217,6 +235,8 @@ package actor DaemonCoordinator {
       heldBack.remove(key)
       around[key] = nil
     case .models(let found, let watches): loaded(found, of: watches)
+    case .modelsTouched(let watch): modelsTouched(watch)
+    case .modelsSeen(let watch, let finding): modelsSeen(watch, finding)
     case .compared(let watch, let changes): compared(watch, changes)
     case .looked(let key, let result): looked(key, result)
     case .migrated(let key, let result): migrated(key, result)
@@ -234,10 +254,10 @@ package actor DaemonCoordinator {
     let now = ContinuousClock.now
     if phase == .ready {
       retryModels(now: now)
+      lookAtModels(now: now)
       releaseSuspects(now: now)
       dispatch(now: now)
     }
-    rest(now: now)
     if phase == .stopping, !running.values.contains(where: { $0.ticket.step == .migrate }) { phase = .ended }
     recordUnseen()
     recordFacts()
@@ -246,6 +266,7 @@ package actor DaemonCoordinator {
     tellStatus(now: now)
     tellMonitors(now: now)
     tellMetrics(now: now)
+    rest(now: now)
     setTimer(now: now)
   }
 
@@ -289,11 +310,17 @@ package actor DaemonCoordinator {
 
   /// How long nothing must have happened before memory is given back.
   private static let restlessness = Duration.seconds(5)
+  /// How long it is kept at least, however often the time is looked at.
+  private static let shortestRest = Duration.seconds(2)
 
-  /// Most of what looks, migrations and scans of large directories have needed is not needed while nothing happens.
+  /// Most of what looks, migrations and scans of large directories have needed is not needed while nothing happens; and
+  /// what a tick has run is not needed until the next.
   private func rest(now: ContinuousClock.Instant) {
-    guard phase == .ready, running.isEmpty, let at = restsAt, at <= now else { return }
+    guard phase == .ready, running.isEmpty,
+      let at = restsAt ?? restedAt?.advanced(by: Self.shortestRest), at <= now
+    else { return }
     restsAt = nil
+    restedAt = now
     BlockingWork.run("rest") { ProgramMemory.giveBack() }
   }
 
@@ -319,6 +346,9 @@ package actor DaemonCoordinator {
     if phase == .ready {
       if let alarm = scheduler.nextAlarm() { next.append(alarm) }
       if let modelsAt { next.append(modelsAt) }
+      if let due = modelFolders.nextDue { next.append(due) }
+      if let hour = nextHour(now: now) { next.append(hour) }
+      if throttle.isHolding { next.append(now.advanced(by: .seconds(1))) }
       if let due = heldBack.due(isIdle: isIdle) { next.append(due) }
       if let told = notifier.nextStatus { next.append(told) }
       if running.isEmpty, let restsAt { next.append(restsAt) }

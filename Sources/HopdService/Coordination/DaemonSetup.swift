@@ -84,7 +84,11 @@ package struct DaemonSetup: Sendable {
     warnings += loaded.warnings
   }
 
-  /// Sets a key of `[daemon]` for this run; the value before, or nil for a key that cannot be set, or a wrong value.
+  /// Keys that `override` knows.
+  static let settable = ["jobs", "memory_limit", "log_level", "io_pressure", "cpu_pressure", "memory_pressure"]
+
+  /// Sets a key of `[daemon]` or `[throttle]` for this run; the value before, or nil for a key that cannot be set, or a
+  /// wrong value.
   mutating func override(_ key: String, _ value: String) -> String? {
     switch key {
     case "jobs":
@@ -99,8 +103,17 @@ package struct DaemonSetup: Sendable {
       guard let level = Configuration.LogLevel(rawValue: value) else { return nil }
       defer { configuration.daemon.logLevel = level }
       return configuration.daemon.logLevel.rawValue
+    case "io_pressure": return limit(\.ioPressure, value)
+    case "cpu_pressure": return limit(\.cpuPressure, value)
+    case "memory_pressure": return limit(\.memoryPressure, value)
     default: return nil
     }
+  }
+
+  private mutating func limit(_ key: WritableKeyPath<Configuration.Throttle, Int>, _ value: String) -> String? {
+    guard let number = Int(value), (0...100).contains(number) else { return nil }
+    defer { configuration.throttle[keyPath: key] = number }
+    return String(configuration.throttle[keyPath: key])
   }
 
   /// The scheduler's rules by watch.
@@ -111,6 +124,11 @@ package struct DaemonSetup: Sendable {
         return (watch.name, RetryRule(attempts: retry.attempts, backoff: retry.backoff, longest: retry.max))
       }
     ) { first, _ in first }
+  }
+
+  /// Priorities by watch.
+  package var priorities: [String: Int] {
+    Dictionary(configuration.watches.map { ($0.name, $0.priority) }) { first, _ in first }
   }
 
   /// What the watcher is asked for: the directories of watches that can be served.
@@ -125,6 +143,12 @@ package struct DaemonSetup: Sendable {
         rescan: watch.rescan)
     }
   }
+
+  /// The models of a watch; nil where they are not loaded.
+  func watchModels(_ name: String) -> WatchModels? { models[name] }
+
+  /// Other models of a watch are in force, or the same as the disk has them now.
+  mutating func replace(_ watch: String, _ loaded: WatchModels) { models[watch] = loaded }
 
   /// The models of a watch in a short text that changes with them; empty where they are not loaded.
   package func modelsMark(ofWatch name: String) -> String {

@@ -9,19 +9,21 @@ import SystemPackage
 extension JobScheduler {
   /// The next piece of work; nil when nothing waits or every slot is taken. Looks go on while migrations are held back.
   package mutating func start(holdingMigrations isHeld: Bool = false) -> JobTicket? {
-    while !isHeld, counts.migrating < jobs, let key = Self.next(&migrations, .migrate, entries) {
-      if let entry = entries[key], isPaused(entry.store) {
-        parked.append(Item(key: key, turn: entry.turn))
-        continue
-      }
+    if !isHeld, counts.migrating < jobs, let item = nextMigration() {
       lastOrdinal += 1
-      return begin(key, .migrate, ordinal: lastOrdinal)
+      return begin(item.key, .migrate, ordinal: lastOrdinal)
     }
     if runningLooks < jobs, let key = Self.next(&looks, .look, entries) {
       runningLooks += 1
       return begin(key, .look, ordinal: 0)
     }
     return nil
+  }
+
+  /// The next migration that may begin. The judge is gone when the entries change, so that they are not copied for it.
+  private mutating func nextMigration() -> Item? {
+    let judge = judge
+    return migrations.next(closed: judge.standsStill, judge: judge.verdict)
   }
 
   /// Deferred stores whose time has come wait for their turn again, behind those that wait already.
@@ -68,18 +70,7 @@ extension JobScheduler {
     entry.foundAgain = nil
     entry.mustLookAgain = false
     entries[key] = entry
-    if entry.isGone || outcome == .gone {
-      // Gone and there again in the meantime is a new file.
-      if let again, !entry.isGone {
-        forget(key)
-        entries[key] = Entry(store: again, state: .done, job: 0)
-        counts.known += 1
-        enqueue(key, .look, newJob: true)
-      } else {
-        forget(key)
-      }
-      return outcome == .gone ? .forgotten : verdictOfGone(outcome)
-    }
+    if entry.isGone || outcome == .gone { return finishedGone(key, outcome, entry, again) }
     switch outcome {
     case .current, .migrated, .gone:
       entries[key]?.failures = 0
@@ -100,31 +91,48 @@ extension JobScheduler {
       postpone(key, step, until: until)
       return .deferred(until: until, isNews: isNews)
     case .failed(let code):
-      let rule = rule(of: entry)
-      let failures = entry.failures &+ 1
-      entries[key]?.failures = failures
-      guard failures < rule.attempts else {
+      guard entry.failures &+ 1 < rule(of: entry).attempts else {
+        entries[key]?.failures = entry.failures &+ 1
         _ = tell(key, "gave up \(code)")
         settle(key, .needsAttention, lookAgain: mustLookAgain)
-        return .gaveUp(attempts: failures)
+        return .gaveUp(attempts: entry.failures &+ 1)
       }
-      let until = now.advanced(by: rule.pause(after: failures))
-      let isNews = tell(key, "failed \(code)")
-      postpone(key, step, until: until)
-      return .retry(until: until, attempt: failures, attempts: rule.attempts, isNews: isNews)
+      return tryAgain(key, step, entry, code, attempts: rule(of: entry).attempts, now: now)
     case .outside(let code):
-      let rule = rule(of: entry)
-      let failures = entry.failures &+ 1
-      entries[key]?.failures = failures
-      let until = now.advanced(by: rule.pause(after: failures))
-      let isNews = tell(key, "failed \(code)")
-      postpone(key, step, until: until)
-      if failures == rule.attempts { return .lasting(until: until, attempt: failures) }
-      return .retry(until: until, attempt: failures, attempts: nil, isNews: isNews)
+      let verdict = tryAgain(key, step, entry, code, attempts: nil, now: now)
+      if case .retry(let until, let attempt, _, _) = verdict, attempt == rule(of: entry).attempts {
+        return .lasting(until: until, attempt: attempt)
+      }
+      return verdict
     case .refused(let reason):
       let isNews = tell(key, reason)
       settle(key, .failed, lookAgain: mustLookAgain)
       return .refused(isNews: isNews)
     }
+  }
+
+  /// The store went away while a step ran; `again` is a new file in its place.
+  private mutating func finishedGone(
+    _ key: FilePath, _ outcome: JobOutcome, _ entry: Entry, _ again: FoundStore?
+  ) -> JobVerdict {
+    forget(key)
+    if let again, !entry.isGone {
+      entries[key] = Entry(store: again, state: .done, job: 0)
+      counts.known += 1
+      enqueue(key, .look, newJob: true)
+    }
+    return outcome == .gone ? .forgotten : verdictOfGone(outcome)
+  }
+
+  /// A step failed; it is tried again after a pause. `attempts` is how many tries there will be, nil for no end.
+  private mutating func tryAgain(
+    _ key: FilePath, _ step: JobStep, _ entry: Entry, _ code: String, attempts: Int?, now: Instant
+  ) -> JobVerdict {
+    let failures = entry.failures &+ 1
+    entries[key]?.failures = failures
+    let until = now.advanced(by: rule(of: entry).pause(after: failures))
+    let isNews = tell(key, "failed \(code)")
+    postpone(key, step, until: until)
+    return .retry(until: until, attempt: failures, attempts: attempts, isNews: isNews)
   }
 }

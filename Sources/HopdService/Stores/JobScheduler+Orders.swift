@@ -62,10 +62,54 @@ extension JobScheduler {
   /// behind those that were put in front.
   package mutating func changePauses<Result>(_ change: (inout Pauses) -> Result) -> Result {
     let result = change(&pauses)
-    for item in parked.reversed() where !hurried.contains(item.key) { migrations.prepend(item) }
-    for item in parked where hurried.contains(item.key) { migrations.prepend(item) }
-    parked = []
+    migrations.unpark()
     return result
+  }
+
+  /// Sets the watches whose migrations do not begin at this hour.
+  package mutating func close(_ watches: Set<String>) {
+    guard watches != closed else { return }
+    closed = watches
+    migrations.unpark()
+  }
+
+  /// Says of migrations in line whether they may begin.
+  struct Judge {
+    fileprivate let entries: [FilePath: Entry]
+    fileprivate let pauses: Pauses
+    fileprivate let closed: Set<String>
+
+    /// Does the line of a watch stand still?
+    func standsStill(_ watch: String) -> Bool {
+      pauses.all || pauses.watches.contains(watch) || closed.contains(watch)
+    }
+
+    /// May the migration of an item begin?
+    func verdict(_ item: Item) -> MigrationLine.Verdict {
+      guard waits(item), let store = entries[item.key]?.store else { return .stale }
+      return standsStill(store.watch) || pauses.stores.contains(store.key) ? .held : .ready
+    }
+
+    func waits(_ item: Item) -> Bool {
+      entries[item.key].map { $0.turn == item.turn && $0.state == .waiting(.migrate) } ?? false
+    }
+  }
+
+  /// The judge of this moment.
+  var judge: Judge { Judge(entries: entries, pauses: pauses, closed: closed) }
+
+  /// Migrations whose turn came while they were held.
+  var parked: [Item] { migrations.parked.map(\.item) }
+
+  /// Migrations that wait and may not begin now.
+  var heldCount: Int { migrations.held(closed: judge.standsStill) }
+
+  /// Watches that wait for nothing but their hour.
+  mutating func waitingForTheirHour() -> Set<String> {
+    if closed.isEmpty { return [] }
+    let judge = judge
+    let waiting = migrations.watches { judge.waits($0) ? .ready : .stale }
+    return waiting.union(migrations.parked.compactMap { entries[$0.item.key]?.store.watch }).intersection(closed)
   }
 
   /// How many migrations are at work at once from now on.

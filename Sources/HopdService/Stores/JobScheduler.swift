@@ -101,15 +101,15 @@ package struct JobScheduler: Sendable {
   }
 
   var jobs: Int
-  private var rules: [String: RetryRule]
+  var rules: [String: RetryRule]
   /// Stores that something is to be done with, or was and failed.
   var entries: [FilePath: Entry] = [:]
   /// All others.
-  private var resting: [FilePath: Resting] = [:]
+  var resting: [FilePath: Resting] = [:]
   /// Names of watches that stores at rest belong to.
-  private var watchNames: [String] = []
+  var watchNames: [String] = []
   var looks: Deque<Item> = []
-  var migrations: Deque<Item> = []
+  var migrations = MigrationLine()
   /// Items whose turn is over are skipped.
   var alarms = Heap<Alarm>()
   private var lastTurn: UInt64 = 0
@@ -117,8 +117,8 @@ package struct JobScheduler: Sendable {
   var runningLooks = 0
   /// Watches and stores whose migrations do not begin.
   var pauses = Pauses()
-  /// Migrations whose turn came while they were paused.
-  var parked: [Item] = []
+  /// Watches whose migrations do not begin at this hour.
+  var closed: Set<String> = []
   /// Stores that an operator put in front.
   var hurried: Set<FilePath> = []
   var lastOrdinal = 0
@@ -215,38 +215,6 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// Another configuration or other models are in force: every store of a watch that is still there is looked at again,
-  /// those of other watches are forgotten. Running jobs go on.
-  package mutating func configure(jobs: Int, rules: [String: RetryRule]) {
-    self.jobs = max(1, jobs)
-    self.rules = rules
-    let wereResting = resting.sorted { $0.key.string < $1.key.string }
-    resting = [:]
-    for (key, known) in wereResting {
-      let store = FoundStore(key: key, path: known.path ?? key, watch: watchNames[Int(known.watch)], mark: known.mark)
-      entries[key] = Entry(store: store, state: .done, job: 0)
-    }
-    watchNames = []
-    // In the order of their last turn, so that who waited longest is still first.
-    for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) }) {
-      let isWatched = rules[entry.store.watch] != nil
-      switch entry.state {
-      case .running:
-        entries[key]?.mustLookAgain = isWatched
-        if !isWatched { entries[key]?.isGone = true }
-      case _ where !isWatched: forget(key)
-      case .waiting: break
-      case .deferred, .done, .failed, .needsAttention:
-        entries[key]?.failures = 0
-        entries[key]?.busyTimes = 0
-        // What was told of it is not told again unless it is something else.
-        var isDeferred = false
-        if case .deferred = entry.state { isDeferred = true }
-        enqueue(key, .look, newJob: !isDeferred)
-      }
-    }
-  }
-
   // MARK: What is so
 
   /// Where a store stands; nil for one that is not known.
@@ -336,8 +304,8 @@ package struct JobScheduler: Sendable {
     switch step {
     case .look where isFirst: looks.prepend(item)
     case .look: looks.append(item)
-    case .migrate where isFirst: migrations.prepend(item)
-    case .migrate: migrations.append(item)
+    case .migrate where isFirst: migrations.putFirst(item)
+    case .migrate: migrations.append(item, of: entries[key]?.store.watch ?? "")
     }
   }
 

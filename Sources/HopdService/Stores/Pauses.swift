@@ -57,6 +57,14 @@ package struct Pauses: Sendable {
     return watch == nil && store == nil ? !was : watchWas || storeWas
   }
 
+  /// Ends the pause of everything alone; false where there was none.
+  package mutating func resumeGlobal() -> Bool {
+    let was = all
+    all = false
+    save()
+    return was
+  }
+
   private func save() {
     guard let file else { return }
     let files = LinuxFileSystem()

@@ -61,7 +61,7 @@ struct Suspects {
     save()
   }
 
-  /// How often the daemon was killed at this store as it is now; 0 for a store that is no suspect, or has changed
+  /// How often the daemon was killed at this store as it is now; 0 for a store that is not a suspect, or has changed
   /// since.
   mutating func deaths(at store: FilePath, models: String) -> Int {
     guard let record = records[store] else { return 0 }

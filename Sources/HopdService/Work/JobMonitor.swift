@@ -38,9 +38,8 @@ package final class JobMonitor: Sendable {
       case .identified(let facts): state.from = facts.version
       case .planned(let plan): (state.from, state.to) = (plan.from, plan.to)
       case .hopStarted: state.activity = nil
-      case .progress(let progress):
-        state.activity = nil
-        state.progress = progress
+      case .progress: state.activity = nil
+      case .advanced(let progress): state.progress = progress
       case .verifying: state.activity = "verifying"
       case .replacing: state.activity = "replacing"
       case .recovered, .resumed, .hopFinished, .verified, .alive, .note: break

@@ -1,5 +1,5 @@
-// The daemon in numbers for Prometheus: a text file that node_exporter's textfile collector reads. Pure: it is told what
-// happened and gives the text. No label is made of a store or an entity, so that the number of series stays small.
+// The daemon in numbers for Prometheus: a text file that node_exporter's textfile collector reads. Pure: it is told
+// what happened and gives the text. No label is made of a store or an entity, so that the number of series stays small.
 
 /// Counters of a run, and the text of the file.
 package struct Metrics: Sendable, Hashable {
@@ -18,6 +18,8 @@ package struct Metrics: Sendable, Hashable {
     package var unserved: Int64 = 0
     /// Are migrations held back?
     package var isPaused = false
+    /// Does the pressure of the machine halt migrations?
+    package var isThrottled = false
 
     /// Nothing is known yet.
     package init() {}
@@ -95,6 +97,9 @@ package struct Metrics: Sendable, Hashable {
     metric("hopd_watches", "gauge", "Configured watches.", one(gauges.watches))
     metric("hopd_watches_unserved", "gauge", "Watches that cannot be served now.", one(gauges.unserved))
     metric("hopd_paused", "gauge", "1 while an operator holds migrations back.", one(gauges.isPaused ? 1 : 0))
+    metric(
+      "hopd_throttled", "gauge", "1 while the pressure of the machine halts migrations.",
+      one(gauges.isThrottled ? 1 : 0))
     metric(
       "hopd_watch_overflows_total", "counter", "Times that the kernel dropped events of watched directories.",
       one(overflows))

@@ -101,7 +101,7 @@ package struct MigrationReporter: Sendable {
       case .verified(let checks):
         reporter.logger.detail(
           .debug, "\(reporter.name): \(checks) checks passed", fields: reporter.fields([.storeUUID: facts?.uuid]))
-      case .resumed, .progress, .verifying, .replacing, .alive, .note: break
+      case .resumed, .progress, .advanced, .verifying, .replacing, .alive, .note: break
       }
     }
 
@@ -246,85 +246,94 @@ package struct MigrationReporter: Sendable {
   /// The run, or a look, ended with an error; the verdict says what follows, and whether it is news.
   package func failed(_ failure: JobFailure, _ verdict: JobVerdict, now: ContinuousClock.Instant) {
     let error = failure.error.located(Place(store: subject.store))
+    guard let entry = entry(failure, error, verdict, now: now) else {
+      logger.debug("\(error.description)")
+      return
+    }
     var values: [JournalField: String?] = [
       .storeUUID: failure.storeUUID, .from: failure.from, .to: failure.to, .error: error.code.name,
-      .hint: hint(error),
+      .hint: entry.hint ?? hint(error), .result: entry.result, .attempt: entry.attempt.map { String($0) },
       // Errors of a hop name it; the fields say it for filters.
       .entity: error.place.entity,
     ]
+    if let next = entry.next { values[.next] = NextAttempt.text(next, now: now) }
+    logger.event(entry.kind, entry.text, level: entry.level, fields: fields(values))
+  }
+
+  /// The journal's entry about an error.
+  private struct FailureEntry {
+    var kind: JournalMessage
+    var result: String
+    var text: String
+    /// Nil for the level of the kind.
+    var level: Logger.Level?
+    var next: ContinuousClock.Instant?
+    var attempt: Int?
+    /// Nil for the error's own.
+    var hint: String?
+  }
+
+  /// What the journal says of an error; nil where it is nobody's business.
+  private func entry(
+    _ failure: JobFailure, _ error: HopdError, _ verdict: JobVerdict, now: ContinuousClock.Instant
+  ) -> FailureEntry? {
     let what = error.description
-    func again(_ until: ContinuousClock.Instant) -> String {
-      let pause = (until - now).components
-      return "tried again in "
-        + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
-    }
-    func next(_ until: ContinuousClock.Instant, _ attempt: Int?) {
-      values[.attempt] = attempt.map { String($0) }
-      values[.next] = NextAttempt.text(until, now: now)
-    }
+    // Before anything is written a store is refused; afterwards its migration has failed.
     let isEarly = [.identify, .lock, .recover, .plan].contains(failure.stage)
+    let (kind, word) = isEarly ? (JournalMessage.storeRefused, "refused") : (.migrationFailed, "failed")
     // What lies outside of the store and does not pass by itself, as a missing right, is an error at once, and yet
     // tried again.
     let isRefusal = failure.error.liesOutsideTheStore && !failure.error.code.isRetryable
+    func refusal(_ until: ContinuousClock.Instant, _ attempt: Int, isNews: Bool) -> FailureEntry {
+      FailureEntry(
+        kind: kind, result: word,
+        text: "\(word), the store is as it was; \(again(until, now: now)), or as soon as something changes there: "
+          + what, level: isNews ? nil : .debug, next: until, attempt: attempt)
+    }
     switch verdict {
     case .deferred(_, let isNews) where error.code == .heldBack:
-      values[.result] = "held-back"
-      logger.event(.storeHeldBack, what, level: isNews ? nil : .debug, fields: fields(values))
+      return FailureEntry(kind: .storeHeldBack, result: "held-back", text: what, level: isNews ? nil : .debug)
     case .retry(let until, let attempt, nil, let isNews) where isRefusal:
-      next(until, attempt)
-      values[.result] = isEarly ? "refused" : "failed"
-      logger.event(
-        isEarly ? .storeRefused : .migrationFailed,
-        (isEarly ? "refused" : "failed")
-          + ", the store is as it was; \(again(until)), or as soon as something changes there: \(what)",
-        level: isNews ? nil : .debug, fields: fields(values))
+      return refusal(until, attempt, isNews: isNews)
     case .lasting(let until, let attempt) where isRefusal:
       // It was an error from the first time on.
-      self.failed(failure, .retry(until: until, attempt: attempt, attempts: nil, isNews: false), now: now)
+      return refusal(until, attempt, isNews: false)
     case .deferred(let until, let isNews):
-      next(until, nil)
-      values[.result] = "deferred"
-      logger.event(
-        .storeDeferred, "deferred, \(again(until)): \(what)", level: isNews ? nil : .debug, fields: fields(values))
+      return FailureEntry(
+        kind: .storeDeferred, result: "deferred", text: "deferred, \(again(until, now: now)): \(what)",
+        level: isNews ? nil : .debug, next: until)
     case .retry(let until, let attempt, let attempts, let isNews):
-      next(until, attempt)
-      values[.result] = "failed"
-      logger.event(
-        .migrationFailed,
-        "failed (attempt \(attempt)\(attempts.map { " of \($0)" } ?? "")), \(again(until)): \(what)",
-        level: isNews ? .warning : .debug, fields: fields(values))
+      let of = attempts.map { " of \($0)" } ?? ""
+      return FailureEntry(
+        kind: .migrationFailed, result: "failed",
+        text: "failed (attempt \(attempt)\(of)), \(again(until, now: now)): \(what)",
+        level: isNews ? .warning : .debug, next: until, attempt: attempt)
     case .lasting(let until, let attempt):
-      next(until, attempt)
-      values[.result] = "failed"
-      logger.event(
-        .migrationFailed,
-        "failed \(attempt) times for a reason outside the store, \(again(until)), or as soon as the reason is gone: "
-          + "\(what)",
-        fields: fields(values))
+      return FailureEntry(
+        kind: .migrationFailed, result: "failed",
+        text: "failed \(attempt) times for a reason outside the store, \(again(until, now: now)), or as soon as the "
+          + "reason is gone: \(what)", next: until, attempt: attempt)
     case .gaveUp(let attempts):
-      values[.attempt] = String(attempts)
-      values[.result] = "failed"
-      logger.event(
-        .migrationFailed,
-        "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or on "
-          + "reload: \(what)",
-        fields: fields(values))
+      return FailureEntry(
+        kind: .migrationFailed, result: "failed",
+        text: "gave up after \(attempts) \(attempts == 1 ? "attempt" : "attempts"); retried when the file changes or "
+          + "on reload: \(what)", attempt: attempts)
     case .refused(let isNews):
-      values[.result] = isEarly ? "refused" : "failed"
-      logger.event(
-        isEarly ? .storeRefused : .migrationFailed,
-        (isEarly ? "refused" : "failed") + ", the store is as it was: \(what)", level: isNews ? nil : .debug,
-        fields: fields(values))
+      return FailureEntry(
+        kind: kind, result: word, text: "\(word), the store is as it was: \(what)", level: isNews ? nil : .debug)
     case .queued where error.code == .interrupted:
-      values[.result] = "interrupted"
-      values[.hint] = "nothing is to be done: the next start of hopd goes on from the checkpoint"
-      logger.event(
-        .migrationInterrupted,
-        "the migration of \(name) stopped at a checkpoint; the next start resumes it", level: .notice,
-        fields: fields(values))
-    case .settled, .queued, .forgotten:
-      logger.debug("\(what)")
+      return FailureEntry(
+        kind: .migrationInterrupted, result: "interrupted",
+        text: "the migration of \(name) stopped at a checkpoint; the next start resumes it", level: .notice,
+        hint: "nothing is to be done: the next start of hopd continues from the checkpoint")
+    case .settled, .queued, .forgotten: return nil
     }
+  }
+
+  /// "tried again in 5 min".
+  private func again(_ until: ContinuousClock.Instant, now: ContinuousClock.Instant) -> String {
+    let pause = (until - now).components
+    return "tried again in " + StatusLine.duration(seconds: Double(pause.seconds) + Double(pause.attoseconds) / 1e18)
   }
 
   // MARK: Inside
@@ -338,8 +347,8 @@ package struct MigrationReporter: Sendable {
       return
         "the service may not write here. If ReadWritePaths= of the unit names the directory or one above it, the "
         + "directory was made "
-        + "or mounted after hopd started: `systemctl restart hopd`. If not: `systemctl edit hopd`, add "
-        + "ReadWritePaths=-\(directory)"
+        + "or mounted after hopd started: `systemctl restart hopd`. If not, `hopctl unit-dropin` prints the drop-in "
+        + "for \(directory)"
     }
     if let hint = error.firstHint { return hint }
     if error.code == .noPermission {

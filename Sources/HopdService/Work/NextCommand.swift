@@ -3,6 +3,7 @@
 
 import Diagnostics
 import MigrationPlanning
+import PersistentStore
 import PolicyHost
 import StoreReplacement
 import SystemPackage
@@ -15,10 +16,17 @@ struct NextCommand {
   var watch: String
   /// The file that `--config` wants.
   var configuration: FilePath
+  /// The state directory of this hopd: a command that works on one of its stores needs it where it is not the usual
+  /// one.
+  var stateDirectory: FilePath = "/var/lib/hopd"
+  /// Is the configuration what is installed, or one file?
+  var isInstalled = true
 
   /// The command for an error; empty where nothing helps but waiting.
   func text(_ error: HopdError) -> String {
-    if error.isReadOnlyFileSystem { return "systemctl edit hopd" }
+    if error.isReadOnlyFileSystem {
+      return "hopctl unit-dropin" + (isInstalled ? "" : " \(Self.quoted(configuration))")
+    }
     let folder = store.removingLastComponent()
     switch error.code {
     case .interrupted: return ""
@@ -27,14 +35,20 @@ struct NextCommand {
     case .inputOutput: return "journalctl -k -p err -b"
     case .heldBack: return "hopctl release \(Self.quoted(store))"
     case .storeIncomplete, .notFound: return "ls -la \(Self.quoted(folder))"
-    case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(Self.quoted(folder))"
+    case .storeQuarantined, .recordUnreadable, .recordNewer: return "hopctl recover \(Self.quoted(folder))\(state)"
     case .storeEndsService, .internalError: return "journalctl -x HOPD_STORE=\(Self.quoted(store))"
     case let code where code.exit == .unavailable: return "fuser -v \(Self.quoted(store))"
     case let code where code.name.hasPrefix("policy-"): return "journalctl HOPD_STORE=\(Self.quoted(store))"
-    case let code where ["not-a-store", "store-encrypted", "store-damaged"].contains(code.name):
+    // What identifies a store does not read all its pages: only a check shows where they are damaged.
+    case .storeDamaged: return "hopctl verify \(options)"
+    case let code where ["not-a-store", "store-encrypted"].contains(code.name):
       return "hopctl identify \(options)"
     default: return "hopctl plan \(options)"
     }
+  }
+
+  private var state: String {
+    stateDirectory == "/var/lib/hopd" ? "" : " --state-directory \(Self.quoted(stateDirectory))"
   }
 
   private var options: String {

@@ -53,6 +53,8 @@ package struct StatusLine: Sendable, Hashable {
   package var queueRemaining: Double?
   /// Are new migrations held back?
   package var isPaused = false
+  /// What migrations wait for beside their turn, as "waits until 22:00".
+  package var waits: [String] = []
   /// Names of watches that are not served.
   package var unserved: [String] = []
   /// Something that the operator should know, as a refused configuration.
@@ -71,6 +73,7 @@ package struct StatusLine: Sendable, Hashable {
       if !trouble.isEmpty { text += "; \(trouble)" }
     }
     if isPaused { text = "paused; " + text }
+    for wait in waits { text += "; \(wait)" }
     if !unserved.isEmpty { text += "; not served: \(unserved.joined(separator: ", "))" }
     if let note { text += "; \(note)" }
     return text
@@ -98,11 +101,12 @@ package struct StatusLine: Sendable, Hashable {
   package static func text(_ job: Job, batch: Int) -> String {
     var words = ["store \(job.ordinal)/\(max(batch, job.ordinal))", job.name]
     if let from = job.from ?? job.progress?.from, let to = job.to ?? job.progress?.to { words.append("\(from)→\(to)") }
-    if let activity = job.activity {
-      words.append(activity)
-    } else if let progress = job.progress {
-      words.append("hop \(progress.hop &+ 1)/\(progress.hops)")
-      if !progress.subject.isEmpty { words.append(progress.subject) }
+    if let activity = job.activity { words.append(activity) }
+    if let progress = job.progress {
+      if job.activity == nil {
+        words.append("hop \(progress.hop &+ 1)/\(progress.hops)")
+        if !progress.subject.isEmpty { words.append(progress.subject) }
+      }
       words.append("\(percent(progress.fraction)) %")
       if let remaining = progress.remaining { words.append("ETA \(duration(seconds: remaining))") }
     }
@@ -111,7 +115,7 @@ package struct StatusLine: Sendable, Hashable {
 
   /// 0…100; 100 only when everything is done.
   static func percent(_ fraction: Double) -> Int {
-    guard fraction > 0 else { return 0 }  // Also for what is no number.
+    guard fraction > 0 else { return 0 }  // Also for what is not a number.
     return fraction >= 1 ? 100 : min(99, Int(fraction * 100))
   }
 

@@ -148,7 +148,7 @@ struct CompiledModelReader {
         throw HopdError(.modelTooLarge, "the model has more than \(ModelLimits.properties) properties", at: place)
       }
       guard let element = try Self.unproxied(value.object), element.isKind(of: "NSAttributeDescription") else {
-        throw property.damaged("one of its elements is no attribute")
+        throw property.damaged("one of its elements is not an attribute")
       }
       attribute.elements.append(
         element.isKind(of: "NSCompositeAttributeDescription")
@@ -167,7 +167,7 @@ struct CompiledModelReader {
     return entities.map { entity in
       var result = entity
       var parent = entity.parentName
-      // Nearest ancestor first: what it declares hides what stands above it.
+      // Nearest ancestor first: what it declares hides what is above it.
       var decided: Set<String> = []
       for _ in 0..<ModelLimits.inheritanceDepth {
         guard let ancestor = parent.flatMap({ byName[$0] }) else { break }

@@ -49,7 +49,7 @@ enum CompiledProperties {
     guard let deleteRule = Int(exactly: rule).flatMap(Relationship.DeleteRule.init(rawValue:)) else {
       throw object.damaged("its delete rule \(rule) is unknown")
     }
-    // The names stand beside the references; old archives may hold only the latter.
+    // The names are beside the references; old archives may hold only the latter.
     var destination = try text("_NSDestinationEntityName", object)
     if destination == nil { destination = try object.object("NSDestinationEntity")?.string("NSEntityName") }
     var inverse = try text("_NSInverseRelationshipName", object)

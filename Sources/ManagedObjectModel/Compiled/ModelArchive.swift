@@ -9,7 +9,7 @@ import PropertyLists
 extension HopdError.Code {
   /// The model kept inside the store is left out, because a part of it has no known archived form; a store works
   /// without it.
-  package static let modelCacheLeftEmpty = HopdError.Code("model-cache-left-empty", exit: .success)
+  package static let modelCacheLeftEmpty = HopdError.Code("model-cache-left-empty", severity: .note)
 }
 
 extension ManagedObjectModel {
@@ -38,7 +38,7 @@ struct ModelArchive {
   var writer = Writer()
   private var entities: [String: Writer.Object] = [:]
   var relationships: [PropertyKey: Writer.Object] = [:]
-  /// The composite attribute whose elements are being written: what is wrong with them is told of it.
+  /// The composite attribute whose elements are being written: what is wrong with them is reported of it.
   var openComposite: String?
   private var noUserInfo: Writer.Object?
   /// All expressions share one object for SELF.
@@ -121,7 +121,7 @@ struct ModelArchive {
   }
 
   mutating func refuse(_ message: String, _ entity: String, _ property: String? = nil) {
-    // An inherited property is told once, at the entity that declares it.
+    // An inherited property is reported once, at the entity that declares it.
     guard problems.count < ModelLimits.findings,
       (openComposite ?? property).map({ name in model.entity(named: entity)?.hasProperty(named: name) ?? false })
         ?? true
@@ -266,7 +266,7 @@ struct ModelArchive {
       .map { FetchIndex(name: $0, elements: [FetchIndex.Element(propertyName: $0)]) } + entity.fetchIndexes
   }
 
-  /// The old form of indexes stands beside the new one: those over several properties as compound indexes.
+  /// The old form of indexes is beside the new one: those over several properties as compound indexes.
   private mutating func compoundIndexes(of entity: Entity) -> [[String]] {
     entity.compoundIndexes
       + entity.fetchIndexes.compactMap { index in

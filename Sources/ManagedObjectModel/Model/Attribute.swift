@@ -77,7 +77,7 @@ package struct Attribute: Sendable, Hashable {
   package var versionHashModifier: String?
   /// Old-style `indexed="YES"`.
   package var isIndexed: Bool
-  /// allowsExternalBinaryDataStorage: values carry a prefix byte and may lie in files of their own.
+  /// allowsExternalBinaryDataStorage: values carry a prefix byte and may be in files of their own.
   package var allowsExternalStorage: Bool
   /// preserveAfterDeletion: kept in history tombstones.
   package var preservesAfterDeletion: Bool

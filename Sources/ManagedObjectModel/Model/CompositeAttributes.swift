@@ -1,6 +1,7 @@
 // Composite attributes: a store has a column for each element and none for the composite itself
 // (docs/formats/composite-attributes.md, "Columns"). So a model holds the elements among the attributes of an entity,
-// named by their key path, and the composites beside them for what is told of the whole: hash, order, archive, dump.
+// named by their key path, and the composites beside them for what is reported of the whole: hash, order, archive,
+// dump.
 
 extension Attribute {
   /// An element of a composite attribute of that name as an attribute of its own; its name is the key path.

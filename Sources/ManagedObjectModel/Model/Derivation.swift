@@ -1,5 +1,5 @@
 // What a derived attribute computes, as far as the form of its triggers is known. The layout and the planner ask here;
-// how the expression enters the version hash is told by `DerivationText`.
+// how the expression enters the version hash is in `DerivationText`.
 
 /// The derivation of an attribute.
 package enum Derivation: Sendable, Hashable {

@@ -13,9 +13,9 @@ package struct Entity: Sendable, Hashable {
   package var renamingIdentifier: String
   /// Text mixed into the version hash; nil where absent or empty.
   package var versionHashModifier: String?
-  /// Own attributes, by name; in a model, elements stand in the place of composites (`CompositeAttributes.swift`).
+  /// Own attributes, by name; in a model, elements are in the place of composites (`CompositeAttributes.swift`).
   package var attributes: [Attribute]
-  /// Own composite attributes whose elements stand among the attributes.
+  /// Own composite attributes whose elements are among the attributes.
   package var composites: [Attribute] = []
   /// Own relationships, by name.
   package var relationships: [Relationship]

@@ -1,6 +1,8 @@
 // A managed object model: one version of an app's model, as immutable values. Readers build it; hashing, planning and
 // the store layout only read it. It holds what the formats say, not what Core Data would make of it at run time.
 
+import Synchronization
+
 /// One version of a model: entities with their properties, and the named configurations.
 package struct ManagedObjectModel: Sendable, Hashable {
   /// The version's name: the folder name without `.xcdatamodel`, "Model 2".
@@ -26,6 +28,7 @@ package struct ManagedObjectModel: Sendable, Hashable {
   private var remembered = Uncompared<Memo>(value: Memo())
   /// What was worked out of this model before, as its hashes and its layouts; copies share it.
   package var memo: Memo { remembered.value }
+  private let propertyTable = Uncompared<PropertyTable>(value: PropertyTable())
   private let indexByName: [String: Int]
   private let childrenByName: [String: [Int]]
 
@@ -102,23 +105,23 @@ package struct ManagedObjectModel: Sendable, Hashable {
   /// Entities without a parent, in numbering order.
   package var rootEntities: [Entity] { entities.filter { $0.parentName == nil }.sorted(by: Entity.numberingOrder) }
 
-  /// Own and inherited attributes by name; a subentity's own one wins over an inherited one of the same name.
-  package func allAttributes(of entity: Entity) -> [String: Attribute] {
-    lineage(of: entity).reduce(into: [:]) { result, ancestor in
-      for attribute in ancestor.attributes { result[attribute.name] = attribute }
+  /// What an entity of this model has, own and inherited: worked out once, since every question about rows asks it.
+  package func properties(of entity: Entity) -> EntityProperties {
+    guard let index = indexByName[entity.name], entities[index].isLike(entity) else {
+      return EntityProperties(lineage: lineage(of: entity))
     }
+    return propertyTable.value.properties(of: entity.name) { EntityProperties(lineage: lineage(of: entity)) }
   }
 
+  /// Own and inherited attributes by name; a subentity's own one wins over an inherited one of the same name.
+  package func allAttributes(of entity: Entity) -> [String: Attribute] { properties(of: entity).attributes }
+
   /// Own and inherited relationships by name; a subentity's own one wins.
-  package func allRelationships(of entity: Entity) -> [String: Relationship] {
-    lineage(of: entity).reduce(into: [:]) { result, ancestor in
-      for relationship in ancestor.relationships { result[relationship.name] = relationship }
-    }
-  }
+  package func allRelationships(of entity: Entity) -> [String: Relationship] { properties(of: entity).relationships }
 
   /// The entity that declares the property which `entity` has under that name, own or inherited (the lowest wins).
   package func declaringEntity(of property: String, in entity: Entity) -> Entity? {
-    lineage(of: entity).last { $0.hasProperty(named: property) }
+    properties(of: entity).lineage.last { $0.hasProperty(named: property) }
   }
 
   /// The inverse of a relationship, with the entity that declares it; nil for one-way relationships, and for one whose
@@ -140,5 +143,58 @@ package struct ManagedObjectModel: Sendable, Hashable {
       let inverse = owner.relationships.first(where: { $0.name == inverseName })
     else { return nil }
     return (owner, inverse)
+  }
+}
+
+/// What an entity has, own and inherited.
+package struct EntityProperties: Sendable {
+  /// The entity and its ancestors, root first.
+  package let lineage: [Entity]
+  /// Attributes by name; a subentity's own one wins over an inherited one of the same name.
+  package let attributes: [String: Attribute]
+  /// Relationships by name; a subentity's own one wins.
+  package let relationships: [String: Relationship]
+  /// The attributes that have a column, by name.
+  package let storedAttributes: [Attribute]
+  /// The relationships that are stored, by name.
+  package let storedRelationships: [Relationship]
+
+  fileprivate init(lineage: [Entity]) {
+    self.lineage = lineage
+    var (attributes, relationships): ([String: Attribute], [String: Relationship]) = ([:], [:])
+    for ancestor in lineage {
+      for attribute in ancestor.attributes { attributes[attribute.name] = attribute }
+      for relationship in ancestor.relationships { relationships[relationship.name] = relationship }
+    }
+    (self.attributes, self.relationships) = (attributes, relationships)
+    storedAttributes = attributes.values.filter { !$0.isTransient }
+      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+    storedRelationships = relationships.values.filter { !$0.isTransient }
+      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
+  }
+}
+
+/// The properties of the entities of one model, as far as somebody has asked for them.
+private final class PropertyTable: Sendable {
+  /// So many entities are remembered: a model may have thousands, and a question is mostly about a few of them.
+  private static let limit = 256
+  private let known = Mutex<[String: EntityProperties]>([:])
+
+  func properties(of name: String, _ make: () -> EntityProperties) -> EntityProperties {
+    if let found = known.withLock({ $0[name] }) { return found }
+    let made = make()
+    known.withLock { known in
+      if known.count >= Self.limit { known.removeAll() }
+      known[name] = made
+    }
+    return made
+  }
+}
+
+extension Entity {
+  /// Is it the entity of that name, and no edited copy? Nobody asks about one that differs inside a property alone.
+  fileprivate func isLike(_ other: Entity) -> Bool {
+    parentName == other.parentName && attributes.count == other.attributes.count
+      && relationships.count == other.relationships.count
   }
 }

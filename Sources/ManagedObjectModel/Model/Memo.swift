@@ -11,9 +11,21 @@ package final class Memo: Sendable {
     let key: AnyHashable
   }
 
+  /// Facts of late, and those from before. What is asked for again stays; the rest goes with its generation.
+  private struct Generations {
+    var young: [Key: any Sendable] = [:]
+    var old: [Key: any Sendable] = [:]
+
+    mutating func note(_ fact: any Sendable, as key: Key, _ limit: Int) {
+      old[key] = nil
+      if young.count >= max(1, limit / 2) { (old, young) = (limit > 1 ? young : [:], [:]) }
+      young[key] = fact
+    }
+  }
+
   /// A table holds at most so many facts; a store that differs from all others must not fill the memory.
   private let limit: Int
-  private let facts = Mutex<[Key: any Sendable]>([:])
+  private let facts = Mutex(Generations())
 
   /// An empty memo that holds at most `limit` facts.
   package init(limit: Int = 64) { self.limit = max(1, limit) }
@@ -25,22 +37,21 @@ package final class Memo: Sendable {
   ) throws(Failure) -> Fact {
     if let known: Fact = known(key) { return known }
     let fact = try make()
-    facts.withLock { facts in
-      // Forgetting all is as good as forgetting the oldest: what is needed comes again with the next store.
-      if facts.count >= limit { facts.removeAll() }
-      facts[Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))] = fact
-    }
+    facts.withLock { $0.note(fact, as: Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key)), limit) }
     return fact
   }
 
   private func known<Key: Hashable & Sendable, Fact: Sendable>(_ key: Key) -> Fact? {
     facts.withLock { facts in
       // A missing entry must not pass for the fact nil.
-      guard let value = facts[Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))] else { return nil }
+      let key = Memo.Key(kind: ObjectIdentifier(Key.self), key: AnyHashable(key))
+      if let value = facts.young[key] { return value as? Fact }
+      guard let value = facts.old[key] else { return nil }
+      facts.note(value, as: key, limit)
       return value as? Fact
     }
   }
 
   /// How many facts are known.
-  package var count: Int { facts.withLock { $0.count } }
+  package var count: Int { facts.withLock { $0.young.count + $0.old.count } }
 }

@@ -19,7 +19,7 @@ package struct ModelWarning: Sendable, Hashable, CustomStringConvertible {
   package var description: String { place.isEmpty ? message : "\(place): \(message)" }
 }
 
-/// A version that the bundle has and that cannot be read or used; the others go on without it.
+/// A version that the bundle has and that cannot be read or used; the others continue without it.
 package struct OmittedVersion: Sendable {
   /// Its name.
   package let name: String
@@ -92,7 +92,7 @@ package struct ModelBundle: Sendable {
   /// One sentence for each version that is left out, with the reason.
   package var omissions: [ModelWarning] {
     omitted.map { version in
-      // A fault list is told in full where the version is needed; here its beginning does.
+      // A fault list is reported in full where the version is needed; here its beginning does.
       let reasons = version.reason.reasons.prefix(3).map { ": " + $0.message }.joined()
       return ModelWarning(
         "the version “\(version.name)” is left out: \(version.reason.message)\(reasons)", at: version.reason.place)

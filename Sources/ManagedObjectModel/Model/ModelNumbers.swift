@@ -77,7 +77,7 @@ struct ValidationBound {
   /// The text: whole numbers without a point, lengths, seconds for dates.
   let text: String
 
-  /// The bound for an attribute of that type; nil where the text is no number or the type has no bounds.
+  /// The bound for an attribute of that type; nil where the text is not a number or the type has no bounds.
   init?(_ text: String, type: AttributeType) {
     switch type {
     case .integer16, .integer32, .integer64, .string:

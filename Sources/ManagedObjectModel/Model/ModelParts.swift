@@ -111,7 +111,7 @@ extension ManagedObjectModel {
     ).declaring(declared)
   }
 
-  /// The same model under another name, which is no part of its hashes or of what it was compiled to.
+  /// The same model under another name, which is not a part of its hashes or of what it was compiled to.
   package func renamed(_ name: String) -> ManagedObjectModel {
     ManagedObjectModel(
       name: name, versionIdentifiers: versionIdentifiers, entities: entities, configurations: configurations,

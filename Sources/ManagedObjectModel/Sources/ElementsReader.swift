@@ -1,5 +1,5 @@
 // Reads the `elements` file of an `.xcdatamodel` that was saved by an Xcode before 4.1: a keyed archive of the editor's
-// own classes, in which entities are UML classes and what Core Data wants to know of them stands in "stereotypes"
+// own classes, in which entities are UML classes and what Core Data wants to know of them is in "stereotypes"
 // (docs/formats/model-files.md, "Model elements"). The archive is followed from the model to its entities to their
 // properties and no further; names take the place of references, as in the other forms.
 

@@ -1,6 +1,6 @@
 // Reads the `contents` file of an `.xcdatamodel`: XML elements in, an unchecked ModelSource out
 // (docs/formats/model-files.md, "Model contents"). It follows the file only; whether names lead anywhere is for
-// ModelValidation, so that all faults are told together.
+// ModelValidation, so that all faults are reported together.
 
 import Diagnostics
 import PropertyLists
@@ -92,16 +92,7 @@ final class ModelContentsReader: XMLEventHandler {
   private func open(_ element: ModelElement) throws(HopdError) -> Node {
     guard let parent = stack.last else { return try openModel(element) }
     switch (parent, element.name) {
-    case (.model, "entity"): return try openEntity(element)
-    case (.model, "configuration"):
-      configuration = ModelSource.Configuration(name: element["name"] ?? "", line: element.line)
-      try countDetail(element)
-      return .configuration
-    case (.model, "composite"):
-      composite = ModelSource.Composite(name: element["name"] ?? "", line: element.line)
-      try countDetail(element)
-      return .composite
-    case (.model, "elements"), (.model, "fetchRequest"): return .closed
+    case (.model, _): return try openPart(element)
     case (.configuration, "memberEntity"):
       try countDetail(element)
       configuration?.members.append(element["name"] ?? "")
@@ -134,6 +125,7 @@ final class ModelContentsReader: XMLEventHandler {
       fetchIndex?.elements.append(indexElement(from: element))
       return .fetchIndexElement
     case (.entity, "uniquenessConstraints"): return .uniquenessConstraints
+    case (.entity, "compoundIndexes"): return .compoundIndexes
     case (.uniquenessConstraints, "uniquenessConstraint"):
       names = []
       return .uniquenessConstraint
@@ -141,29 +133,51 @@ final class ModelContentsReader: XMLEventHandler {
       try countDetail(element)
       names.append(element["value"] ?? "")
       return .closed
-    case (.entity, "compoundIndexes"): return .compoundIndexes
     case (.compoundIndexes, "compoundIndex"):
       names = []
       return .compoundIndex
     case (.compoundIndex, "index"):
-      // A value may hold several names. Taken apart by bytes: characters would take a hundred times as long.
-      for name in (element["value"] ?? "").utf8.split(separator: UInt8(ascii: ",")) {
-        try countDetail(element)
-        names.append(Substring(name).trimmingSpaces)
-      }
+      try addIndexedNames(element)
       return .closed
     case (.entity, "userInfo"), (.attribute, "userInfo"), (.relationship, "userInfo"), (.fetchedProperty, "userInfo"):
       return .userInfo
-    case (.model, "userInfo"), (.fetchIndex, "userInfo"), (.composite, "userInfo"): return .closed
     case (.userInfo, "entry"):
       try countDetail(element)
       addUserInfo(element)
       return .closed
-    case (.closed, _): return .closed
-    default:
-      warn(once: element.name, "unknown element <\(element.name)>, ignoring it and what it holds", element)
-      return .closed
+    case (.fetchIndex, "userInfo"), (.composite, "userInfo"), (.closed, _): return .closed
+    default: return ignored(element)
     }
+  }
+
+  /// A value may hold several names. Taken apart by bytes: characters would take a hundred times as long.
+  private func addIndexedNames(_ element: ModelElement) throws(HopdError) {
+    for name in (element["value"] ?? "").utf8.split(separator: UInt8(ascii: ",")) {
+      try countDetail(element)
+      names.append(Substring(name).trimmingSpaces)
+    }
+  }
+
+  /// Opens an element directly below the model.
+  private func openPart(_ element: ModelElement) throws(HopdError) -> Node {
+    switch element.name {
+    case "entity": return try openEntity(element)
+    case "configuration":
+      configuration = ModelSource.Configuration(name: element["name"] ?? "", line: element.line)
+      try countDetail(element)
+      return .configuration
+    case "composite":
+      composite = ModelSource.Composite(name: element["name"] ?? "", line: element.line)
+      try countDetail(element)
+      return .composite
+    case "elements", "fetchRequest", "userInfo": return .closed
+    default: return ignored(element)
+    }
+  }
+
+  private func ignored(_ element: ModelElement) -> Node {
+    warn(once: element.name, "unknown element <\(element.name)>, ignoring it and what it holds", element)
+    return .closed
   }
 
   func endElement(_ name: String, at position: XMLPosition) {

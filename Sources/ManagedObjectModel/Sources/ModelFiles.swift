@@ -1,4 +1,4 @@
-// The few file calls that reading a model takes: what is at a path, what lies in a folder, and the bytes of one file.
+// The few file calls that reading a model takes: what is at a path, what is in a folder, and the bytes of one file.
 // Reading only, never blocking on a pipe and never more than the limit.
 
 import Diagnostics
@@ -24,10 +24,10 @@ package enum ModelFiles {
     var info = stat()
     guard path.withPlatformString({ stat($0, &info) }) == 0 else {
       let code = errno
-      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what lies beside
+      // A link that leads back to itself leads nowhere, as one whose end was removed; neither hides what is beside
       // it.
       if [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code) { return .missing }
-      throw error(code, "cannot look at it", path)
+      throw error(code, "cannot inspect it", path)
     }
     switch info.st_mode & S_IFMT {
     case S_IFDIR: return .folder(device: UInt64(info.st_dev), inode: UInt64(info.st_ino))
@@ -69,7 +69,7 @@ package enum ModelFiles {
     guard descriptor >= 0 else { throw error(errno, "cannot open the file", path) }
     defer { close(descriptor) }
     var info = stat()
-    guard fstat(descriptor, &info) == 0 else { throw error(errno, "cannot look at the file", path) }
+    guard fstat(descriptor, &info) == 0 else { throw error(errno, "cannot inspect the file", path) }
     guard info.st_mode & S_IFMT == S_IFREG else {
       throw HopdError(.invalidModel, "this is not a regular file", at: Place(file: path))
     }
@@ -104,5 +104,58 @@ package enum ModelFiles {
       default: "Is it a plain file or folder, and not a link that leads back to itself? Is the disk in order?"
       }
     return HopdError(kind, what, at: Place(file: path), cause: Errno(rawValue: code), hint: hint)
+  }
+}
+
+/// Searches a folder and those below it, links followed: each folder once, as links can lead in a circle.
+package struct FolderSearch {
+  /// What a search does with a file or folder.
+  package enum Answer {
+    /// It is one of those that are wanted.
+    case found
+    /// It may hold some, if it is a folder.
+    case descend
+    case ignore
+  }
+
+  private let judge: (FilePath) throws(HopdError) -> Answer
+  private let tooMany: HopdError
+  private var found: [FilePath] = []
+  private var visited: Set<[UInt64]> = []
+  private var entries = 0
+
+  /// What `judge` finds below `folder`, sorted by the bytes of the paths; hidden folders are not searched.
+  ///
+  /// Throws `tooMany` for more than 200,000 entries.
+  package static func paths(
+    below folder: FilePath, tooMany: HopdError,
+    judge: @escaping (FilePath) throws(HopdError) -> Answer
+  ) throws(HopdError) -> [FilePath] {
+    var search = FolderSearch(judge: judge, tooMany: tooMany.located(Place(file: folder)))
+    try search.visit(folder, depth: 0)
+    return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+  }
+
+  private init(judge: @escaping (FilePath) throws(HopdError) -> Answer, tooMany: HopdError) {
+    self.judge = judge
+    self.tooMany = tooMany
+  }
+
+  private mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
+    guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
+      visited.insert([device, inode]).inserted
+    else { return }
+    for name in try ModelFiles.names(in: folder) {
+      entries += 1
+      guard entries <= 200_000 else { throw tooMany }
+      let path = folder.appending(name)
+      switch try judge(path) {
+      case .found: found.append(path)
+      // A repository's own hidden folder can be huge.
+      case .descend where !name.hasPrefix("."):
+        if case .folder = try ModelFiles.kind(of: path) { try visit(path, depth: depth + 1) }
+      case .descend, .ignore: break
+      }
+    }
   }
 }

@@ -1,5 +1,5 @@
 // From a path to the versions of a model: which files make a model, and which form each has. SourceBundle and
-// CompiledBundle read bundles of versions; what stands in a `contents` file is ModelContentsReader's, in an `elements`
+// CompiledBundle read bundles of versions; what is in a `contents` file is ModelContentsReader's, in an `elements`
 // file ElementsReader's, and whether it holds together is ModelValidation's.
 
 import Diagnostics
@@ -98,9 +98,18 @@ package enum ModelReader {
         .invalidModel, "this is neither a model nor a folder of models", at: Place(file: path),
         hint: "Name an .xcdatamodeld or .momd bundle, an .xcdatamodel folder, a .mom file, or a folder that holds one.")
     }
-    var search = BundleSearch()
-    try search.visit(path, depth: 0)
-    return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+    let tooMany = HopdError(
+      .modelTooLarge, "more than 200000 files lie in this folder of models",
+      hint: "Name the folder that holds the models, not one above it.")
+    return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
+      switch Form(of: path) {
+      case .bundle, .version, .compiledBundle:
+        if case .folder = try ModelFiles.kind(of: path) { .found } else { .ignore }
+      case .compiledVersion: try ModelFiles.kind(of: path) == .file ? .found : .ignore
+      case .image: .ignore
+      case .none: .descend
+      }
+    }
   }
 
   /// Throws where a declared order of versions is not one of exactly those that are there; it may leave out `omitted`
@@ -144,41 +153,6 @@ package enum ModelReader {
       case "mom": self = .compiledVersion
       case "omo": self = .image
       default: self = .none
-      }
-    }
-  }
-
-  /// Walks folders in search of models.
-  private struct BundleSearch {
-    var found: [FilePath] = []
-    private var visited: Set<[UInt64]> = []
-    private var entries = 0
-
-    mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
-      // Links are followed, so folders can go in a circle: each is visited once.
-      guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
-        visited.insert([device, inode]).inserted
-      else { return }
-      for name in try ModelFiles.names(in: folder) {
-        entries += 1
-        guard entries <= 200_000 else {
-          throw HopdError(
-            .modelTooLarge, "more than 200000 files lie in this folder of models", at: Place(file: folder),
-            hint: "Name the folder that holds the models, not one above it.")
-        }
-        let path = folder.appending(name)
-        switch Form(of: path) {
-        case .bundle, .version, .compiledBundle:
-          if case .folder = try ModelFiles.kind(of: path) { found.append(path) }
-        case .compiledVersion:
-          if case .file = try ModelFiles.kind(of: path) { found.append(path) }
-        case .image: break
-        case .none:
-          // Hidden folders hold no models; a repository's own can be huge.
-          if !name.hasPrefix("."), case .folder = try ModelFiles.kind(of: path) {
-            try visit(path, depth: depth + 1)
-          }
-        }
       }
     }
   }

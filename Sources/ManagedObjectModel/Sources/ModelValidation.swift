@@ -1,7 +1,7 @@
 // Judges a model before anybody relies on it: hashing, planning and the store layout take names that lead somewhere,
 // inheritance without circles and bounded sizes for granted. Every fault is reported, not only the first, because a
 // model is mended in an editor far from here. What real models contain (one-way relationships, inherited properties
-// declared again) is no fault.
+// declared again) is not a fault.
 
 import Diagnostics
 
@@ -263,7 +263,7 @@ struct ModelCheck {
           let owner = self.line(of: target).first(where: { ownRelationships[$0][number] != nil }),
           let inverse = ownRelationships[owner][number]
         else {
-          told(&self, "its inverse “\(inverseName)” is no relationship of “\(destination)”")
+          told(&self, "its inverse “\(inverseName)” is not a relationship of “\(destination)”")
           continue
         }
         if inverse.inverseName != relationship.name {

@@ -107,7 +107,7 @@ struct ProjectFile {
     var result: [String: UInt32] = [:]
     for child in children {
       guard let name = files[child], let seconds = Self.seconds(of: child) else { return nil }
-      // A version that stands there twice was added when it came first.
+      // A version that is there twice was added when it came first.
       result[name] = min(result[name] ?? .max, seconds)
     }
     return result

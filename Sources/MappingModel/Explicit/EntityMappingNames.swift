@@ -19,7 +19,7 @@ enum EntityMappingNames {
       var renamed: [String: String] = [:]
       let entities = mapping.entityMappings.map { entityMapping in
         let isFirst = own.insert(entityMapping.name).inserted
-        // Several of a name that somebody looks for are a mistake, which is told under the name that was written.
+        // Several of a name that somebody looks for are a mistake, which is reported under the name that was written.
         if doubtful.contains(entityMapping.name) || !isFirst && looked[index].contains(entityMapping.name) {
           taken.insert(entityMapping.name)
           return entityMapping

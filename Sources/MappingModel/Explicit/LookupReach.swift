@@ -1,6 +1,6 @@
 // What a look-up of destination objects can find, as far as both models tell it. Core Data evaluates an expression for
 // one object after the other and refuses an object that a relationship cannot hold; an expression that finds none is as
-// good as any other. So nothing is refused here: what is certain or doubtful is told, and the rows decide
+// good as any other. So nothing is refused here: what is certain or doubtful is reported, and the rows decide
 // (docs/decisions/0066).
 
 import Diagnostics
@@ -123,7 +123,7 @@ package struct LookupReach {
 }
 
 extension LookupReach.Finding {
-  /// What a person is told.
+  /// What a person reads.
   package var sentence: String {
     switch self {
     case .nothing(let reason): "the look-up never finds an object, because \(reason)"

@@ -1,5 +1,5 @@
 // Mapping models against both versions, before anything moves: every name that leads nowhere and every expression that
-// is not supported is told here, all of them at once, and never in the middle of a run.
+// is not supported is reported here, all of them at once, and never in the middle of a run.
 
 import Diagnostics
 import Expressions
@@ -65,8 +65,8 @@ package struct MappingChecker {
     return (settled.mappings, unique.warnings + named.flatMap(\.remarks) + settled.warnings + doubts)
   }
 
-  /// Only entities that have objects, and only properties that a store keeps: transient ones have no column, and the app
-  /// computes them.
+  /// Only entities that have objects, and only properties that a store keeps: transient ones have no column, and the
+  /// app computes them.
   private static func settled(
     _ mappings: [ExplicitMapping], _ destination: ManagedObjectModel
   ) -> (mappings: [ExplicitMapping], warnings: [HopdError]) {
@@ -76,7 +76,7 @@ package struct MappingChecker {
         if let entity = entityMapping.destination, destination.entity(named: entity)?.isAbstract == true {
           warnings.append(
             HopdError(
-              .mappingRemark, "“\(entityMapping.name)” is left away: an abstract entity has no objects",
+              .mappingRemark, "“\(entityMapping.name)” is left out: an abstract entity has no objects",
               at: Place(file: mapping.path, entity: entity)))
           return nil
         }
@@ -224,7 +224,7 @@ package struct MappingChecker {
         return
       }
       if destination.allAttributes(of: target)[attribute]?.isTransient ?? true {
-        stale("it looks for objects of “\(entity)” by “\(attribute)”, which is no stored attribute of it", place)
+        stale("it looks for objects of “\(entity)” by “\(attribute)”, which is not a stored attribute of it", place)
       }
       checkFits(target.name, relationship, place)
     case (.grouped, .attribute), (.matching, .attribute):
@@ -266,7 +266,7 @@ package struct MappingChecker {
   }
 
   private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {
-    // What is not there is told where it is mapped.
+    // What is not there is reported where it is mapped.
     guard let target = destination.entity(named: entity) else { return }
     guard !destination.lineage(of: target).contains(where: { $0.name == relationship.destinationEntityName }) else {
       return

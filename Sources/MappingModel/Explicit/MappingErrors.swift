@@ -12,9 +12,9 @@ extension HopdError.Code {
   /// Several mapping models serve the same hop, and nothing says which is meant.
   package static let ambiguousMapping = HopdError.Code("mapping-ambiguous", exit: .configuration)
   /// An entity mapping, or a whole mapping model, has no effect between the versions at hand; the rest is followed.
-  package static let deadMapping = HopdError.Code("mapping-dead", exit: .success)
+  package static let deadMapping = HopdError.Code("mapping-dead", severity: .warning)
   /// A remark on a mapping model that keeps nobody from following it.
-  package static let mappingRemark = HopdError.Code("mapping-remark", exit: .success)
+  package static let mappingRemark = HopdError.Code("mapping-remark", severity: .note)
 }
 
 /// How large a mapping model may be; a hostile one ends in an error in less than a second.

@@ -42,7 +42,7 @@ struct SourceFetch {
       predicate = nil
       return
     }
-    guard let text = try Self.text(arguments[1]) else { throw Self.refused("its predicate is no text") }
+    guard let text = try Self.text(arguments[1]) else { throw Self.refused("its predicate is not a text") }
     predicate = Self.condition(text)
   }
 

@@ -16,7 +16,7 @@ package struct CompiledMappingFile: MappingFile {
   private static let remedy = "Copy the .cdm from the app again, or give the mapping model's source form."
   private let mapping: CompiledMapping
 
-  /// Reads the file; throws where it is no mapping model.
+  /// Reads the file; throws where it is not a mapping model.
   package init(at path: FilePath) throws(HopdError) {
     do throws(HopdError) {
       try self.init(

@@ -1,5 +1,5 @@
 // Reads a `.cdm`, the keyed archive that Xcode's compiler makes of a mapping model: order, names, types and expressions
-// as they stand there, with the version hashes of the entities it was compiled for (docs/formats/mapping-models.md,
+// as they are there, with the version hashes of the entities it was compiled for (docs/formats/mapping-models.md,
 // "Compiled files").
 
 import Diagnostics

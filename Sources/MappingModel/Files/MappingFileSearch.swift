@@ -14,7 +14,7 @@ package enum MappingForm: Sendable, Hashable {
   /// `.hopmap.toml`, the project's own text form.
   case text
 
-  /// Is it a file of stages, which lies among mapping models and is none?
+  /// Is it a file of stages, which is among mapping models and is none?
   static func isStages(_ path: FilePath) -> Bool {
     path.lastComponent?.string.hasSuffix(DeclaredStage.fileNameEnd) ?? false
   }
@@ -50,38 +50,13 @@ package enum MappingFileSearch {
         hint: "Name an .xcmappingmodel folder, a .cdm, .hopmap.toml or .hopstages.toml file, or a folder that holds "
           + "such.")
     }
-    var search = Search()
-    try search.visit(path, depth: 0)
-    return search.found.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
-  }
-
-  private struct Search {
-    var found: [FilePath] = []
-    private var visited: Set<[UInt64]> = []
-    private var entries = 0
-
-    mutating func visit(_ folder: FilePath, depth: Int) throws(HopdError) {
-      // Links are followed, so folders can go in a circle: each is visited once.
-      guard depth <= 12, case .folder(let device, let inode) = try ModelFiles.kind(of: folder),
-        visited.insert([device, inode]).inserted
-      else { return }
-      for name in try ModelFiles.names(in: folder) {
-        entries += 1
-        guard entries <= 200_000 else {
-          throw HopdError(
-            .mappingTooLarge, "more than 200000 files lie in this folder of mapping models", at: Place(file: folder),
-            hint: "Name the folder that holds the mapping models, not one above it.")
-        }
-        let path = folder.appending(name)
-        if MappingForm(path) != nil || MappingForm.isStages(path) {
-          found.append(path)
-        } else if !name.hasPrefix("."),
-          !["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? ""),
-          case .folder = try ModelFiles.kind(of: path)
-        {
-          try visit(path, depth: depth + 1)
-        }
-      }
+    let tooMany = HopdError(
+      .mappingTooLarge, "more than 200000 files are in this folder of mapping models",
+      hint: "Name the folder that holds the mapping models, not one above it.")
+    return try FolderSearch.paths(below: path, tooMany: tooMany) { path throws(HopdError) in
+      if MappingForm(path) != nil || MappingForm.isStages(path) { return .found }
+      let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom", "omo"].contains(path.extension ?? "")
+      return isModel ? .ignore : .descend
     }
   }
 }

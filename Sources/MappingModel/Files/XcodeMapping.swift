@@ -1,4 +1,4 @@
-// What a `.xcmappingmodel` says, before any model was looked at: names, texts and expressions as the author left them.
+// What a `.xcmappingmodel` says, before any model was inspected: names, texts and expressions as the author left them.
 // The rules by which Xcode's compiler fills the gaps need both models and are MappingCompiler's.
 
 import Diagnostics
@@ -50,7 +50,7 @@ struct XcodePropertyMapping: Sendable {
 /// The last two components of `sourcemodelpath`: what of the path still holds when a project has moved
 /// (docs/formats/mapping-models.md, "Which versions a mapping joins").
 struct VersionPath: Sendable, Hashable, CustomStringConvertible {
-  /// Name of the bundle; nil for a version that lies in none.
+  /// Name of the bundle; nil for a version that is in none.
   let bundle: String?
   /// Name of the version.
   let version: String

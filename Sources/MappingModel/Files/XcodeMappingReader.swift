@@ -1,7 +1,7 @@
 // Reads the `xcmapping.xml` of an `.xcmappingmodel`: an XML store of Xcode's own editing objects, a flat list that
 // refers to itself by ids (docs/formats/mapping-models.md, "Source files"). The objects are collected first; which of
-// them count, and in which order, is told by the mapping model's own list and by numbers, never by where they stand in
-// the file.
+// them count, and in which order, follows from the mapping model's own list and by numbers, never by where they are
+// in the file.
 
 import Diagnostics
 import Expressions
@@ -32,7 +32,7 @@ private struct XcodeObject {
   let kind: Kind
   let id: String
   let line: Int
-  /// Values as they stand in the file, escapes included.
+  /// Values as they are in the file, escapes included.
   var values: [String: String] = [:]
   var references: [String: [String]] = [:]
 
@@ -85,7 +85,8 @@ final class XcodeMappingReader: XMLEventHandler {
     switch path.count {
     case 1 where name != "database":
       throw HopdError(
-        .invalidMapping, "this is no mapping model of Xcode: it begins with <\(name.prefix(100))>, not with <database>",
+        .invalidMapping,
+        "this is not a mapping model of Xcode: it begins with <\(name.prefix(100))>, not with <database>",
         at: at(position.line))
     case 2 where name == "object":
       guard let kind = value("type").flatMap(XcodeObject.Kind.init(rawValue:)), let id = value("id") else { return }

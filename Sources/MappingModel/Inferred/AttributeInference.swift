@@ -57,9 +57,9 @@ extension InferenceRun {
   private mutating func check(
     _ attribute: Attribute, declaredBy entity: String, against before: Attribute, answer: String
   ) {
-    // A derived value is computed anew, or carried under conditions of its own that planning looks at.
+    // A derived value is computed again, or carried under conditions of its own that planning inspects.
     if attribute.isDerived { return }
-    // A number goes on as the same number; whether each value fits is asked of the rows.
+    // A number continues as the same number; whether each value fits is asked of the rows.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
       findings.add(
         "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "

@@ -17,7 +17,7 @@ struct IdentifierMatch {
   let duplicatesInSource: [String: [String]]
   /// The same for the destination.
   let duplicatesInDestination: [String: [String]]
-  /// Names that stand on both sides without being matched with each other, sorted: an identifier says that the one is
+  /// Names that are on both sides without being matched with each other, sorted: an identifier says that the one is
   /// not the other, and nobody can tell whether that was meant.
   let contradictions: [String]
   /// Identifiers by name, for messages.

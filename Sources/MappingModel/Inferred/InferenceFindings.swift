@@ -1,5 +1,5 @@
 // The reasons why two versions cannot be joined by inference, collected over a whole run: a person who has to change a
-// model wants all of them at once. An inherited property meets the same rule in every subentity; it is told once.
+// model wants all of them at once. An inherited property meets the same rule in every subentity; it is reported once.
 
 import Diagnostics
 
@@ -71,8 +71,8 @@ struct InferenceFindings {
       for demand in demands(name, continued, successor) {
         self.demand(
           demand, entity: owner?.destination ?? name, property: owner == nil ? nil : name,
-          "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they are "
-            + "not the same: \(from)\(to)",
+          "both versions have \(name), but their renaming identifiers (\"\(old)\" and then \"\(new)\") say that they "
+            + "are not the same: \(from)\(to)",
           hint: "if they are the same, add --rename \(path(name))=\(name), or --no-rename for all such names; if not, "
             + "--rename \(answer). For the daemon, set renames or no_rename")
       }

@@ -6,7 +6,7 @@ import ManagedObjectModel
 
 extension MappedHop {
   /// The name trail with the drops of the hop as a whole: a property that any expression reads is not dropped, and what
-  /// is dropped is told once, however many mappings an entity has.
+  /// is dropped is reported once, however many mappings an entity has.
   package func trail(from source: ManagedObjectModel, to destination: ManagedObjectModel) -> InferredMapping {
     let names = nameTrail(source: source, destination: destination)
     let taken = Set(entityMappings.compactMap(\.source))
@@ -33,7 +33,7 @@ extension MappedHop {
     guard policies.isEmpty else { return ([], []) }
     let read = mentioned
     let relationships = model.storedRelationships(of: entity).filter { relationship in
-      // The pairs go on if either end is read.
+      // The pairs continue if either end is read.
       !read.contains(relationship.name)
         && !(model.inverse(of: relationship).map { read.contains($0.relationship.name) } ?? false)
     }

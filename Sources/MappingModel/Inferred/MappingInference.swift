@@ -1,7 +1,7 @@
 // Lightweight migration as Core Data infers it: what of a destination version continues what of a source version
 // (docs/formats/migration-semantics.md, "What can be inferred" and "What cannot be inferred"). It reads two models and
 // nothing else; whether the rows of a store allow the step (missing required values, duplicates) is for the planner,
-// which can look at them.
+// which can inspect them.
 
 import Diagnostics
 import ManagedObjectModel
@@ -20,7 +20,7 @@ package enum MappingInference {
       let count = run.findings.reasons.count
       throw HopdError(
         .notInferable,
-        "the step cannot be inferred, for \(count) reason\(count == 1 ? "" : "s")",
+        "the hop cannot be inferred, for \(count) reason\(count == 1 ? "" : "s")",
         at: Place(hop: "\(source.name) → \(destination.name)"),
         hint: "split the change into versions that can be inferred one after the other",
         reasons: run.findings.reasons)
@@ -119,7 +119,7 @@ struct InferenceRun {
   }
 
   /// Entities without a common parent in the source may not get one (docs/formats/migration-semantics.md, "What cannot
-  /// be inferred"): their rows lie in different tables, where the same Z_PK means different objects.
+  /// be inferred"): their rows are in different tables, where the same Z_PK means different objects.
   private mutating func checkHierarchies() {
     for root in destination.rootEntities {
       var members: [String: [String]] = [:]
@@ -180,15 +180,10 @@ struct InferenceRun {
 
 extension ManagedObjectModel {
   /// Own and inherited attributes that have a column, by name.
-  func storedAttributes(of entity: Entity) -> [Attribute] {
-    allAttributes(of: entity).values.filter { !$0.isTransient }.sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
-  }
+  func storedAttributes(of entity: Entity) -> [Attribute] { properties(of: entity).storedAttributes }
 
   /// Own and inherited relationships that are stored, by name.
-  func storedRelationships(of entity: Entity) -> [Relationship] {
-    allRelationships(of: entity).values.filter { !$0.isTransient }
-      .sorted { Entity.caseInsensitiveOrder($0.name, $1.name) }
-  }
+  func storedRelationships(of entity: Entity) -> [Relationship] { properties(of: entity).storedRelationships }
 
   /// Name of the entity that declares what `entity` has under that name.
   func declarer(of property: String, in entity: Entity) -> String {

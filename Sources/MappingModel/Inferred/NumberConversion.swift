@@ -18,7 +18,7 @@ package struct NumberConversion: Sendable, Hashable {
   /// The type that the attribute gets.
   package let type: AttributeType
 
-  /// The change; nil where the type stays, or where one of the two is no number.
+  /// The change; nil where the type stays, or where one of the two is not a number.
   package init?(from: AttributeType, to: AttributeType) {
     guard from != to, from.isNumber, to.isNumber else { return nil }
     type = to

@@ -1,4 +1,4 @@
-// The relationships of all pairs of entities. They cannot be looked at one entity at a time: a relationship and its
+// The relationships of all pairs of entities. They cannot be inspected one entity at a time: a relationship and its
 // inverse share their pairs, so whether one end may be carried depends on what the other end continues.
 
 import Diagnostics
@@ -167,7 +167,7 @@ struct RelationshipInference {
     }
   }
 
-  /// Targets that the relationship cannot point to any more, although they go on.
+  /// Targets that the relationship cannot point to any more, although they continue.
   private func checkTarget(
     _ relationship: Relationship, against before: Relationship, pairs: RelationshipMapping.SourcePairs,
     demand: (_ demand: RowCondition.Demand, _ message: String) -> Void

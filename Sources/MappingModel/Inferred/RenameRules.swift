@@ -1,12 +1,12 @@
 // The operator's answer where a renaming identifier contradicts a name: Core Data's own precedence is not documented
-// (docs/formats/migration-semantics.md, "Matching"), so hopd goes on only where both readings give the same rows, or
+// (docs/formats/migration-semantics.md, "Matching"), so hopd continues only where both readings give the same rows, or
 // where somebody said which one holds.
 
-/// Which source names go on under which destination names, whatever the renaming identifiers say.
+/// Which source names continue under which destination names, whatever the renaming identifiers say.
 package struct RenameRules: Sendable, Hashable {
   /// By source name, "Entity" or "Entity.property": the name in the destination; empty where it ends.
   package var renames: [String: String]
-  /// Is a name that stands on both sides the same thing, whatever its renaming identifier says?
+  /// Is a name that is on both sides the same thing, whatever its renaming identifier says?
   package var namesCount: Bool
 
   /// Makes rules; without any, renaming identifiers decide.
@@ -24,8 +24,8 @@ package struct RenameRules: Sendable, Hashable {
     return (parts[0], parts[1])
   }
 
-  /// What to type so that a property starts anew and what it held is dropped: the answer for whoever cannot change a
-  /// model that has shipped.
+  /// What to type so that a property starts again and what it held is dropped: the answer for anyone who cannot change
+  /// a model that has shipped.
   package static func dropping(_ entity: String, _ property: String) -> String {
     "--rename \(entity).\(property)= (for the daemon, renames = [\"\(entity).\(property)=\"])"
   }

@@ -1,5 +1,5 @@
-// An inferred mapping written down: where inference ends and an author must go on, this is what there is to begin with,
-// and where it does not end, it is what inference does, to be read.
+// An inferred mapping written down: where inference ends and an author must continue, this is what there is to begin
+// with, and where it does not end, it is what inference does, to be read.
 
 import Diagnostics
 import Expressions

@@ -1,5 +1,5 @@
-// A file of stages, `.hopstages.toml`, as it is written: no model is looked at yet (docs/decisions/0068). An unknown key
-// is an error, because a hook with a misspelt name would not run.
+// A file of stages, `.hopstages.toml`, as it is written: no model is inspected yet (docs/decisions/0068). An unknown
+// key is an error, because a hook with a misspelt name would not run.
 
 import Diagnostics
 import ManagedObjectModel

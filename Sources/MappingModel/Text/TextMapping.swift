@@ -1,5 +1,5 @@
 // A text mapping, `.hopmap.toml`, as its file says it (docs/decisions/0019): every key known, every expression parsed,
-// no model looked at yet. The catalog reads the versions off it, finds their models, and has it resolved
+// no model inspected yet. The catalog reads the versions off it, finds their models, and has it resolved
 // (TextMappingResolver).
 
 import Diagnostics
@@ -66,7 +66,7 @@ extension TextMapping: MappingFile {
   package func fit(source version: MappableVersion) -> MappingFit { fit(sourceVersion, version) }
   package func fit(destination version: MappableVersion) -> MappingFit { fit(destinationVersion, version) }
 
-  /// A person wrote the names, so they are meant; what does not fit behind them is told when it is loaded.
+  /// A person wrote the names, so they are meant; what does not fit behind them is reported when it is loaded.
   private func fit(_ name: String, _ version: MappableVersion) -> MappingFit {
     name == version.model.name && model.map { $0 == version.modelName } ?? true ? .exact : .unrelated
   }

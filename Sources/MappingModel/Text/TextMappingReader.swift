@@ -101,7 +101,7 @@ struct TextMappingReader {
     }
     return elements.compactMap { element in
       guard case .string(let name) = element.value, !name.isEmpty else {
-        mistake("`skip` holds \(element.kind) that is no name", at: element, "\(path).skip", "write skip = [\"…\"]")
+        mistake("`skip` holds \(element.kind) that is not a name", at: element, "\(path).skip", "write skip = [\"…\"]")
         return nil
       }
       return Located(value: name, place: element.place(key: "\(path).skip"))
@@ -112,7 +112,7 @@ struct TextMappingReader {
     _ entries: [String: TOMLNode], in path: String
   ) -> [(name: String, value: Located<ExpressionNode>)] {
     var result: [(name: String, value: Located<ExpressionNode>)] = []
-    // Elements of a composite may stand in a table of its name.
+    // Elements of a composite may be in a table of its name.
     let named = properties(entries, "attributes", in: path).flatMap { name, node -> [(String, TOMLNode)] in
       guard case .table(let elements) = node.value, !elements.isEmpty else { return [(name, node)] }
       return elements.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
@@ -158,7 +158,7 @@ struct TextMappingReader {
     ]
     let known = Set(entries.keys).intersection(Keys.relationship)
     guard forms.contains(known) else {
-      // What was unknown has been told already.
+      // What was unknown has been reported already.
       if known.count == entries.count {
         mistake(
           "`\(key.split(separator: ".").last ?? "")` must be one of the four forms of a relationship", at: node, key,

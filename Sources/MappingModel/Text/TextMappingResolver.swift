@@ -1,5 +1,5 @@
 // A text mapping against its two models: every name must exist, every expression must fit where it stands, and what the
-// file does not say is filled in as Xcode's generated mapping would. All mistakes are told at once.
+// file does not say is filled in as Xcode's generated mapping would. All mistakes are reported at once.
 
 import Diagnostics
 import Expressions

@@ -6,6 +6,7 @@ import Expressions
 import ManagedObjectModel
 import PropertyLists
 import SystemPackage
+import TOMLDocuments
 
 /// Comments for a text mapping.
 struct TextMappingRemarks {
@@ -139,7 +140,7 @@ struct TextMappingWriter {
       if usualAttributes[name] == value { continue }
       remark(name, &remarks)
       if case .expression(let node) = value {
-        lines.append("attributes.\(Self.key(name)) = \(attribute(node, entity, name))")
+        lines.append("attributes.\(TOMLText.key(name)) = \(attribute(node, entity, name))")
       }
     }
     for relationship in destination.allRelationships(of: target).values.filter({ !$0.isTransient })
@@ -153,7 +154,7 @@ struct TextMappingWriter {
       if usualRelationships[name] == value { continue }
       remark(name, &remarks)
       let text = self.relationship(value, entity, relationship, origin, target)
-      lines.append("relationships.\(Self.key(name)) = \(text)")
+      lines.append("relationships.\(TOMLText.key(name)) = \(text)")
     }
     if !skipped.isEmpty {
       for name in skipped { remark(name, &remarks) }
@@ -257,7 +258,7 @@ struct TextMappingWriter {
     case .boolean(let flag): return "\(flag)"
     case .array(let elements): return "[\(elements.map { inline($0, in: entity) }.joined(separator: ", "))]"
     case .dictionary(let entries):
-      let texts = entries.sorted { $0.key < $1.key }.map { "\(Self.key($0.key)) = \(inline($0.value, in: entity))" }
+      let texts = entries.sorted { $0.key < $1.key }.map { "\(TOMLText.key($0.key)) = \(inline($0.value, in: entity))" }
       return texts.isEmpty ? "{}" : "{ \(texts.joined(separator: ", ")) }"
     case .real, .date, .data, .uid:
       findings.append(
@@ -267,7 +268,7 @@ struct TextMappingWriter {
     }
   }
 
-  /// Names of strangers' models stand in comments, and TOML allows no control characters there.
+  /// Names of strangers' models are in comments, and TOML allows no control characters there.
   private static func comment(_ text: String) -> String {
     var line = "# "
     for scalar in text.unicodeScalars where scalar.value >= 0x20 && scalar.value != 0x7f {
@@ -276,38 +277,11 @@ struct TextMappingWriter {
     return line
   }
 
-  /// A key as it is written: bare where TOML allows it.
-  private static func key(_ name: String) -> String {
-    let isBare = name.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-    }
-    return isBare && !name.isEmpty ? name : escaped(name)
-  }
-
   /// A string in the quotes that need no escapes, if there are such.
   private static func quoted(_ text: String) -> String {
     let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
     if isPlain, text.contains("\"") || text.contains("\\"), !text.contains("'") { return "'\(text)'" }
-    return escaped(text)
-  }
-
-  private static func escaped(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\t": result += "\\t"
-      case "\r": result += "\\r"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-        let digits = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
+    return TOMLText.quoted(text)
   }
 
   private static func byName(_ left: String, _ right: String) -> Bool {
@@ -319,7 +293,7 @@ extension ExplicitMapping {
   /// The mapping as the text of a `.hopmap.toml` file; throws with everything that such a file cannot say.
   ///
   /// Read again against the same models the text gives a mapping that does the same. Destination attributes that are
-  /// transient are left out, and types of mappings are worked out anew.
+  /// transient are left out, and types of mappings are worked out again.
   package func text(
     source: ManagedObjectModel, destination: ManagedObjectModel, modelName: String? = nil
   ) throws(HopdError) -> String {

@@ -147,14 +147,15 @@ struct TextPropertyResolver {
     case .object(let reached), .objects(let reached, _):
       return lookup(node, reached, relationship, place, isGenerated: false)
     case .unknown:
-      // What is wrong with it is told as for objects that are looked up.
+      // What is wrong with it is reported as for objects that are looked up.
       collect(place) { () throws(HopdError) in
         try checker.check(
           .destinationInstances(.sourceRelationship(relationship.name), node), forRelationship: relationship)
       }
     default:
       mistake(
-        "this is no object and no objects", place, "write a relationship of the source, as \"$source.…\", or \"nil\"")
+        "this is neither an object nor a list of objects", place,
+        "write a relationship of the source, as \"$source.…\", or \"nil\"")
     }
     return nil
   }

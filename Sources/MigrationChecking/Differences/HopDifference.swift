@@ -1,5 +1,5 @@
 // The difference of two versions as a hop meets it: which property continues which is what inference says, and each
-// change comes with what it does to rows. Also a hop that cannot be inferred is told in full.
+// change comes with what it does to rows. Also a hop that cannot be inferred is reported in full.
 
 import Diagnostics
 import ManagedObjectModel
@@ -13,14 +13,16 @@ extension ModelDifference {
     let attempt = MappingInference.attempt(from: source, to: destination, renames: renames)
     self.init(
       HopDifference(
-        source: source, destination: destination, mapping: attempt.mapping, reasons: attempt.reasons))
+        source: source, destination: destination, mapping: attempt.mapping, reasons: attempt.reasons, renames: renames))
   }
 
   /// What differs between two states of one version, matched by names alone.
   package init(ofVersion earlier: ManagedObjectModel, edited later: ManagedObjectModel) {
     let attempt = MappingInference.attempt(from: earlier, to: later, renames: RenameRules(namesCount: true))
     self.init(
-      HopDifference(source: earlier, destination: later, mapping: attempt.mapping, reasons: attempt.reasons))
+      HopDifference(
+        source: earlier, destination: later, mapping: attempt.mapping, reasons: attempt.reasons,
+        renames: RenameRules()))
   }
 
   private init(_ hop: HopDifference) {
@@ -37,6 +39,7 @@ struct HopDifference {
   let destination: ManagedObjectModel
   let mapping: InferredMapping
   let reasons: [HopdError]
+  let renames: RenameRules
 
   /// Names of the entities of the destination by those of the source.
   private var continued: [String: String] {
@@ -92,10 +95,10 @@ struct HopDifference {
       return (.rowsDecide, "its rows are carried, unless two have the same values under the new constraint")
     }
     if changes.contains(where: { $0.words == "concrete → abstract" }) {
-      return (.rowsDecide, "an abstract entity has no rows: the step is refused while there are some")
+      return (.rowsDecide, "an abstract entity has no rows: the hop is refused while there are some")
     }
     if properties.contains(where: { $0.effect == .rowsDecide }) {
-      return (.rowsDecide, "its rows are carried, unless one stands in the way")
+      return (.rowsDecide, "its rows are carried, unless one breaks a rule")
     }
     return (.kept, "its rows are carried")
   }
@@ -268,7 +271,7 @@ struct HopDifference {
   // MARK: Suspicions
 
   func suspicions() -> [RenameSuspicion] {
-    RenameSearch(source: source, destination: destination, mapping: mapping).suspicions()
+    RenameSearch(source: source, destination: destination, mapping: mapping, renames: renames).suspicions()
   }
 }
 

@@ -1,6 +1,6 @@
 // What differs between two models, entity by entity and property by property, in words: for people who review a change,
-// and for whoever has to find the property that made a hash another one. A pure value, made of two models and nothing
-// else.
+// and for anyone who has to find the property that made a hash another one. A pure value, made of two models and
+// nothing else.
 
 import ManagedObjectModel
 
@@ -85,18 +85,24 @@ package struct EntityDifference: Sendable, Hashable {
 
 /// Two names that may be one thing, of which nothing in the models says so.
 package struct RenameSuspicion: Sendable, Hashable {
+  /// What has the two names.
+  package enum Part: Sendable, Hashable { case entity, attribute, relationship }
+
+  package let part: Part
   /// The entity of the later model; nil where entities are meant.
   package let entity: String?
+  /// That entity's name in the earlier model.
+  package let oldEntity: String?
   package let old: String
   package let new: String
   /// Why they look alike.
   package let reason: String
 
   /// In a sentence.
-  package var sentence: String {
-    let owner = entity.map { "\($0): " } ?? ""
-    return "\(owner)added \(new), dropped \(old), \(reason): is a renaming identifier missing?"
-  }
+  package var sentence: String { (entity.map { "\($0): " } ?? "") + question }
+
+  /// The same without the entity.
+  package var question: String { "added \(new), dropped \(old), \(reason): is a renaming identifier missing?" }
 }
 
 /// What differs between two models.

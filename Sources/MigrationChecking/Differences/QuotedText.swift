@@ -1,38 +1,6 @@
-// Names of models inside other languages: TOML, XML and a shell. They come from strangers' files and may hold anything.
+// Names of models inside other languages: XML and a shell. They come from strangers' files and may hold anything.
 
 import ManagedObjectModel
-
-/// Texts of TOML documents.
-package enum TOMLText {
-  /// A string with its quotes.
-  package static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case "\t": result += "\\t"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7f:
-        let digits = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
-  }
-
-  /// A key, bare where that is possible.
-  package static func key(_ text: String) -> String {
-    let isBare =
-      !text.isEmpty
-      && text.utf8.allSatisfy {
-        (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0) || $0 == 0x5f
-          || $0 == 0x2d
-      }
-    return isBare ? text : quoted(text)
-  }
-}
 
 extension String {
   /// The text inside an XML attribute or element.

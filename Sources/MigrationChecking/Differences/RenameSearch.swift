@@ -1,5 +1,5 @@
 // Names that look like renames of which the models say nothing. To rename without a renaming identifier drops what the
-// old name held, and no rule of Core Data notices.
+// old name held, and no rule of Core Data notices. Every part of the program that suspects a rename asks here.
 
 import Diagnostics
 import ManagedObjectModel
@@ -10,6 +10,8 @@ struct RenameSearch {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let mapping: InferredMapping
+  /// Names about which somebody has said already what becomes of them.
+  let renames: RenameRules
 
   func suspicions() -> [RenameSuspicion] {
     entities()
@@ -23,17 +25,26 @@ struct RenameSearch {
 
   private func attributes(_ part: EntityMapping, _ old: Entity, _ new: Entity) -> [RenameSuspicion] {
     let before = source.allAttributes(of: old)
-    let gone = part.droppedAttributes.filter { source.declaringEntity(of: $0, in: old)?.name == old.name }
+    let gone = part.droppedAttributes.filter { isOpen($0, of: old) }
     let added = part.attributes.filter { $0.source == nil }.map(\.destination)
     return pairs(
       gone.compactMap { before[$0] }, new.attributes.filter { added.contains($0.name) && !$0.isDerived },
       fits: { $0.type == $1.type && !$0.isDerived }, name: \.name
-    ).map { RenameSuspicion(entity: new.name, old: $0.name, new: $1.name, reason: "same type") }
+    ).map {
+      RenameSuspicion(
+        part: .attribute, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name, reason: "same type")
+    }
+  }
+
+  /// Does the entity itself declare the property, and has nobody said that it ends?
+  private func isOpen(_ property: String, of entity: Entity) -> Bool {
+    source.declaringEntity(of: property, in: entity)?.name == entity.name
+      && renames.renames["\(entity.name).\(property)"] == nil
   }
 
   private func relationships(_ part: EntityMapping, _ old: Entity, _ new: Entity) -> [RenameSuspicion] {
     let before = source.allRelationships(of: old)
-    let gone = part.droppedRelationships.filter { source.declaringEntity(of: $0, in: old)?.name == old.name }
+    let gone = part.droppedRelationships.filter { isOpen($0, of: old) }
     let added = part.relationships.filter { $0.source == nil }.map(\.destination)
     let continued = mapping
     return pairs(
@@ -44,16 +55,23 @@ struct RenameSearch {
             || continued.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity
               == later.destinationEntityName)
       }, name: \.name
-    ).map { RenameSuspicion(entity: new.name, old: $0.name, new: $1.name, reason: "same destination") }
+    ).map {
+      RenameSuspicion(
+        part: .relationship, entity: new.name, oldEntity: old.name, old: $0.name, new: $1.name,
+        reason: "same destination")
+    }
   }
 
   private func entities() -> [RenameSuspicion] {
     let gone = mapping.entityMappings.filter { $0.destinationEntity == nil }
       .compactMap { $0.sourceEntity.flatMap { source.entity(named: $0) } }
+      .filter { renames.renames[$0.name] == nil }
     let added = mapping.entityMappings.filter { $0.sourceEntity == nil }
       .compactMap { $0.destinationEntity.flatMap { destination.entity(named: $0) } }
     return pairs(gone, added, fits: { RenameSearch.areAlike($0, $1) }, name: \.name).map {
-      RenameSuspicion(entity: nil, old: $0.name, new: $1.name, reason: "most of their properties are the same")
+      RenameSuspicion(
+        part: .entity, entity: nil, oldEntity: nil, old: $0.name, new: $1.name,
+        reason: "most of their properties are the same")
     }
   }
 
@@ -73,7 +91,8 @@ struct RenameSearch {
     var left = added
     var result: [(Part, Part)] = []
     for old in gone {
-      let fitting = left.indices.filter { fits(old, left[$0]) }
+      // A name that stays while its identifier says otherwise is a contradiction, and told as one.
+      let fitting = left.indices.filter { fits(old, left[$0]) && name(old) != name(left[$0]) }
       let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
       // With one of each there is nothing to choose between; of several only names that look alike are named.
       guard let index = fitting.first(where: { name(left[$0]) == near }) ?? (fitting.count == 1 ? fitting.first : nil)

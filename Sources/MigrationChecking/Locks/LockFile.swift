@@ -47,23 +47,38 @@ package struct LockFile: Sendable, Hashable {
 
   // MARK: Reading
 
+  /// What to do about a file that says nothing.
+  private static let again = "take it from the repository again, or remove it and write a new one with --freeze"
+
   /// Reads a file; nil where there is none.
   package static func read(_ file: FilePath) throws(HopdError) -> LockFile? {
     guard let text = try TOMLFile.text(of: file, called: "lock file", code: .lockInvalid) else { return nil }
-    let document = try TOMLNode(toml: text, file: file, code: .lockInvalid)
+    return try LockFile(text: text, of: file)
+  }
+
+  /// Reads a text; `file` is where it comes from.
+  package init(text: String, of file: FilePath) throws(HopdError) {
+    let document: TOMLNode
+    do throws(HopdError) {
+      document = try TOMLNode(toml: text, file: file, code: .lockInvalid)
+    } catch {
+      var error = error
+      error.hint = Self.again
+      throw error
+    }
     guard case .table(let top) = document.value, case .integer(1)? = top["format"]?.value else {
       throw HopdError(
-        .lockInvalid, "this is no lock file of format 1", at: Place(file: file),
-        hint: "take it from the repository again, or write a new one with --freeze")
+        .lockInvalid, "this is not a lock file of format 1", at: Place(file: file),
+        hint: Self.again)
     }
     var models: [ShippedModel] = []
-    for node in try array(top["model"], "model", document) {
-      let table = try table(node)
+    for node in try Self.array(top["model"], "model", document) {
+      let table = try Self.table(node)
       var versions: [ShippedVersion] = []
-      for node in try array(table["version"], "version", node) { versions.append(try version(node)) }
-      models.append(ShippedModel(name: try string(table["name"], "name", node), versions: versions))
+      for node in try Self.array(table["version"], "version", node) { versions.append(try Self.version(node)) }
+      models.append(ShippedModel(name: try Self.string(table["name"], "name", node), versions: versions))
     }
-    return LockFile(models: models)
+    self.init(models: models)
   }
 
   private static func version(_ node: TOMLNode) throws(HopdError) -> ShippedVersion {
@@ -93,13 +108,13 @@ package struct LockFile: Sendable, Hashable {
   }
 
   private static func string(_ node: TOMLNode?, _ key: String, _ parent: TOMLNode) throws(HopdError) -> String {
-    guard let node, case .string(let text) = node.value else { throw invalid(node ?? parent, "\(key) is no text") }
+    guard let node, case .string(let text) = node.value else { throw invalid(node ?? parent, "\(key) is not a text") }
     return text
   }
 
   private static func invalid(_ node: TOMLNode, _ message: String) -> HopdError {
     HopdError(
       .lockInvalid, message, at: node.place(key: nil),
-      hint: "take the file from the repository again, or write a new one with --freeze")
+      hint: again)
   }
 }

@@ -34,13 +34,38 @@ package struct ShippedModel: Sendable, Hashable {
     versions = bundle.versions.map { ShippedVersion($0, frameworkVersion: frameworkVersion) }
   }
 
-  init(name: String, versions: [ShippedVersion]) {
+  /// A model of these versions.
+  package init(name: String, versions: [ShippedVersion]) {
     self.name = name
     self.versions = versions
+  }
+
+  /// The version of that name.
+  package func version(named name: String) -> ShippedVersion? { versions.first { $0.name == name } }
+
+  /// How versions of an earlier state are called here, by their earlier names: those that are gone by name, while a
+  /// version that was not there has the very same hashes.
+  package func newNames(of earlier: ShippedModel) -> [String: String] {
+    let known = Set(earlier.versions.map(\.name))
+    var left = versions.filter { !known.contains($0.name) }
+    var names: [String: String] = [:]
+    for old in earlier.versions where version(named: old.name) == nil && !old.entities.isEmpty {
+      guard let index = left.firstIndex(where: { $0.hashes == old.hashes }) else { continue }
+      names[old.name] = left.remove(at: index).name
+    }
+    return names
   }
 }
 
 extension ShippedVersion {
+  /// The entity of that name.
+  package func entity(named name: String) -> ShippedEntity? { entities.first { $0.name == name } }
+
+  /// Hashes by entity.
+  package var hashes: [String: String] {
+    Dictionary(entities.map { ($0.name, $0.hash) }, uniquingKeysWith: { first, _ in first })
+  }
+
   init(_ model: ManagedObjectModel, frameworkVersion: Int64) {
     let schema = StoreSchema(model: model, frameworkVersion: frameworkVersion)
     let hashes = model.versionHashes
@@ -55,6 +80,37 @@ extension ShippedVersion {
 }
 
 extension ShippedEntity {
+  // Names of parts that are no properties.
+  static let parent = "(parent)"
+  static let abstract = "(abstract)"
+  static let modifier = "(modifier)"
+  static let unique = "(unique)"
+  static let identifier = "(renaming identifier)"
+  /// Stands before the renaming identifier of a property, the last word of its part.
+  static let identifierWord = "renaming identifier "
+
+  /// The parts of the line by name; constraints may be several.
+  var partsByName: [String: [String]] {
+    parts.reduce(into: [:]) { parts, part in
+      guard let colon = part.ranges(of: ": ").first else {
+        parts[part, default: []].append("")
+        return
+      }
+      parts[String(part[..<colon.lowerBound]), default: []].append(String(part[colon.upperBound...]))
+    }
+  }
+
+  /// Renaming identifiers that are not the name itself, by property; the entity's own under the name of that part.
+  var identifiers: [String: String] {
+    partsByName.compactMapValues { $0.first }.reduce(into: [:]) { found, part in
+      if part.key == Self.identifier {
+        found[part.key] = part.value
+      } else if let word = part.value.ranges(of: ", " + Self.identifierWord).last {
+        found[part.key] = String(part.value[word.upperBound...])
+      }
+    }
+  }
+
   /// The digest of the statements that make the entity's own part of the layout: its columns and indexes.
   fileprivate static func layout(of entity: Entity, in schema: StoreSchema) -> String {
     guard let table = schema.table(of: entity.name) else { return "" }
@@ -80,10 +136,13 @@ extension ShippedEntity {
   /// The parts of an entity, sorted, each with its name before the colon.
   fileprivate static func parts(of entity: Entity) -> [String] {
     var parts: [String] = []
-    if let parent = entity.parentName { parts.append("(parent): \(parent)") }
-    if entity.isAbstract { parts.append("(abstract)") }
-    if let modifier = entity.versionHashModifier { parts.append("(modifier): \(modifier)") }
-    for constraint in entity.uniquenessConstraints { parts.append("(unique): \(constraint.joined(separator: " + "))") }
+    if let parent = entity.parentName { parts.append("\(Self.parent): \(parent)") }
+    if entity.isAbstract { parts.append(Self.abstract) }
+    if let modifier = entity.versionHashModifier { parts.append("\(Self.modifier): \(modifier)") }
+    for constraint in entity.uniquenessConstraints {
+      parts.append("\(Self.unique): \(constraint.joined(separator: " + "))")
+    }
+    if entity.renamingIdentifier != entity.name { parts.append("\(Self.identifier): \(entity.renamingIdentifier)") }
     parts += (entity.attributes + entity.composites).map { "\($0.name): \(words(of: $0))" }
     parts += entity.relationships.map { "\($0.name): \(words(of: $0))" }
     return parts.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -98,6 +157,7 @@ extension ShippedEntity {
     if let derivation = attribute.derivationExpression { words.append("derived \(derivation)") }
     if let modifier = attribute.versionHashModifier { words.append("modifier \(modifier)") }
     if let composite = attribute.compositeTypeName { words.append("composite \(composite)") }
+    if attribute.renamingIdentifier != attribute.name { words.append(identifierWord + attribute.renamingIdentifier) }
     return words.joined(separator: ", ")
   }
 
@@ -110,6 +170,9 @@ extension ShippedEntity {
       words.append("max \(relationship.maxCount)")
     }
     if let modifier = relationship.versionHashModifier { words.append("modifier \(modifier)") }
+    if relationship.renamingIdentifier != relationship.name {
+      words.append(identifierWord + relationship.renamingIdentifier)
+    }
     return words.joined(separator: ", ")
   }
 }

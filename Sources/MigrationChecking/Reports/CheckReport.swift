@@ -162,6 +162,8 @@ package struct ModelCheck: Sendable {
   package var problems: [CheckFinding]
   /// Everything that stops a version, each once.
   package var findings: [CheckFinding] = []
+  /// What stops nobody and is perhaps not meant: renames without an identifier, a lock that lacks a version.
+  package var warnings: [CheckFinding] = []
   /// What stops only rare rows, each once.
   package var extremes: [CheckFinding] = []
 
@@ -196,6 +198,22 @@ package struct CheckReport: Sendable {
     self.warnings = warnings
   }
 
+  /// The report of a check that was impossible: reports of an earlier run must not be taken for its own.
+  package init(refusal: HopdError, of models: [FilePath]) {
+    let path = models.first ?? "."
+    var model = ModelCheck(
+      name: models.first?.stem ?? "hopctl check", path: path, target: nil, order: .names,
+      versions: [], hops: [], problems: [])
+    model.problems = ([refusal].filter { $0.reasons.isEmpty } + refusal.reasons).map { reason in
+      CheckFinding(refusal.reasons.isEmpty ? reason : reason.located(refusal.place))
+    }
+    self.init(models: [model], stores: [], warnings: [])
+    self.refusal = refusal
+  }
+
+  /// Why nothing was checked; nil where it was.
+  package private(set) var refusal: HopdError?
+
   /// Is something broken?
   package var isRed: Bool { models.contains(where: \.isRed) || stores.contains { $0.verdict.isRed } }
   /// Does something need a policy that has no program?
@@ -208,22 +226,37 @@ package struct CheckReport: Sendable {
 
   /// How it ended, in a line without times.
   package var summary: String {
+    if let refusal { return "red: nothing was checked: \(refusal.message.printableLine)" }
     let versions = models.flatMap(\.versions)
     let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
     let good = asked.count { [.passed, .same].contains($0.verdict) }
-    var parts = ["\(good) of \(asked.count) versions reach the current one"]
-    func count(_ verdict: CheckVerdict, _ words: String) {
+    // What makes it red comes first: versions that get there are no reason.
+    var parts = [count(models.reduce(0) { $0 + $1.problems.count }, "problem", "problems")].compactMap(\.self)
+      .map { "\($0) of the model" }
+    parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")
+    for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untried, "not tried")] {
       let count = asked.count { $0.verdict == verdict }
       if count > 0 { parts.append("\(count) \(words)") }
     }
-    count(.failed, "failed")
-    count(.policy, "need a policy")
-    count(.untried, "not tried")
     if !stores.isEmpty {
       parts.append("\(stores.count { [.passed, .current].contains($0.verdict) }) of \(stores.count) stores")
     }
-    let problems = models.reduce(0) { $0 + $1.problems.count }
-    if problems > 0 { parts.append("\(problems) \(problems == 1 ? "problem" : "problems") of the model") }
+    if let warnings = count(models.reduce(0) { $0 + $1.warnings.count }, "warning", "warnings") {
+      parts.append(warnings)
+    }
     return "\(isRed ? "red" : needsPolicies ? "not proven" : "green"): " + parts.joined(separator: ", ")
+  }
+
+  private func count(_ number: Int, _ one: String, _ many: String) -> String? {
+    number == 0 ? nil : "\(number) \(number == 1 ? one : many)"
+  }
+
+  /// Why no version was tried.
+  private var nothingAsked: String {
+    let verdicts = models.flatMap { $0.versions.map(\.verdict) }
+    if verdicts.contains(.later), !verdicts.contains(.skipped) {
+      return "nothing to check: the current version is the oldest, and stores only go forward"
+    }
+    return verdicts.contains(.skipped) ? "no version was checked" : "nothing to check: there is one version only"
   }
 }

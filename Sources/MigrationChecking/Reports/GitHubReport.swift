@@ -14,8 +14,16 @@ package enum GitHubReport {
         text += "\n\(number + 1). \(remedy.title)" + (remedy.text.isEmpty ? "" : ":\n\(remedy.text)")
       }
       if placed.finding.remedies.isEmpty, let hint = error.hint { text += "\n\(hint)" }
-      return "::\(placed.isNote ? "notice" : "error") file=\(property(placed.path)),line=\(placed.line),"
+      return "::\(command(placed.level)) file=\(property(placed.path)),line=\(placed.line),"
         + "title=\(property("hopctl check: \(placed.model)"))::\(data(text))"
+    }
+  }
+
+  private static func command(_ level: PlacedFinding.Level) -> String {
+    switch level {
+    case .error: "error"
+    case .warning: "warning"
+    case .note: "notice"
     }
   }
 
@@ -34,6 +42,10 @@ package enum GitHubReport {
       }
       lines.append("")
       for finding in model.problems + model.findings { lines += self.lines(finding) }
+      if !model.warnings.isEmpty {
+        lines += ["#### ⚠️ Warnings", ""]
+        for finding in model.warnings { lines += self.lines(finding) }
+      }
       let rare = model.extremes
       if !rare.isEmpty {
         lines += ["<details><summary>Only rare rows are stopped: \(rare.count)</summary>", ""]

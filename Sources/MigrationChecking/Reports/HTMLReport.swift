@@ -2,6 +2,7 @@
 // artifacts, for a screen and for a phone, by day and by night.
 
 import Diagnostics
+import SystemPackage
 
 /// Writes HTML.
 package struct HTMLReport {
@@ -56,18 +57,26 @@ package struct HTMLReport {
       <h2 id="\(id)">\(model.name.inXML)</h2>
       <p class="path">\(model.path.printable.inXML)</p>
       \(findings.isEmpty ? "" : "<h3>What is broken</h3>\n" + findings.map(finding).joined(separator: "\n"))
-      \(model.extremes.isEmpty ? "" : "<h3>What stops rare rows only</h3>\n" + model.extremes.map(finding).joined(separator: "\n"))
-      <div class="columns">
-      <figure>
-      \(VersionGraph(model).svg(isDocument: false))
-      <figcaption>\(VersionGraph(model).summary.inXML)</figcaption>
-      </figure>
-      \(matrix(model))
-      </div>
-      <h3>What each hop does</h3>
-      \(model.hops.map(hop).joined(separator: "\n"))
+      \(warnings(of: model))
+      \(extremes(of: model))
+      \(model.versions.isEmpty ? "" : ways(of: model))
       </section>
       """
+  }
+
+  /// The versions and the hops between them.
+  private func ways(of model: ModelCheck) -> String {
+    """
+    <div class="columns">
+    <figure>
+    \(VersionGraph(model).svg(isDocument: false))
+    <figcaption>\(VersionGraph(model).summary.inXML)</figcaption>
+    </figure>
+    \(matrix(model))
+    </div>
+    <h3>What each hop does</h3>
+    \(model.hops.map(hop).joined(separator: "\n"))
+    """
   }
 
   private func matrix(_ model: ModelCheck) -> String {
@@ -75,7 +84,8 @@ package struct HTMLReport {
       let kinds = version.steps.map { "<span class=\"step \($0.kind.rawValue)\">\($0.kind.rawValue)</span>" }
       let way = version.note.map(\.inXML) ?? kinds.joined(separator: " ")
       let drops = version.drops.map { drop in
-        "<span class=\"drop\">\([drop.entity, drop.property].compactMap(\.self).joined(separator: ".").inXML): \(drop.count)</span>"
+        let part = [drop.entity, drop.property].compactMap(\.self).joined(separator: ".")
+        return "<span class=\"drop\">\(part.inXML): \(drop.count)</span>"
       }
       return """
         <tr class="\(version.verdict.rawValue)"><th scope="row">\(version.name.inXML)</th>\
@@ -91,7 +101,8 @@ package struct HTMLReport {
       <table class="matrix">
       <caption>Versions of \(model.name.inXML)\(model.target.map { ", each to \($0.inXML)" } ?? "")</caption>
       <thead><tr><th scope="col">Version</th><th scope="col">Result</th><th scope="col">Way</th>\
-      <th scope="col">Dropped</th><th scope="col">Objects</th><th scope="col">Size</th><th scope="col">Time</th></tr></thead>
+      <th scope="col">Dropped</th><th scope="col">Objects</th><th scope="col">Size</th>\
+      <th scope="col">Time</th></tr></thead>
       <tbody>
       \(rows.joined(separator: "\n"))
       </tbody>
@@ -99,11 +110,26 @@ package struct HTMLReport {
       """
   }
 
-  private func finding(_ finding: CheckFinding) -> String {
+  private func finding(_ finding: CheckFinding) -> String { article(finding, "finding") }
+
+  private func warnings(of model: ModelCheck) -> String {
+    guard !model.warnings.isEmpty else { return "" }
+    return "<h3>What is perhaps not meant</h3>\n" + model.warnings.map(warning).joined(separator: "\n")
+  }
+
+  private func extremes(of model: ModelCheck) -> String {
+    guard !model.extremes.isEmpty else { return "" }
+    return "<h3>What stops rare rows only</h3>\n" + model.extremes.map(finding).joined(separator: "\n")
+  }
+
+  private func warning(_ finding: CheckFinding) -> String { article(finding, "finding warning") }
+
+  private func article(_ finding: CheckFinding, _ kind: String) -> String {
     let error = finding.error
     let place = [error.place.entity, error.place.property].compactMap(\.self).joined(separator: ".")
-    var lines = ["<article class=\"finding\">"]
-    let title = [error.place.hop, place.isEmpty ? nil : place].compactMap(\.self).joined(separator: ", ")
+    var lines = ["<article class=\"\(kind)\">"]
+    let version = error.place.file.flatMap { $0.extension == "xcdatamodel" ? $0.stem : nil }
+    let title = [error.place.hop ?? version, place.isEmpty ? nil : place].compactMap(\.self).joined(separator: ", ")
     lines.append("<h4>\((title.isEmpty ? "The model" : title).inXML)</h4>")
     lines.append("<p>\(error.message.printableLine.inXML) <code>\(error.code.name.inXML)</code></p>")
     if !finding.stopped.isEmpty {
@@ -125,6 +151,8 @@ package struct HTMLReport {
 
   private func hop(_ hop: HopCheck) -> String {
     let isBad = hop.isBroken || hop.step.kind == .missing
+    let style = isBad ? "missing" : hop.step.kind.rawValue
+    let kind = hop.isBroken ? "broken" : hop.step.kind.rawValue
     let entities = hop.difference.entities.map(entity)
     let reasons =
       hop.step.kind == .missing
@@ -133,9 +161,9 @@ package struct HTMLReport {
     let mappings = hop.step.mappings.isEmpty ? "" : " (\(hop.step.mappings.joined(separator: ", ").inXML))"
     return """
       <details\(isBad ? " open" : "")><summary>\(hop.title.inXML) \
-      <span class="step \(isBad ? "missing" : hop.step.kind.rawValue)">\(hop.isBroken ? "broken" : hop.step.kind.rawValue)</span>\(mappings)\
-      </summary>
-      \(entities.isEmpty ? "<p>No entity differs.</p>" : entities.joined(separator: "\n"))\(reasons)\(suspicions.joined())
+      <span class="step \(style)">\(kind)</span>\(mappings)</summary>
+      \(entities.isEmpty ? "<p>No entity differs.</p>" : entities.joined(separator: "\n"))\
+      \(reasons)\(suspicions.joined())
       </details>
       """
   }
@@ -145,10 +173,11 @@ package struct HTMLReport {
     let properties = entity.properties.map { property in
       let words = DifferenceText.words(property)
       return "<li class=\"\(property.effect.rawValue)\"><b>\(DifferenceText.sign(property.kind)) "
-        + "\(DifferenceText.title(property).inXML)</b>\(words.isEmpty ? "" : " (\(words.inXML))"): \(property.outcome.inXML)</li>"
+        + "\(DifferenceText.title(property).inXML)</b>\(words.isEmpty ? "" : " (\(words.inXML))"): "
+        + "\(property.outcome.inXML)</li>"
     }
-    return
-      "<p class=\"entity \(entity.effect.rawValue)\"><b>\(DifferenceText.title(entity).inXML)</b>: \(entity.outcome.inXML)</p>"
+    return "<p class=\"entity \(entity.effect.rawValue)\"><b>\(DifferenceText.title(entity).inXML)</b>: "
+      + "\(entity.outcome.inXML)</p>"
       + (changes.isEmpty && properties.isEmpty ? "" : "<ul>\((changes + properties).joined())</ul>")
   }
 
@@ -158,7 +187,8 @@ package struct HTMLReport {
     let rows = report.stores.map { store in
       """
       <tr class="\(store.verdict.rawValue)"><th scope="row">\(store.path.printable.inXML)</th>\
-      <td data-label="Version">\((store.version ?? "").inXML)</td><td data-label="Result">\(Self.word(store.verdict))</td>\
+      <td data-label="Version">\((store.version ?? "").inXML)</td>\
+      <td data-label="Result">\(Self.word(store.verdict))</td>\
       <td data-label="Why">\((store.findings.first?.error.message.printableLine ?? "").inXML)</td>\
       <td data-label="Objects" class="number">\(store.objects > 0 ? "\(store.objects)" : "")</td></tr>
       """
@@ -168,8 +198,8 @@ package struct HTMLReport {
       <h2 id="stores">Stores</h2>
       <table class="matrix">
       <caption>Stores of users, each migrated on a copy</caption>
-      <thead><tr><th scope="col">Store</th><th scope="col">Version</th><th scope="col">Result</th><th scope="col">Why</th>\
-      <th scope="col">Objects</th></tr></thead>
+      <thead><tr><th scope="col">Store</th><th scope="col">Version</th><th scope="col">Result</th>\
+      <th scope="col">Why</th><th scope="col">Objects</th></tr></thead>
       <tbody>
       \(rows.joined(separator: "\n"))
       </tbody>
@@ -229,7 +259,7 @@ package struct HTMLReport {
     font-size:.8rem}.step.missing{color:var(--bad);border-color:currentColor}\
     .step.policy{color:var(--warn);border-color:currentColor}.step.mapping{color:var(--link);border-color:currentColor}\
     .finding{border-left:4px solid var(--bad);background:var(--soft);padding:.6rem .9rem;margin:.6rem 0}\
-    .suspicion{color:var(--warn)}\
+    .finding.warning{border-color:var(--warn)}.suspicion{color:var(--warn)}\
     pre{white-space:pre-wrap;background:var(--paper);border:1px solid var(--line);padding:.5rem;margin:.3rem 0;\
     font-size:.85rem}\
     code{font-size:.85rem}details{border-bottom:1px solid var(--line);padding:.4rem 0}summary{cursor:pointer;\

@@ -20,8 +20,8 @@ package enum JUnitReport {
   /// It keeps to two schemas that disagree in what they demand: the one that Jenkins uses, and the stricter one of
   /// Ant's tasks, which forbids attributes of `testsuites` and demands empty elements.
   package static func text(_ report: CheckReport, timestamp: String) -> String {
-    var suites = report.models.map { (name: $0.name, cases: cases($0)) }
-    if !report.stores.isEmpty { suites.append((name: "stores", cases: report.stores.map(storeCase))) }
+    var suites = report.models.map { (name: $0.name, cases: cases($0), output: warnings($0)) }
+    if !report.stores.isEmpty { suites.append((name: "stores", cases: report.stores.map(storeCase), output: "")) }
     var lines = ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites>"]
     for (number, suite) in suites.enumerated() {
       let time = suite.cases.reduce(0) { $0 + $1.seconds }
@@ -31,9 +31,15 @@ package enum JUnitReport {
           + "skipped=\"\(suite.cases.count { $0.skipped != nil })\" time=\"\(seconds(time))\">")
       lines.append("    <properties/>")
       lines += suite.cases.flatMap(lines(of:))
-      lines += ["    <system-out/>", "    <system-err/>", "  </testsuite>"]
+      let output = suite.output.isEmpty ? "<system-out/>" : "<system-out>\(suite.output.inXML)</system-out>"
+      lines += ["    \(output)", "    <system-err/>", "  </testsuite>"]
     }
     return (lines + ["</testsuites>"]).joined(separator: "\n") + "\n"
+  }
+
+  /// Warnings fail no case, so they are what the suite prints.
+  private static func warnings(_ model: ModelCheck) -> String {
+    model.warnings.map { "warning: \(failure([$0]).text)" }.joined(separator: "\n")
   }
 
   private static func counts(_ cases: [Case]) -> String {
@@ -42,11 +48,13 @@ package enum JUnitReport {
 
   private static func lines(of item: Case) -> [String] {
     let start =
-      "    <testcase classname=\"\(token(item.className))\" name=\"\(token(item.name))\" time=\"\(seconds(item.seconds))\""
+      "    <testcase classname=\"\(token(item.className))\" name=\"\(token(item.name))\" "
+      + "time=\"\(seconds(item.seconds))\""
     if let failure = item.failure {
       return [
         start + ">",
-        "      <failure type=\"\(failure.type.inXML)\" message=\"\(failure.message.inXML)\">\(failure.text.inXML)</failure>",
+        "      <failure type=\"\(failure.type.inXML)\" message=\"\(failure.message.inXML)\">"
+          + "\(failure.text.inXML)</failure>",
         "    </testcase>",
       ]
     }
@@ -56,6 +64,7 @@ package enum JUnitReport {
 
   private static func cases(_ model: ModelCheck) -> [Case] {
     let problems = model.problems.isEmpty ? [] : [problemCase(model)]
+    var told: [String: String] = [:]
     return problems
       + model.versions.filter { $0.verdict != .current }.map { version in
         var item = Case(
@@ -63,7 +72,12 @@ package enum JUnitReport {
         switch version.verdict {
         case .failed:
           let mine = model.findings.filter { $0.stopped.contains(version.name) }
-          item.failure = failure(mine.isEmpty ? version.findings : mine)
+          var failure = failure(mine.isEmpty ? version.findings : mine)
+          // The same in full for each of forty versions is nothing that anybody reads.
+          let first = told[failure.text]
+          told[failure.text] = first ?? item.name
+          if let first { failure.text = "as \(first): \(failure.message)" }
+          item.failure = failure
         case .untried, .policy, .later, .empty, .skipped:
           item.skipped = version.note ?? version.findings.first?.error.message ?? version.verdict.rawValue
         case .current, .same, .passed: break

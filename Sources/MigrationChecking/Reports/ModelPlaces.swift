@@ -1,4 +1,4 @@
-// Where an entity or a property stands in the `contents` file of a version: annotations of a review point there.
+// Where an entity or a property is in the `contents` file of a version: annotations of a review point there.
 
 import Diagnostics
 import ManagedObjectModel
@@ -12,11 +12,11 @@ package struct ModelPlaces: Sendable {
     let property: String?
   }
 
-  /// The file; that of the version, or the bundle where it is no source.
+  /// The file; that of the version, or the bundle where it is not a source.
   package let file: FilePath
   private let lines: [Key: Int]
 
-  /// Reads the lines of a version; a model that is no source, or cannot be read, has none.
+  /// Reads the lines of a version; a model that is not a source, or cannot be read, has none.
   package init(bundle: FilePath, version: String) {
     let source =
       bundle.extension == "xcdatamodeld"
@@ -99,8 +99,17 @@ package struct PlacedFinding: Sendable {
   /// As a path of the repository where that is possible.
   package let path: String
   package let line: Int
-  /// Does it only concern rare rows?
-  package let isNote: Bool
+  package let level: Level
+
+  /// How much it weighs.
+  package enum Level: String, Sendable {
+    /// The check is red because of it.
+    case error
+    /// It stops nobody, and is perhaps not meant.
+    case warning
+    /// It concerns rare rows only.
+    case note
+  }
 
   /// All findings of a report, each where it is to be mended: in the version that a hop leads to.
   ///
@@ -108,29 +117,30 @@ package struct PlacedFinding: Sendable {
   package static func all(_ report: CheckReport, below root: FilePath) -> [PlacedFinding] {
     report.models.flatMap { model -> [PlacedFinding] in
       var places: [String: ModelPlaces] = [:]
-      func placed(_ finding: CheckFinding, isNote: Bool) -> PlacedFinding {
+      func placed(_ finding: CheckFinding, _ level: Level) -> PlacedFinding {
         let error = finding.error
         if let file = error.place.file, let line = error.place.line {
           return PlacedFinding(
-            finding: finding, model: model.name, path: relative(file, root), line: line, isNote: isNote)
+            finding: finding, model: model.name, path: relative(file, root), line: line, level: level)
         }
         let version = version(of: error, in: model)
         let known = places[version] ?? ModelPlaces(bundle: model.path, version: version)
         places[version] = known
         return PlacedFinding(
           finding: finding, model: model.name, path: relative(known.file, root),
-          line: known.line(entity: error.place.entity, property: error.place.property), isNote: isNote)
+          line: known.line(entity: error.place.entity, property: error.place.property), level: level)
       }
-      return (model.problems + model.findings).map { placed($0, isNote: false) }
-        + model.extremes.map { placed($0, isNote: true) }
+      return (model.problems + model.findings).map { placed($0, .error) }
+        + model.warnings.map { placed($0, .warning) } + model.extremes.map { placed($0, .note) }
     }
   }
 
-  /// The version to mend: where the hop leads, or the one that a message about a shipped version names.
+  /// The version to mend: where the hop leads, or the one whose folder is named.
   private static func version(of error: HopdError, in model: ModelCheck) -> String {
     if let hop = model.hops.first(where: { $0.title == error.place.hop }) { return hop.step.destination }
-    return model.versions.map(\.name).sorted { $0.utf8.count > $1.utf8.count }
-      .first { error.message.contains("version \($0) has shipped") } ?? model.target ?? ""
+    let folder = error.place.file?.components.last { $0.extension == "xcdatamodel" }
+    if let folder { return folder.stem }
+    return model.target ?? ""
   }
 
   private static func relative(_ path: FilePath, _ root: FilePath) -> String {

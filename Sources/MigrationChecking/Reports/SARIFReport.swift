@@ -35,10 +35,11 @@ package enum SARIFReport {
     for remedy in placed.finding.remedies {
       text += "\n\(remedy.title)" + (remedy.text.isEmpty ? "" : ":\n\(remedy.text)")
     }
+    if placed.finding.remedies.isEmpty, let hint = error.hint { text += "\n\(hint)" }
     let name = [error.place.entity, error.place.property].compactMap(\.self).joined(separator: ".")
     return Result(
       ruleId: error.code.name, ruleIndex: codes.firstIndex(of: error.code.name) ?? 0,
-      level: placed.isNote ? "note" : "error", message: Message(text: text),
+      level: placed.level.rawValue, message: Message(text: text),
       locations: [
         Location(
           physicalLocation: PhysicalLocation(

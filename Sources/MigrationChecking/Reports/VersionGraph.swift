@@ -30,7 +30,7 @@ package struct VersionGraph: Sendable {
   package var nodes: [Node]
   package let edges: [Edge]
 
-  /// The graph of a model that was checked, or only looked at.
+  /// The graph of a model that was checked, or only inspected.
   package init(_ model: ModelCheck, isTried: Bool = true) {
     name = model.name
     nodes = model.versions.map {
@@ -180,8 +180,9 @@ extension VersionGraph {
         let reach = min(right - 30, 24 + 14 * abs(edge.destination - edge.source))
         let (from, to) = (middle(edge.source) + 5, middle(edge.destination) - 5)
         lines.append(
-          "<g class=\"\(style)\"><title>\(title.inXML)</title><path d=\"M\(x) \(from)C\(x + reach) \(from) \(x + reach) \(to) "
-            + "\(x + 2) \(to)\" marker-end=\"url(#tip)\"/>"
+          "<g class=\"\(style)\"><title>\(title.inXML)</title>"
+            + "<path d=\"M\(x) \(from)C\(x + reach) \(from) \(x + reach) \(to) \(x + 2) \(to)\" "
+            + "marker-end=\"url(#tip)\"/>"
             + "<text x=\"\(x + reach * 3 / 4 + 4)\" y=\"\((from + to) / 2 + 4)\">\(edge.word)</text></g>")
       }
     }
@@ -193,8 +194,9 @@ extension VersionGraph {
       let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
       lines.append(
         "<g class=\"node \(state)\"><title>\(label(node).joined(separator: ", ").inXML)</title><rect x=\"\(left)\" "
-          + "y=\"\(8 + index * row)\" width=\"\(width)\" height=\"\(box)\" rx=\"8\"/><text class=\"name\" x=\"\(left + 12)\" "
-          + "y=\"\(middle(index) + (second.isEmpty ? 5 : -2))\">\(text.inXML)</text>"
+          + "y=\"\(8 + index * row)\" width=\"\(width)\" height=\"\(box)\" rx=\"8\"/>"
+          + "<text class=\"name\" x=\"\(left + 12)\" y=\"\(middle(index) + (second.isEmpty ? 5 : -2))\">"
+          + "\(text.inXML)</text>"
           + (second.isEmpty ? "" : "<text x=\"\(left + 12)\" y=\"\(middle(index) + 12)\">\(second.inXML)</text>")
           + "</g>")
     }
@@ -227,7 +229,7 @@ extension VersionGraph {
     }
   }
 
-  /// A text that fits a box; the whole of it stands in the title.
+  /// A text that fits a box; the whole of it is in the title.
   private static func clipped(_ text: String, _ most: Int) -> String {
     text.count > most ? String(text.prefix(most - 1)) + "…" : text
   }

@@ -9,10 +9,10 @@ import SystemPackage
 package struct CheckRequest: Sendable {
   /// The models, with the mapping models that lead between their versions.
   package var catalog: ModelCatalog
-  /// What has shipped; models that are not named there are not compared.
-  package var shipped: [ShippedModel] = []
-  /// The models as they shipped, where they are at hand: they name what changed.
-  package var bases: [ModelBundle] = []
+  /// What has shipped; models that are not noted there are not compared.
+  package var shipped = ShippedRecord()
+  /// The command, for anyone who is told what to type next.
+  package var command = CheckWords()
   /// The version that all others must reach.
   package var target: TargetVersion = .current
   /// How stores are migrated: route, renames, rules for invalid rows.
@@ -42,6 +42,30 @@ package struct CheckRequest: Sendable {
   /// Core Data's version whose habits the stores follow.
   package var frameworkVersion: Int64 = 1344
 
+  /// The words of `hopctl check` with these models and everything that decides about the result.
+  func words(for bundle: ModelBundle) -> CheckWords {
+    command.models.isEmpty ? CheckWords(models: [bundle.path.string], options: command.options) : command
+  }
+
   /// A check of all versions of these models.
   package init(catalog: ModelCatalog) { self.catalog = catalog }
+}
+
+/// A `hopctl check` that somebody typed, but for what does not change its result.
+package struct CheckWords: Sendable {
+  /// Models and folders as typed.
+  package var models: [String]
+  /// Options with their values.
+  package var options: [String]
+
+  /// Takes what was typed.
+  package init(models: [String] = [], options: [String] = []) {
+    self.models = models
+    self.options = options
+  }
+
+  /// The command with more words, as a shell takes it.
+  package func line(adding more: [String] = []) -> String {
+    (["hopctl", "check"] + models + options + more).map(\.quotedForShell).joined(separator: " ")
+  }
 }

@@ -112,7 +112,9 @@ struct LineCheck: Sendable {
     checks += bundle.omitted.map(omitted)
     var model = ModelCheck(
       name: bundle.name, path: bundle.path, target: target?.model.name, order: bundle.order, versions: checks,
-      hops: hops, problems: ([problem].compactMap(\.self) + changes()).map { CheckFinding($0) })
+      hops: hops, problems: [])
+    let changes = changes()
+    model.problems = ([problem].compactMap(\.self) + changes.errors + setBack()).map { CheckFinding($0) }
     model.findings = Self.merged(checks.filter { $0.verdict.isRed || $0.verdict == .policy }, \.findings)
     model.extremes = Self.merged(checks.filter { !$0.verdict.isRed }, \.extremes)
     let broken = Set(checks.filter(\.verdict.isRed).flatMap { $0.findings.compactMap(\.error.place.hop) })
@@ -121,16 +123,46 @@ struct LineCheck: Sendable {
     }
     model.findings = withoutInherited(model.findings).map(withRemedies)
     model.extremes = model.extremes.map(withRemedies)
+    let renames = SuspectedRenames(
+      hops: hops.filter { isOnTheWay($0.step) }, findings: model.findings, words: request.words(for: bundle))
+    model.warnings = renames.warnings(versions.map(\.model)) + changes.warnings.map { CheckFinding($0) }
     return model
   }
 
+  /// Do stores take a hop that were asked about?
+  private func isOnTheWay(_ step: HopStep) -> Bool {
+    guard let target, let source = versions.first(where: { $0.model.name == step.source }),
+      let destination = versions.first(where: { $0.model.name == step.destination })
+    else { return false }
+    let oldest = versions.first { isWanted($0.model.name, $0.position) }?.position ?? .max
+    return source.position >= oldest && destination.position <= target.position
+  }
+
+  /// Names of all models at hand.
+  private var models: [String] { request.catalog.bundles.map(\.name) }
+
   /// What changed of the versions that have shipped.
-  private func changes() -> [HopdError] {
-    guard let shipped = request.shipped.first(where: { $0.name == bundle.name }) else { return [] }
-    return LockComparison(
-      shipped: shipped, bundle: bundle, base: request.bases.first { $0.name == bundle.name },
-      frameworkVersion: request.frameworkVersion
-    ).findings()
+  private func changes() -> ShippedFindings {
+    request.shipped.findings(of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
+  }
+
+  /// Versions that have shipped and come after the one that the model marks as current: their stores do not open.
+  private func setBack() -> [HopdError] {
+    guard case .current = request.target, let target,
+      let shipped = request.shipped.shipped(
+        of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
+    else { return [] }
+    let names = ShippedModel(bundle, frameworkVersion: request.frameworkVersion).newNames(of: shipped)
+    let known = Set(shipped.versions.map { names[$0.name] ?? $0.name }).subtracting(request.shipped.replaced)
+    return versions.filter { known.contains($0.model.name) && verdict(of: $0) == .later }.map { version in
+      HopdError(
+        .shippedVersionLater,
+        "the version \(version.model.name) has shipped and comes after \(target.model.name), which is the current one "
+          + "now: an app with this model opens no store of it", at: Place(file: bundle.path),
+        hint:
+          "mark \(version.model.name), or a version after it, as the current one again; if it is older, declare the "
+          + "order with --order")
+    }
   }
 
   private func note(_ verdict: CheckVerdict?) -> String? {
@@ -153,7 +185,7 @@ struct LineCheck: Sendable {
       return VersionCheck(version.name, at: position, .skipped, note: "not asked about")
     }
     var check = VersionCheck(version.name, at: position, .failed, note: "it cannot be read")
-    check.findings = [CheckFinding(version.reason.located(Place(file: bundle.path)))]
+    check.findings = [CheckFinding(version.reason.located(Place(file: bundle.path(ofVersion: version.name))))]
     return check
   }
 
@@ -185,7 +217,8 @@ struct LineCheck: Sendable {
     }
   }
 
-  /// Without those about a property that a subentity inherits, where the same is told of the entity that declares it.
+  /// Without those about a property that a subentity inherits, where the same is reported of the entity that declares
+  /// it.
   private func withoutInherited(_ findings: [CheckFinding]) -> [CheckFinding] {
     findings.filter { finding in
       let place = finding.error.place
@@ -210,8 +243,10 @@ struct LineCheck: Sendable {
     let destination = hop.flatMap { hop in versions.first { $0.model.name == hop.step.destination }?.model }
     if let source, let destination, let hop {
       finding.remedies =
-        Remedies(source: source, destination: destination, difference: hop.difference, model: bundle.path)
-        .waysOut(of: finding.error)
+        Remedies(
+          source: source, destination: destination, difference: hop.difference, model: bundle.path,
+          words: request.words(for: bundle)
+        ).waysOut(of: finding.error)
     }
     return finding
   }

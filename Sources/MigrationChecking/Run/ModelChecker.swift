@@ -90,7 +90,7 @@ package struct ModelChecker: Sendable {
   /// The single causes of a refusal with the ways out of each.
   package func findings(of error: HopdError) -> [CheckFinding] {
     let lines = request.catalog.bundles.map { LineCheck($0, request: request) }
-    return StoreTrial.leaves(of: error).map { leaf in
+    return StoreTrial.leaves(of: error, isOfTrial: false).map { leaf in
       let finding = CheckFinding(leaf)
       return lines.lazy.map { $0.withRemedies(finding) }.first { !$0.remedies.isEmpty } ?? finding
     }
@@ -114,13 +114,16 @@ package struct ModelChecker: Sendable {
     }
   }
 
-  /// Longest ways first, so that no thread is left alone with one at the end; with a budget the newest versions first,
-  /// because these most users have.
+  /// The newest version first: where it is stopped, so are others, and need not be tried to the end. Then the longest
+  /// ways, so that no thread is left alone with one at the end; with a budget the newest versions, because these most
+  /// users have.
   private func pieces(_ lines: [LineCheck]) -> [Piece] {
     var versions: [Piece] = []
     for (index, line) in lines.enumerated() {
       let wanted = line.toCheck
-      versions += (request.budget == nil ? wanted : wanted.reversed()).map { .version(line: index, $0) }
+      let ordered =
+        request.budget == nil ? wanted.suffix(1) + wanted.dropLast() : wanted.reversed()
+      versions += ordered.map { .version(line: index, $0) }
     }
     return request.stores.indices.map { .store($0) } + versions
   }

@@ -8,6 +8,7 @@ import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
+import TOMLDocuments
 
 /// Makes the ways out.
 struct Remedies {
@@ -15,6 +16,8 @@ struct Remedies {
   let destination: ManagedObjectModel
   let difference: ModelDifference
   let model: FilePath
+  /// The check that was asked for, to be typed again.
+  let words: CheckWords
 
   /// The ways out of a finding of this hop.
   func waysOut(of error: HopdError) -> [Remedy] {
@@ -23,7 +26,7 @@ struct Remedies {
       .rowsOfUnknownEntity, .noRoute, .unmappedEntities, .inferenceOff,
     ]
     guard concerned.contains(error.code) else { return [] }
-    return [answer(error), renaming(error), standard(error), mapping(error)].compactMap(\.self)
+    return [answer(error), renaming(error), standard(error), distinct(error), mapping(error)].compactMap(\.self)
   }
 
   private func attribute(_ error: HopdError) -> (entity: Entity, attribute: Attribute)? {
@@ -33,6 +36,14 @@ struct Remedies {
       let attribute = owner.attributes.first(where: { $0.name == property })
     else { return nil }
     return (owner, attribute)
+  }
+
+  /// The attribute of the earlier version that continues as this one; nil where it is new.
+  private func earlier(_ attribute: Attribute, of owner: Entity) -> Attribute? {
+    let part = difference.entities.first { $0.name == owner.name }
+    let change = part?.properties.first { $0.name == attribute.name && $0.kind != .removed }
+    guard change?.kind != .added, let old = source.entity(named: part?.oldName ?? owner.name) else { return nil }
+    return source.allAttributes(of: old)[change?.oldName ?? attribute.name]
   }
 
   /// Where renaming identifiers contradict names: the words that settle it.
@@ -46,20 +57,19 @@ struct Remedies {
   // MARK: Renaming identifier
 
   private func renaming(_ error: HopdError) -> Remedy? {
-    guard let name = error.place.entity else { return nil }
+    guard let name = error.place.entity, answer(error) == nil else { return nil }
     guard let property = error.place.property else {
-      guard let old = suspicion(entity: nil, new: name)?.old ?? goneEntity() else { return nil }
+      guard let old = suspicion(entity: nil, new: name)?.old else { return nil }
       return Remedy(
         .renamingIdentifier, "if \(name) is \(old) under a new name, give it the renaming identifier of the old one",
-        text: "<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
+        text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
     }
-    // A property that goes on already needs no other name.
+    // A property that continues already needs no other name.
     let isNew = difference.entities.first { $0.name == name }?.properties.contains {
       $0.name == property && $0.kind == .added
     }
     guard isNew == true, let (owner, attribute) = attribute(error) else { return nil }
-    let candidates = dropped(like: attribute, in: name)
-    let old = suspicion(entity: name, new: property)?.old ?? candidates.first
+    let old = suspicion(entity: owner.name, new: property)?.old
     var copy = attribute
     copy.renamingIdentifier = old ?? "OLD NAME"
     return Remedy(
@@ -73,16 +83,6 @@ struct Remedies {
     difference.suspicions.first { $0.entity == entity && $0.new == new }
   }
 
-  private func goneEntity() -> String? { difference.entities.first { $0.kind == .removed }?.name }
-
-  private func dropped(like attribute: Attribute, in entity: String) -> [String] {
-    guard let part = difference.entities.first(where: { $0.name == entity }),
-      let old = source.entity(named: part.oldName ?? entity)
-    else { return [] }
-    let before = source.allAttributes(of: old)
-    return part.properties.filter { $0.kind == .removed && before[$0.name]?.type == attribute.type }.map(\.name)
-  }
-
   // MARK: Default
 
   private func standard(_ error: HopdError) -> Remedy? {
@@ -90,34 +90,99 @@ struct Remedies {
     var (with, optional) = (attribute, attribute)
     with.defaultValue = attribute.defaultValue ?? attribute.type.plainDefault
     optional.isOptional = true
+    let place = "in \(destination.name), entity \(owner.name):\n"
+    if isUnique(attribute.name, of: owner) {
+      return Remedy(
+        .modelDefault,
+        "make \(attribute.name) optional, and fill it in the app: it is unique, and a default would be the same in all "
+          + "rows", text: place + optional.xml)
+    }
     let isPossible = with.defaultValue != nil || attribute.type == .date
     let lines = (isPossible ? [with.xml] : []) + ["\(isPossible ? "or, optional: " : "")\(optional.xml)"]
     return Remedy(
       .modelDefault,
       isPossible
         ? "give \(attribute.name) a default, which rows without a value get, or make it optional"
-        : "make \(attribute.name) optional: its type has no default",
-      text: "in \(destination.name), entity \(owner.name):\n" + lines.joined(separator: "\n"))
+        : "make \(attribute.name) optional: its type has no default", text: place + lines.joined(separator: "\n"))
+  }
+
+  /// Does a uniqueness constraint demand of this attribute alone that no two rows have the same value?
+  private func isUnique(_ attribute: String, of owner: Entity) -> Bool {
+    destination.subtree(of: owner).contains { entity in
+      destination.lineage(of: entity).contains { $0.uniquenessConstraints.contains([attribute]) }
+    }
+  }
+
+  /// Of rows that are alike: to keep one of each.
+  private func distinct(_ error: HopdError) -> Remedy? {
+    guard error.code == .uniquenessViolation, let name = error.place.entity else { return nil }
+    return Remedy(
+      .other, "keep the first of several equal rows, if the app would do that",
+      text: words.line(adding: ["--invalid-rows", "\(name)=skip"]))
   }
 
   // MARK: Mapping model
 
   private func mapping(_ error: HopdError) -> Remedy? {
     let (from, to) = (source.name, destination.name)
-    let name = "\(from) to \(to).hopmap.toml"
-    var text =
-      "hopctl mapping infer \(model.string.quotedForShell) \(from.quotedForShell) \(to.quotedForShell) --skeleton "
-      + "--output \(name.quotedForShell)\n"
-      + "hopctl check \(model.string.quotedForShell) --mappings \(name.quotedForShell)"
-    if let entity = error.place.entity, let property = error.place.property,
-      let part = difference.entities.first(where: { $0.name == entity }), attribute(error) != nil
-    {
-      text += "\nin it:\n[[entity]]\nsource = \(TOMLText.quoted(part.oldName ?? entity))\n"
-      text += "destination = \(TOMLText.quoted(entity))\nattributes.\(TOMLText.key(property)) = "
-      text += TOMLText.quoted(attribute(error).map { $0.attribute.type.sampleExpression } ?? "nil")
-    }
+    let file = "\(from) to \(to)\(TextMapping.fileNameEnd)"
+    let infer = ["hopctl", "mapping", "infer", model.string, from, to, "--skeleton", "--output", file]
+    let lines =
+      [infer.map(\.quotedForShell).joined(separator: " ")] + edit(error, file)
+      + [words.line(adding: ["--mappings", file])]
     return Remedy(
-      .mappingModel, "write a mapping model for this hop, which says where the values come from", text: text)
+      .mappingModel, "write a mapping model for this hop, which says where the values come from",
+      text: lines.joined(separator: "\n"))
+  }
+
+  /// What is to be changed in the file before it can be used.
+  private func edit(_ error: HopdError, _ file: String) -> [String] {
+    // What inference itself refuses is in the skeleton as a comment; what rows refuse does not.
+    let isComment = error.code == .notInferable || error.code == .noRoute
+    let unknown = [
+      isComment
+        ? "then do what the comments that begin with TODO say, in \(file)"
+        : "then say in \(file) what becomes of the rows that break a rule"
+    ]
+    guard let name = error.place.entity, let entity = destination.entity(named: name),
+      let property = error.place.property
+    else { return unknown }
+    let entities = destination.subtree(of: entity).filter { !$0.isAbstract }.map(\.name)
+    guard !entities.isEmpty else { return unknown }
+    let place = entities.prefix(8).map { "destination = \(TOMLText.quoted($0))" }.joined(separator: ", and below ")
+    guard let (owner, attribute) = attribute(error) else {
+      guard destination.allRelationships(of: entity)[property] != nil else { return unknown }
+      return [
+        "then, in \(file), below \(place), say which objects of the earlier version it leads to:",
+        "relationships.\(TOMLText.key(property)) = \(TOMLText.quoted("$source.NAME"))",
+      ]
+    }
+    if error.code == .uniquenessViolation { return distinctLines(attribute, owner, "in \(file), below \(place)") }
+    let value = ValueProposal(
+      of: attribute, from: earlier(attribute, of: owner),
+      suspected: suspicion(entity: owner.name, new: property).map(\.old),
+      isUnique: isUnique(attribute.name, of: owner))
+    return [
+      "then, in \(file), below \(place), put this line (\(value.remark)):",
+      "attributes.\(TOMLText.key(property)) = \(TOMLText.quoted(value.expression))",
+    ]
+  }
+
+  /// What a mapping model may do about objects that are alike: to keep one of each.
+  private func distinctLines(_ attribute: Attribute, _ owner: Entity, _ place: String) -> [String] {
+    let constraint = destination.subtree(of: owner).flatMap { destination.lineage(of: $0) }
+      .flatMap(\.uniquenessConstraints).first { $0.contains(attribute.name) }
+    let names = (constraint ?? [attribute.name]).map { name in
+      owner.attributes.first { $0.name == name }.flatMap { earlier($0, of: owner) }?.name
+    }
+    let values = names.compactMap { $0.map { TOMLText.quoted("$source.\($0)") } }
+    guard values.count == names.count else {
+      return ["then, \(place), give \(attribute.name) an expression that makes it unique"]
+    }
+    return [
+      "then, \(place), put this line (one of the objects with equal values is kept, and references lead to it):",
+      "deduplicate_by = " + (values.count == 1 ? values.joined() : "[\(values.joined(separator: ", "))]"),
+    ]
   }
 }
 
@@ -132,16 +197,6 @@ extension AttributeType {
     case .string: .string("")
     case .date: .date(0)
     case .binary, .uuid, .uri, .transformable, .undefined, .objectID, .composite: nil
-    }
-  }
-
-  /// An expression of a text mapping that gives a value of the type.
-  fileprivate var sampleExpression: String {
-    switch self {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal: "0"
-    case .boolean: "NO"
-    case .string: "''"
-    case .date, .binary, .uuid, .uri, .transformable, .undefined, .objectID, .composite: "$source.OLD_NAME"
     }
   }
 }

@@ -24,6 +24,8 @@ struct StoreTrial: Sendable {
   let files: LinuxFileSystem
   let stop: StopSignal
   let deadline: ContinuousClock.Instant?
+  /// What stops every store, whatever its rows are.
+  let stubborn = KnownFailures()
 
   // MARK: Versions
 
@@ -49,10 +51,10 @@ struct StoreTrial: Sendable {
     }
     if let deadline, ContinuousClock.now >= deadline {
       check.verdict = .untried
-      check.note = "the budget is spent; by the models there is a way"
+      check.note = "the budget is spent; according to the models it reaches the current version"
       return check
     }
-    return try within(folderNamed: "v") { (folder) throws(HopdError) in
+    return try withinFolder { (folder) throws(HopdError) in
       let sample = SampleStore(model: version.model, frameworkVersion: request.frameworkVersion, files: files)
       try self.tried(sample, &check, version, to: target, in: folder)
       return check
@@ -108,7 +110,7 @@ struct StoreTrial: Sendable {
     switch try migrate(store, to: slow, settings, naming) {
     case .failure(let error):
       check.verdict = .failed
-      check.note = "at once it goes, and hop by hop it does not"
+      check.note = "the migration at once works, and the one hop by hop does not"
       check.findings = Self.leaves(of: error).map { CheckFinding($0) }
     case .success:
       let differences = try compare(schema, output, slow)
@@ -121,7 +123,7 @@ struct StoreTrial: Sendable {
             .waysDisagree,
             "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and "
               + "the one hop by hop", at: Place(entity: place.entity, property: place.property),
-            hint: "please report this with the model: a migration gives the same by both ways"))
+            hint: "please report this with the model: both migrations must give the same"))
       }
     }
   }
@@ -183,6 +185,12 @@ struct StoreTrial: Sendable {
       }
       return nil
     }
+    // What stops every store of a nearer version on the same hop stops this one too, with whatever rows.
+    if stubborn.hold(leaves) {
+      check.verdict = .failed
+      check.findings = leaves.map { CheckFinding($0) }
+      return nil
+    }
     let everyday = try attempt(sample, .everyday, isUnhappy: false, in: folder)
     switch everyday.result {
     case .success(let report):
@@ -198,12 +206,13 @@ struct StoreTrial: Sendable {
     case .failure(let error):
       check.verdict = .failed
       let ordinary = try attempt(sample, .ordinary, isUnhappy: false, in: folder)
-      var stubborn: [HopdError] = []
-      if case .failure(let error) = ordinary.result { stubborn = Self.leaves(of: error) }
+      var always: [HopdError] = []
+      if case .failure(let error) = ordinary.result { always = Self.leaves(of: error) }
       check.findings = Self.leaves(of: error).map { leaf in
         CheckFinding(
-          leaf, isOfRows: !stubborn.contains { $0.code == leaf.code && $0.place.isSameThing(as: leaf.place) })
+          leaf, isOfRows: !always.contains { $0.code == leaf.code && $0.place.isSameThing(as: leaf.place) })
       }
+      stubborn.note(check.findings.filter { !$0.isOfRows }.map(\.error))
       return nil
     }
   }
@@ -241,7 +250,7 @@ struct StoreTrial: Sendable {
       return check
     }
     check.bytes = ((try? files.status(path)) ?? nil)?.size ?? 0
-    try within(folderNamed: "s") { (folder) throws(HopdError) in
+    try withinFolder { (folder) throws(HopdError) in
       let wanted = migration(
         of: StoreLocation(database: path), to: folder.appending("migrated.sqlite"), request.settings, JoinTableNaming())
       do throws(MigrationFailure) {
@@ -253,7 +262,7 @@ struct StoreTrial: Sendable {
       } catch {
         if Self.isOfTheMachine(error.error) { throw error.error }
         check.version = error.from
-        let leaves = Self.leaves(of: error.error)
+        let leaves = Self.leaves(of: error.error, isOfTrial: false)
         check.verdict =
           error.error.code == .storeNewer
           ? .later : leaves.allSatisfy { $0.code == .policyNotBound } ? .policy : .failed
@@ -284,7 +293,7 @@ struct StoreTrial: Sendable {
     let objects = try make(sample, at: location, kind)
     if isUnhappy {
       do { try UnhappyRows(schema: sample.schema).spoil(location.database) } catch {
-        throw HopdError(.internalError, "a store for trying cannot be changed", cause: error)
+        throw HopdError(.internalError, "a trial store cannot be changed", cause: error)
       }
     }
     let output = folder.appending("\(name)-migrated.sqlite")
@@ -306,7 +315,7 @@ struct StoreTrial: Sendable {
     } catch let error as SQLiteError {
       throw StoreReader.explained(error, location: location)
     } catch {
-      throw HopdError(.internalError, "a store for trying cannot be made", cause: error)
+      throw HopdError(.internalError, "a trial store cannot be made", cause: error)
     }
   }
 
@@ -346,27 +355,11 @@ struct StoreTrial: Sendable {
     return naming
   }
 
-  private func within<Answer>(
-    folderNamed prefix: String, _ body: (FilePath) throws(HopdError) -> Answer
+  private func withinFolder<Answer>(
+    _ body: (FilePath) throws(HopdError) -> Answer
   ) throws(HopdError) -> Answer {
-    let folder = scratch.appending("\(prefix)-\(String(UInt64.random(in: .min ... .max), radix: 16))")
-    do { try files.makeDirectory(folder, mode: 0o700) } catch {
-      throw (error as? HopdError) ?? HopdError(.inputOutput, "no folder can be made", at: Place(file: folder))
-    }
-    defer { try? remove(folder, depth: 0) }
-    return try body(folder)
-  }
-
-  private func remove(_ folder: FilePath, depth: Int) throws {
-    guard depth < 4 else { return }
-    for name in try files.names(in: folder) {
-      let path = folder.appending(name)
-      if try files.status(path)?.kind == .directory {
-        try remove(path, depth: depth + 1)
-      } else {
-        try files.unlinkIfPresent(path)
-      }
-    }
-    try files.removeDirectory(folder)
+    let folder = try ScratchDirectory(in: scratch, files: files)
+    defer { try? folder.remove() }
+    return try body(folder.path)
   }
 }

@@ -46,23 +46,29 @@ struct StoreComparison {
       let quoted = SQLiteIdentifier.quoted(column.name)
       return "coalesce(sum(a.\(quoted) IS NOT b.\(quoted)), 0)"
     }
-    let list = (["coalesce(sum(a.Z_ENT IS NOT b.Z_ENT), 0)"] + differing).joined(separator: ", ")
+    // Entities of one table share its columns, so the rows of each are counted by themselves.
+    let list = (["a.Z_ENT", "coalesce(sum(a.Z_ENT IS NOT b.Z_ENT), 0)"] + differing).joined(separator: ", ")
     let counts =
-      try connection.rows("SELECT \(list) FROM main.\(name) AS a JOIN other.\(name) AS b USING (Z_PK)") { row in
-        (0...columns.count).map { row.integer(at: Int32(clamping: $0)) }
-      }.first ?? []
-    var lonely: Int64 = 0
+      try connection.rows(
+        "SELECT \(list) FROM main.\(name) AS a JOIN other.\(name) AS b USING (Z_PK) GROUP BY a.Z_ENT"
+      ) { row in (0...columns.count + 1).map { row.integer(at: Int32(clamping: $0)) } }
+    var rows: Int64 = 0
     for (here, there) in [("main", "other"), ("other", "main")] {
-      lonely +=
+      rows +=
         try connection.integer(
           "SELECT count(*) FROM \(here).\(name) WHERE Z_PK NOT IN (SELECT Z_PK FROM \(there).\(name))") ?? 0
     }
+    rows += counts.reduce(0) { $0 + ($1.dropFirst().first ?? 0) }
     var found: [StoreDisagreement] = []
-    let rows = lonely + (counts.first ?? 0)
     if rows > 0 { found.append(StoreDisagreement(entity: table.rootEntity, property: nil, count: rows)) }
-    for (column, count) in zip(columns, counts.dropFirst()) where count > 0 {
-      let (entity, property) = owner(of: column, in: table)
-      found.append(StoreDisagreement(entity: entity, property: property, count: count))
+    for (index, column) in columns.enumerated() {
+      var values: [Owner: Int64] = [:]
+      for row in counts where row[index + 2] > 0 {
+        values[owner(of: column, in: table, number: row[0]), default: 0] += row[index + 2]
+      }
+      found += values.sorted { $0.key.entity < $1.key.entity }.map { owner, count in
+        StoreDisagreement(entity: owner.entity, property: owner.property, count: count)
+      }
     }
     return found
   }
@@ -79,14 +85,27 @@ struct StoreComparison {
     return count
   }
 
-  /// The entity and the property that a column is for.
-  private func owner(of column: SchemaColumn, in table: EntityTable) -> (String, String) {
+  private struct Owner: Hashable {
+    let entity: String
+    let property: String
+  }
+
+  /// The entity and the property that a column is for, in the rows of the entity of that number.
+  private func owner(of column: SchemaColumn, in table: EntityTable, number: Int64) -> Owner {
+    let entity = table.entities.first { schema.number(of: $0) == number }
+    let (owner, property): (String, String)
     switch column.role {
-    case .attribute(let owner, let name), .toOne(let owner, let name), .discriminator(let owner, let name),
-      .orderKey(let owner, let name), .owner(let owner, let name):
-      (owner, name)
-    case .primaryKey, .entityNumber, .saveCount: (table.rootEntity, column.name)
+    case .attribute(let declarer, let name), .toOne(let declarer, let name), .discriminator(let declarer, let name),
+      .orderKey(let declarer, let name), .owner(let declarer, let name):
+      (owner, property) = (declarer, name)
+    case .primaryKey, .entityNumber, .saveCount: return Owner(entity: table.rootEntity, property: column.name)
     }
+    guard let entity, let value = schema.model.entity(named: entity) else {
+      return Owner(entity: owner, property: property)
+    }
+    // A column that entities beside each other share has the name of one of them; here it is this entity's.
+    let declarer = schema.model.declaringEntity(of: property, in: value)?.name
+    return Owner(entity: declarer ?? owner, property: property)
   }
 }
 

@@ -44,8 +44,8 @@ struct UnhappyRows {
     }
     for (name, relationship) in schema.model.allRelationships(of: entity).sorted(by: { $0.key < $1.key })
     where !relationship.isToMany && !unique.contains(name) {
-      guard case .toOne(_, let column, _, _)? = schema.storage(ofRelationship: name, in: entity.name) else { continue }
-      found.append((column, relationship.isOptional ? .integer(2_000_000_000) : .null))
+      guard let own = schema.storage(ofRelationship: name, in: entity.name)?.ownColumns else { continue }
+      found.append((own.key, relationship.isOptional ? .integer(2_000_000_000) : .null))
     }
     return found
   }

@@ -21,12 +21,6 @@ package struct AssociationLayout: Sendable, Hashable {
   package struct KeySpan: Sendable, Hashable {
     package let low: Int64
     package let high: Int64
-
-    /// Makes a span.
-    package init(low: Int64, high: Int64) {
-      self.low = low
-      self.high = high
-    }
   }
 
   /// How a mapping's objects follow from its source objects.

@@ -122,7 +122,7 @@ struct HistoryProgram {
 
   // MARK: A copy of the file
 
-  /// The program that alters a copy, with the changes of history that stands in it.
+  /// The program that alters a copy, with the changes of history that is in it.
   func altering(_ program: HopProgram) -> HopProgram {
     var result = program
     result.hasHistory = true

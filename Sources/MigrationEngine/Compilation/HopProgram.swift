@@ -17,14 +17,14 @@ package struct HopProgram: Sendable, Hashable {
   /// Statements that make hopd's own tables in the staged store, with the store's tables; all are gone when it is
   /// sealed.
   package var scratch: [String] = []
-  /// In order; checkpoints speak of positions in this list.
+  /// In order; checkpoints refer to positions in this list.
   package let steps: [Step]
   /// Do the steps make the tables of Core Data's bookkeeping?
   var makesBookkeeping = false
   /// Are the tables of persistent history there when the steps are done?
   var hasHistory = false
 
-  /// Does a policy take part? Then the hop cannot go on in its middle: a policy program may keep what it saw.
+  /// Does a policy take part? Then the hop cannot continue in its middle: a policy program may keep what it saw.
   package var hasPolicies: Bool { steps.contains { if case .policy = $0 { true } else { false } } }
 
   /// Are the destination's indexes built? A store in between has none.
@@ -125,13 +125,6 @@ package struct HopProgram: Sendable, Hashable {
     package let nextKey: String
     /// In order.
     package let actions: [Action]
-
-    /// Makes a step.
-    package init(subject: String, nextKey: String, actions: [Action]) {
-      self.subject = subject
-      self.nextKey = nextKey
-      self.actions = actions
-    }
   }
 
   /// One statement of a chunk.
@@ -215,12 +208,5 @@ package struct HopProgram: Sendable, Hashable {
     /// Its name, for progress.
     package let subject: String
     package let pass: Pass
-
-    /// Makes a step.
-    package init(mapping: Int, subject: String, pass: Pass) {
-      self.mapping = mapping
-      self.subject = subject
-      self.pass = pass
-    }
   }
 }

@@ -69,14 +69,19 @@ extension HopRunner {
     let start = ContinuousClock.now
     watchLongStatements()
     var written: Int64 = 0
+    var taken: Int64 = 0
     let (observer, base, index, title, subject) = (self.observer, checkpoint, hop.index, hop.title, self.subject)
+    let outline = outline
+    let objects = Double(hop.entities.first { $0.mapping == step.subject }?.rows ?? 0)
     let context = PolicyStepContext(
       connection: connection, hop: hop, source: program.source, destinationSchema: program.destination,
       layout: mapped.layout, moment: mapped.moment, fallbacks: mapped.fallbacks, options: options
-    ) { rows in
+    ) { rows, objectsTaken in
       written &+= rows
+      taken &+= objectsTaken
       let progress = HopProgress(
-        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks)
+        hop: index, subject: subject, rows: base.rows &+ written, chunkRows: rows, chunks: base.chunks,
+        outline: outline, step: base.step, share: objects > 0 ? min(1, Double(taken) / objects) : 0)
       guard observer(progress) else {
         throw HopdError(
           .interrupted, "stopped on request", at: Place(hop: title, entity: subject),

@@ -58,6 +58,9 @@ struct HopRunner {
   private var pageSize: Int64 = 4096
 
   private(set) var subject = "preparing"
+  /// What the program will do, for those who tell how far it is, and how much of the step at work is done.
+  var outline: HopOutline?
+  var share = 0.0
   var checkpoint = Checkpoint(step: 0, key: nil, rows: 0, chunks: 0, seconds: 0, isComplete: false)
   private var lastChunkRows: Int64 = 0
 
@@ -103,13 +106,16 @@ struct HopRunner {
     if !checkpoint.isComplete {
       guard !program.source.isGone else {
         throw HopdError(
-          .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+          .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
       }
       if mapped != nil { try MappedScratch.prepareRun(connection) }
       let update = try table.prepareUpdate()
       pageSize = try connection.integer("PRAGMA \(SQLiteIdentifier.quoted(program.destination)).page_size") ?? 4096
       while checkpoint.step < program.steps.count {
+        // A small store is there before anybody can ask how far it is.
+        if case .file = medium { try outlineSteps() }
         let step = program.steps[checkpoint.step]
+        share = 0
         subject = step.subject
         switch step {
         case .copy(let copy): try run(copy, update: update)
@@ -177,7 +183,7 @@ struct HopRunner {
     return try memo.fact(key) { () throws -> StoreTemplate in try StoreTemplate(hop, key) }
   }
 
-  /// One transaction with its checkpoint. In memory neither is needed: what stops there is built anew.
+  /// One transaction with its checkpoint. In memory neither is needed: what stops there is built again.
   static func commit(_ medium: StagedMedium, _ connection: Connection, _ body: () throws -> Void) throws {
     if case .memory = medium { return try body() }
     try connection.transaction { () throws -> Void in try body() }
@@ -233,13 +239,15 @@ struct HopRunner {
     _ body: (Connection, Int64, Int64) throws -> (written: Int64, touched: Int64)
   ) throws {
     let next = try connection.prepare(nextKey)
+    let ends = try outline == nil ? nil : ends(of: nextKey)
+    share = checkpoint.key.flatMap { key in ends.map { Self.share(key, of: $0) } } ?? 0
     var sizer = ChunkSizer(
       target: options.chunkTime, maximumRows: options.chunkRowsMax, maximumBytes: options.chunkBytesMax)
     _ = connection.takePagesWritten()
     watchLongStatements()
     note?(.decision("step \(checkpoint.step + 1) of \(program.steps.count): chunks of \(subject)"))
-    // All statements are there: whoever watches may give back what compiling them took, before the page cache fills. A
-    // stop waits for the first chunk, else somebody who stops often would never come further.
+    // All statements are there: anyone who watches may give back what compiling them took, before the page cache fills.
+    // A stop waits for the first chunk, else somebody who stops often would never come further.
     _ = observer(progress(rows: 0))
     while true {
       let start = ContinuousClock.now
@@ -264,6 +272,7 @@ struct HopRunner {
         try save(done, update)
       }
       checkpoint = done
+      share = ends.map { Self.share(end, of: $0) } ?? 0
       let seconds = ChunkSizer.seconds(ContinuousClock.now - start)
       if let note {
         for sql in statements {
@@ -301,14 +310,16 @@ struct HopRunner {
   // MARK: Progress and stopping
 
   func progress(rows: Int64) -> HopProgress {
-    HopProgress(hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks)
+    HopProgress(
+      hop: hop.index, subject: subject, rows: checkpoint.rows, chunkRows: rows, chunks: checkpoint.chunks,
+      outline: outline, step: checkpoint.step, share: share)
   }
 
   func report(rows: Int64) throws(HopdError) {
     guard observer(progress(rows: rows)) else {
       throw HopdError(
         .interrupted, "stopped on request", at: Place(hop: hop.title, entity: subject),
-        hint: "the next start goes on from the last checkpoint")
+        hint: "the next start continues from the last checkpoint")
     }
   }
 

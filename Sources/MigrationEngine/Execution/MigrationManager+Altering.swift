@@ -54,11 +54,13 @@ extension MigrationManager {
     var told: Int64 = 0
     do {
       try connection.copy(source.fileSchema, to: staged) { done, all in
-        // Rows are what progress speaks of: as many as there are pages.
+        // Rows are what progress refers to: as many as there are pages.
         let carried = all > 0 ? Int64(Double(rows) * Double(done) / Double(all)) : 0
         defer { told = carried }
         return observer(
-          HopProgress(hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - told, chunks: 0))
+          HopProgress(
+            hop: hop.index, subject: "copy", rows: carried, chunkRows: carried - told, chunks: 0,
+            step: HopOutline.copyOfStore, share: all > 0 ? Double(done) / Double(all) : 0))
       }
     } catch {
       guard error.isInterrupt else { throw error }

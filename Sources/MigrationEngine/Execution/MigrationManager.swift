@@ -105,8 +105,8 @@ package struct MigrationManager {
       } catch let error as SQLiteError {
         guard first.hasTemplate, error.isUniqueness else { throw explained(error, subject: first.subject) }
       }
-      // An index of the template spoke up where a row was inserted: without it the violation is told as of a store in a
-      // file, and rows that a rule leaves out are gone before the index is there.
+      // An index of the template spoke up where a row was inserted: without it the violation is reported as of a store
+      // in a file, and rows that a rule leaves out are gone before the index is there.
       try connection.detach(destinationSchema)
       try attach(staged)
       var second = runner(nil)
@@ -136,7 +136,7 @@ package struct MigrationManager {
     func compiler(_ isSound: @escaping ProgramCache.Asking) -> MappedHopCompiler {
       MappedHopCompiler(
         hop: hop, layout: layout, source: source, destinationSchema: destinationSchema, moment: moment,
-        withIndexes: isFinal, evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+        withIndexes: isFinal, isSound: isSound)
     }
     var own: (compiler: MappedHopCompiler, program: HopProgram)?
     let known = try programs.program(key(layout), isSound: isSound) { isSound -> HopProgram? in
@@ -212,7 +212,7 @@ package struct MigrationManager {
     } catch {
       throw HopdError(
         .stagingStale, "the staged store cannot be opened", at: Place(file: staged), cause: error,
-        hint: "the hop starts over by itself")
+        hint: "the hop starts over automatically")
     }
   }
 
@@ -224,7 +224,9 @@ package struct MigrationManager {
     let table = CheckpointTable(connection: connection, schema: StagedStore.schemaName(ofHop: index))
     guard try table.read(identity, hop: index)?.isComplete == true else {
       throw HopdError(
-        .stagingStale, "the staged store of the hop before is not complete", hint: "the chain starts over by itself")
+        .stagingStale, "the staged store of the previous hop is not complete",
+        hint: "the chain starts over automatically"
+      )
     }
   }
 

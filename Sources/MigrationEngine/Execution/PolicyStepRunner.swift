@@ -1,5 +1,5 @@
 // Where a policy comes into a hop with mapping models. The runner of programs knows only this protocol: what a policy
-// asks and how it is answered is the business of whoever implements it.
+// asks and how it is answered is the business of anyone who implements it.
 
 import Diagnostics
 import Expressions
@@ -23,8 +23,9 @@ package struct PolicyStepContext {
   /// What is evaluated on objects; statements of policies add to it.
   package let fallbacks: ExpressionFallbacks
   package let options: EngineOptions
-  /// To be called between batches with the rows that were written since the last call; throws `interrupted`.
-  package let report: (Int64) throws -> Void
+  /// To be called between batches with the rows that were written, and the objects that the pass has dealt with, since
+  /// the last call; throws `interrupted`.
+  package let report: (_ rows: Int64, _ taken: Int64) throws -> Void
 }
 
 /// Runs the policy steps of one hop, in order. One is made per run of a hop and closed at its end.

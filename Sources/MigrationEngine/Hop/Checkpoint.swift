@@ -1,4 +1,4 @@
-// How far a hop has come, kept inside the staged store and committed with the chunk it speaks of, so that the two can
+// How far a hop has come, kept inside the staged store and committed with the chunk it refers to, so that the two can
 // never disagree. A staged store is written with sync off: its pages are only sure while the machine is up, so a
 // checkpoint is believed under the same boot id only.
 
@@ -41,6 +41,13 @@ package struct Checkpoint: Sendable, Hashable {
   package var seconds: Double
   /// Is the hop complete?
   package var isComplete: Bool
+
+  /// Could hopd have written it? Whoever may write to the staged store may write anything there.
+  var isPossible: Bool {
+    let counts: ClosedRange<Int64> = 0...(1 << 50)
+    return step >= 0 && step < 1 << 30 && counts.contains(rows) && counts.contains(chunks) && seconds.isFinite
+      && seconds >= 0
+  }
 }
 
 /// The checkpoint table of a staged store. Core Data's tables begin with Z or A, so the name is free.
@@ -79,7 +86,8 @@ struct CheckpointTable {
     let objects = try connection.integer("SELECT count(*) FROM \(SQLiteIdentifier.quoted(schema)).sqlite_master") ?? 0
     if objects == 0 { return nil }
     let stale = { (reason: String) in
-      HopdError(.stagingStale, "the staged store cannot be resumed: \(reason)", hint: "the hop starts over by itself")
+      HopdError(
+        .stagingStale, "the staged store cannot be resumed: \(reason)", hint: "the hop starts over automatically")
     }
     let rows: [(String?, String?, String?, Int64, Checkpoint)]
     do {
@@ -102,6 +110,7 @@ struct CheckpointTable {
     guard row.0 == identity.plan else { throw stale("the plan changed") }
     guard row.1 == identity.source else { throw stale("the store changed") }
     guard row.3 == Int64(hop) else { throw stale("it belongs to another hop") }
+    guard row.4.isPossible else { throw stale("its checkpoint has impossible numbers") }
     return row.4
   }
 

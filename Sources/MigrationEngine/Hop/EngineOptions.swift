@@ -20,9 +20,6 @@ package struct EngineOptions: Sendable, Hashable {
   package var invalidRows: InvalidRowsRules
   /// May a chain be carried out on a copy of the store that is altered, where the result is the same?
   package var altersCopies = true
-  /// Are all expressions of mapping models evaluated object by object, also those that SQL could do? Slower, and the
-  /// same result: the tests' other way.
-  package var evaluatesOnInstances: Bool
   /// Are hops that can be one pass over the rows run as one?
   package var fusesHops: Bool
   /// Stores with at most so many bytes are built in memory and written in one go; 0 builds all in files.
@@ -31,12 +28,10 @@ package struct EngineOptions: Sendable, Hashable {
   /// Makes options.
   package init(
     chunkTime: Duration = .milliseconds(250), chunkRowsMax: Int64 = 50_000, memoryLimit: Int64 = 64 << 20,
-    invalidRows: InvalidRowsRules = InvalidRowsRules(), evaluatesOnInstances: Bool = false,
-    fusesHops: Bool = true, inMemoryMax: Int64 = 2 << 20
+    invalidRows: InvalidRowsRules = InvalidRowsRules(), fusesHops: Bool = true, inMemoryMax: Int64 = 2 << 20
   ) {
     self.inMemoryMax = inMemoryMax
     self.fusesHops = fusesHops
-    self.evaluatesOnInstances = evaluatesOnInstances
     self.chunkTime = chunkTime
     self.chunkRowsMax = chunkRowsMax
     self.memoryLimit = memoryLimit

@@ -13,7 +13,7 @@ extension Hop {
     if let failure = connection?.takeFunctionFailure() as? HopdError { return failure.located(place) }
     if error.isInterrupt {
       return HopdError(
-        .interrupted, "stopped on request", at: place, hint: "the next start goes on from the last checkpoint")
+        .interrupted, "stopped on request", at: place, hint: "the next start continues from the last checkpoint")
     }
     if error.isFull {
       return HopdError(

@@ -14,6 +14,10 @@ package struct HopProgress: Sendable, Hashable {
   package let chunkRows: Int64
   /// Chunks committed in this hop so far.
   package let chunks: Int64
+  /// What the hop does, where that is known; the step at work, and how much of it is done.
+  package var outline: HopOutline?
+  package var step = 0
+  package var share = 0.0
 
   /// Called after each chunk and, in long statements, now and then (with no rows). An answer of false stops the hop
   /// after the chunk that was just committed; long statements are given up at once and repeated at the next start.
@@ -53,18 +57,11 @@ package struct MergedRows: Sendable, Hashable {
   package let groups: Int64
   /// Source objects that were taken into another one.
   package let dropped: Int64
-
-  /// Makes a note.
-  package init(mapping: String, groups: Int64, dropped: Int64) {
-    self.mapping = mapping
-    self.groups = groups
-    self.dropped = dropped
-  }
 }
 
 /// Where the staged store of a hop is built.
 package enum StagedMedium: Sendable, Hashable {
-  /// In its file, with checkpoints that an interrupted run goes on from.
+  /// In its file, with checkpoints that an interrupted run continues from.
   case file
   /// In memory, for small stores: it may have at most so many bytes, and an interrupted run starts over. More is
   /// answered like a full disk.

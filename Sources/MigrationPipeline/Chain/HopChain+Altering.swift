@@ -9,7 +9,7 @@ import PersistentStore
 import StoreReplacement
 
 extension HopChain {
-  /// Copies and alters the store, or goes on with that; throws `staging-stale` where what is staged is of no use.
+  /// Copies and alters the store, or continues with that; throws `staging-stale` where what is staged is of no use.
   func alter(by program: AlterProgram) throws -> Outcome {
     guard let hop = plan.hops.last else {
       throw HopdError(.internalError, "a chain without hops has nothing to alter")
@@ -24,7 +24,7 @@ extension HopChain {
       report(HopReport(inner, rowsWritten: inner.rowsToRead, chunks: 0, seconds: 0, isFused: true))
     }
     begin(hop, isResuming: hasStore && plan.hops.count == 1)
-    let watch = ProgressWatch(plan: plan, totalRows: passes.estimate.rows, rowsBefore: 0, observer: observer)
+    let watch = ProgressWatch(totalRows: passes.estimate.rows, rowsBefore: 0, observer: observer)
     let done = try manager.alter(into: staged, by: program) { progress in
       watch.note(progress)
       return !stop.isStopping

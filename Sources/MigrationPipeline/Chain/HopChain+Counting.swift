@@ -56,7 +56,7 @@ extension HopChain {
   }
 
   /// A table that has as many rows as its one entity must have has them of that entity: the hop writes no other number,
-  /// and whoever reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to
+  /// and anyone who reads it takes no other. To count rows is to count entries on pages, to ask for their entity is to
   /// read them.
   private func keepWhereAsMany(_ expected: [String: Int64], of schema: StoreSchema, in space: SourceTables) throws {
     for table in schema.tables {
@@ -95,7 +95,7 @@ extension HopChain {
     } else if let kept = inputStore {
       guard try files.status(area.path(hop: kept)) != nil else {
         throw HopdError(
-          .stagingStale, "the store of the hop before is gone", hint: "the chain starts over by itself")
+          .stagingStale, "the store of the previous hop is missing", hint: "the chain starts over automatically")
       }
       input = try attachComplete(kept)
     }

@@ -96,7 +96,8 @@ struct HopChain {
     let ends = passes.groups.indices.map(passes.last)
     guard existing.allSatisfy(ends.contains), let position = ends.firstIndex(of: last) else {
       throw HopdError(
-        .stagingStale, "the hops were taken together in another way before", hint: "the chain starts over by itself")
+        .stagingStale, "the hops were fused in another way before", hint: "the chain starts over automatically"
+      )
     }
     return position
   }
@@ -131,7 +132,7 @@ struct HopChain {
       guard let last = hops.last else { break }
       let isLast = last == plan.hops.count - 1
       let hasStore = try medium == .file && files.status(area.path(hop: last)) != nil
-      if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the hop before is gone") }
+      if !hasStore, source.isGone { throw HopdError(.stagingStale, "the store of the previous hop is missing") }
       let input = try makeViews(of: hops.dropLast(), over: source, isResuming: hasStore, into: &outcome)
       try begin(last, reading: input, isResuming: hasStore && hops.count == 1, into: &outcome)
       let manager = try manager(of: last, reading: input)
@@ -218,7 +219,7 @@ struct HopChain {
       path = area.path(hop: index)
     }
     let watch = ProgressWatch(
-      plan: plan, totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
+      totalRows: passes.estimate.rows, rowsBefore: rowsBefore, observer: observer)
     let staged = try manager.run(into: path) { progress in
       tellPolicyLines()
       watch.note(progress)

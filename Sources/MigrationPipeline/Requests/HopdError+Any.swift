@@ -12,8 +12,8 @@ import StoreVerification
 import SystemPackage
 
 extension HopdError {
-  /// Any error as one of ours.
-  static func of(_ error: any Error, at place: Place) -> HopdError {
+  /// Any error as one of hopd's.
+  package static func of(_ error: any Error, at place: Place) -> HopdError {
     switch error {
     case let error as HopdError: return error.located(place)
     case let error as SQLiteError:

@@ -25,7 +25,9 @@ package enum MigrationEvent: Sendable {
   /// A hop begins.
   case hopStarted(index: Int, hops: Int, from: String, to: String)
   /// A chunk was committed, or a long statement is alive (with no rows).
-  case progress(MigrationProgress)
+  case progress(ChunkProgress)
+  /// How far the whole run is: after the other events, and while long statements run.
+  case advanced(MigrationProgress)
   /// A line for a debug journal, or a line that a policy wrote.
   case note(HopNote)
   /// A hop is complete.
@@ -36,7 +38,7 @@ package enum MigrationEvent: Sendable {
   case verified(checks: Int)
   /// The swap begins.
   case replacing
-  /// A long look at the store goes on; nothing else has happened. It only feeds a watchdog.
+  /// A long look at the store continues; nothing else has happened. It only feeds a watchdog.
   case alive(MigrationStage)
 }
 
@@ -72,22 +74,56 @@ package struct PlanSummary: Sendable {
   package let dropped: [DroppedColumn]
 }
 
-/// How far a migration is.
+/// What a chunk has done.
+package struct ChunkProgress: Sendable, Hashable {
+  /// Hop at work, from 0.
+  package let hop: Int
+  /// Entity, join table or index at work.
+  package let subject: String
+  /// Rows written over all hops so far, those of the chunk, and rows to write over all hops (an estimate).
+  package let rows: Int64
+  package let chunkRows: Int64
+  package let totalRows: Int64
+  /// The step at work of the hop's program, how much of it is done, and the program, as far as known.
+  let step: Int
+  let share: Double
+  let outline: HopOutline?
+}
+
+/// How far a migration is, over everything that it does: rows, indexes, verification, replacement.
 package struct MigrationProgress: Sendable, Hashable {
+  /// What it does.
+  package let part: WorkPart
   /// Hop at work, from 0, and how many there are.
   package let hop: Int
   package let hops: Int
   package let from: String
   package let to: String
-  /// Entity, join table or index at work.
+  /// Entity, join table or index at work; empty outside of the hops.
   package let subject: String
-  /// Rows written over all hops so far, and rows to write over all hops (an estimate for join tables).
+  /// Rows written over all hops so far, and rows to write over all hops (an estimate).
   package let rows: Int64
   package let totalRows: Int64
-  /// Seconds since the first chunk of this run, and seconds to go by the pace so far; nil while there is no pace.
+  /// Rows a second in this run; nil while none are written.
+  package let rowsPerSecond: Double?
+  /// Seconds that the run has worked, and seconds to go; nil where nobody can say.
   package let elapsed: Double
   package let remaining: Double?
+  /// Share of the time, 0 to 1: it never falls, and is 1 only at the end.
+  package let fraction: Double
 
-  /// Share of the rows done, 0…1.
-  package var fraction: Double { totalRows > 0 ? min(1, Double(rows) / Double(totalRows)) : 0 }
+  /// Notes how far it is; without a fraction it is that of the rows.
+  package init(
+    part: WorkPart = .copying, hop: Int, hops: Int, from: String, to: String, subject: String, rows: Int64,
+    totalRows: Int64, rowsPerSecond: Double? = nil, elapsed: Double, fraction: Double? = nil, remaining: Double?
+  ) {
+    self.part = part
+    (self.hop, self.hops) = (hop, hops)
+    (self.from, self.to) = (from, to)
+    self.subject = subject
+    (self.rows, self.totalRows) = (rows, totalRows)
+    self.rowsPerSecond = rowsPerSecond
+    (self.elapsed, self.remaining) = (elapsed, remaining)
+    self.fraction = fraction ?? (totalRows > 0 ? min(1, Double(rows) / Double(totalRows)) : 0)
+  }
 }

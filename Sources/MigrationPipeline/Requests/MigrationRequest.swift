@@ -6,6 +6,7 @@ import MigrationEngine
 import MigrationPlanning
 import MigrationPolicy
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// One store to migrate. Its settings can be read and set as if they were its own.
@@ -33,6 +34,8 @@ package struct MigrationRequest: Sendable {
   package var releasesPin = false
   /// Does somebody read statements and decisions (`MigrationEvent.note`)?
   package var takesNotes = false
+  /// The locks of a worker that shares the stores with workers on other machines; nil where there are none.
+  package var locks: WorkerLocks? = nil
   /// Where intent records and locks live; it must exist and be writable.
   package var stateDirectory: FilePath
   /// Short lower-case hex text that names this job; an interrupted job's own name wins when it is resumed.

@@ -12,9 +12,9 @@ import StoreReplacement
 package struct Passes: Sendable {
   /// In order; together they are all hops of the plan.
   package let groups: [HopGroup]
-  /// What the passes take: the plan speaks of hops that are made one by one.
+  /// What the passes take: the plan refers to hops that are made one by one.
   package let estimate: MigrationEstimate
-  /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints stand at the end of passes
+  /// `MigrationPlan.fingerprint` together with the passes: staged stores and checkpoints are at the end of passes
   /// only.
   package let fingerprint: String
   /// What is done to a copy of the store; nil where rows are written.

@@ -1,4 +1,4 @@
-// Lines that policy programs write, on their way to the thread of the run: events are told there and nowhere else.
+// Lines that policy programs write, on their way to the thread of the run: events are reported there and nowhere else.
 
 import MigrationEngine
 import MigrationPolicy
@@ -12,7 +12,7 @@ package typealias PolicyMaker =
     _ output: @escaping @Sendable (_ policy: String, _ mapping: String, _ line: String) -> Void
   ) -> any PolicyProvider
 
-/// Lines that wait to be told.
+/// Lines that wait to be reported.
 final class PolicyLines: Sendable {
   private let lines = Mutex<[HopNote]>([])
 

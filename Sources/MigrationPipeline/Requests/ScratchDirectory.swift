@@ -28,12 +28,18 @@ package struct ScratchDirectory {
     }
   }
 
-  /// Removes the folder with everything in it. What cannot be removed stays and is told by the error.
+  /// Takes over a folder that a program which is gone has left behind.
+  package init(left path: FilePath, files: any DurableFileSystem = LinuxFileSystem(isDurable: false)) {
+    self.path = path
+    self.files = files
+  }
+
+  /// Removes the folder with everything in it. What cannot be removed stays and is reported by the error.
   package func remove() throws { try remove(path, depth: 0) }
 
   private func remove(_ folder: FilePath, depth: Int) throws {
-    // A store has its external data two folders deep; deeper is nothing of ours.
-    guard depth < 8 else { return }
+    // A store has its external data two folders deep, below the folders of a worker; deeper is nothing of hopd's.
+    guard depth < 16 else { return }
     for name in try files.names(in: folder) {
       let path = folder.appending(name)
       if try files.status(path)?.kind == .directory {
@@ -45,7 +51,8 @@ package struct ScratchDirectory {
     try files.removeDirectory(folder)
   }
 
-  private static var temporaryDirectory: FilePath {
+  /// $TMPDIR, else /var/tmp.
+  package static var temporaryDirectory: FilePath {
     if let named = getenv("TMPDIR"), named.pointee != 0 { return FilePath(String(cString: named)) }
     return "/var/tmp"
   }

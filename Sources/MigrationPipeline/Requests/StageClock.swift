@@ -1,12 +1,19 @@
 // How long each stage of a run took: where time goes is a question about stages, and the sum of the hops does not
 // answer it (planning reads the rows, verification counts them again).
 
+/// Durations as seconds.
+enum Pace {
+  static func seconds(_ duration: Duration) -> Double {
+    Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+  }
+}
+
 /// Adds up the time of stages; one may be entered several times.
 struct StageClock {
   private var since = ContinuousClock.now
   private var past: [MigrationStage: Double] = [:]
 
-  /// The run goes on from `stage` to another one, or to the same again.
+  /// The run continues from `stage` to another one, or to the same again.
   mutating func leave(_ stage: MigrationStage) {
     let now = ContinuousClock.now
     past[stage, default: 0] += Pace.seconds(now - since)

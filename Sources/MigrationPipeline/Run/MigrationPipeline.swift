@@ -1,6 +1,6 @@
 // The stages in order for one store. Everything dangerous is elsewhere; this file says what follows what, what is
-// cleaned up when a stage fails, and what is told to the caller. It blocks its thread from start to end: callers give
-// it one of their own.
+// cleaned up when a stage fails, and what is reported to the caller. It blocks its thread from start to end: callers
+// give it one of their own.
 
 import Diagnostics
 import DurableFiles
@@ -30,17 +30,22 @@ package struct MigrationPipeline: Sendable {
 
   /// Takes one store to its target, and returns when that is durable.
   ///
-  /// On a failure the store is the complete old one; where its code is `interrupted` the next call goes on from the
+  /// On a failure the store is the complete old one; where its code is `interrupted` the next call continues from the
   /// last checkpoint. `observer` is called on the calling thread.
   package func run(
     _ request: MigrationRequest, stop: StopSignal, observer: @escaping (MigrationEvent) -> Void
   ) throws(MigrationFailure) -> MigrationReport {
-    let run = MigrationRun(request: request, files: files, stop: stop, observer: observer)
+    // A run whose lock is lost stops like any other.
+    let own = StopSignal(parent: stop)
+    let run = MigrationRun(request: request, files: files, stop: own, observer: observer)
     run.leftovers = leftovers
     do {
-      return try SignsOfLife.shown(to: run.heartbeat()) {
-        request.output == nil ? try run.replaceStore() : try run.writeCopy()
+      let report = try SignsOfLife.shown(to: run.heartbeat()) {
+        request.output == nil
+          ? try run.withWorkerLock({ own.stop() }) { try run.replaceStore() } : try run.writeCopy()
       }
+      if let end = run.work.finished() { observer(end) }
+      return report
     } catch {
       throw run.failure(error)
     }
@@ -48,12 +53,14 @@ package struct MigrationPipeline: Sendable {
 
   /// Puts a store in order that a crash left, without migrating it: what hopd does at its start.
   ///
-  /// A store without any trace of hopd is not opened. Answers nil when there was nothing to do. `keepAlive` is called
-  /// now and then while a large store is checked.
+  /// A store without any trace of hopd is not opened; one whose lock a worker has is left alone (`.lockedByOther`).
+  /// Answers nil when there was nothing to do. `keepAlive` is called now and then while a large store is checked.
   package func recover(
     _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     do {
+      // A store that is not there is told by whoever looks for it.
+      if let real = try? location.canonical(files) { try WorkerLock.requireFree(real, files: files) }
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
           .recovery.recover(location, rule: backup)
@@ -81,7 +88,7 @@ package struct MigrationPipeline: Sendable {
     }
   }
 
-  /// Lets SQLite roll back what a writer that died had begun, so that the store can be looked at: a look that changes
+  /// Lets SQLite roll back what a writer that died had begun, so that the store can be inspected: a look that changes
   /// nothing cannot read around a hot journal. Throws `.storeBusy` where the writer lives.
   package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
     guard try StoreReader.hasHotJournal(location) else { return }
@@ -90,7 +97,7 @@ package struct MigrationPipeline: Sendable {
   }
 
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
-  /// answers what was done, or nil. Before every look at a store with a log: whoever opens such a store ruins it.
+  /// answers what was done, or nil. Before every look at a store with a log: anyone who opens such a store ruins it.
   package func setLateLogAside(
     _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool
@@ -109,7 +116,7 @@ package struct MigrationPipeline: Sendable {
     ).setAsideIfProven(backups: backups, job: job)
   }
 
-  /// Stores that an intent record in the state directory speaks of.
+  /// Stores that an intent record in the state directory refers to.
   package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     return try environment.intents.all().compactMap { entry in

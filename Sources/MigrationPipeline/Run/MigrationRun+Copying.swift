@@ -41,7 +41,7 @@ extension MigrationRun {
 
   /// Throws where the output is the store itself: by the same path, another spelling of it, a link or a second name.
   private func requireAnother(than destination: StoreLocation) throws {
-    let store = try request.location.canonical(files).database
+    let store = try storeLocation().database
     let output = (try? files.canonical(destination.database)) ?? destination.database
     guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
       return
@@ -73,7 +73,7 @@ extension MigrationRun {
       reader: reader, location: request.location, catalog: request.catalog, target: request.target, countsRows: false)
     let isLogged = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).journal_mode") == "wal"
     guard let store = try identified(assessment) else {
-      // The copy of a store that is current is the store itself, which no later check looks at.
+      // The copy of a store that is current is the store itself, which no later check inspects.
       try checkSource(reader)
       let staged = try area.create(hop: nil)
       try files.unlink(staged)
@@ -108,7 +108,7 @@ extension MigrationRun {
 
   /// What the external files take on the disk: holes in them are not copied.
   private func allocatedExternalBytes() throws -> Int64 {
-    let folder = try request.location.canonical(files).externalDataDirectory
+    let folder = try storeLocation().externalDataDirectory
     guard try files.status(folder)?.kind == .directory else { return 0 }
     var total: Int64 = 0
     for name in try files.names(in: folder) {
@@ -165,7 +165,7 @@ extension MigrationRun {
         throw HopdError(.inputOutput, "the copy cannot be set to WAL mode", at: Place(file: staged))
       }
     }
-    try keepAttributes(of: request.location.canonical(files).database, on: staged)
+    try keepAttributes(of: storeLocation().database, on: staged)
     try files.syncFile(staged)
     try files.renameNoReplace(staged, to: destination.database)
   }
@@ -181,9 +181,9 @@ extension MigrationRun {
     guard !columns.isEmpty else { return }
     let source = try ExternalDataDirectory(of: request.location)
     // Below the canonical directory no call follows a link.
-    let from = try request.location.canonical(files).externalDataDirectory
+    let from = try storeLocation().externalDataDirectory
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
-    // What is missing was told by the plan; anything more went away while nothing held the source's files.
+    // What is missing was reported by the plan; anything more went away while nothing held the source's files.
     var missing = known
     for column in columns {
       try ExternalDataCensus.forEachReference(column, reader: reader) { name in

@@ -1,5 +1,5 @@
 // A restored store is not migrated again to the version that the restore replaced, until somebody decides: the pin is
-// looked at under the store's lock, and goes with the migration that somebody asked for.
+// inspected under the store's lock, and goes with the migration that somebody asked for.
 
 import Diagnostics
 import DurableFiles
@@ -21,7 +21,7 @@ extension MigrationPipeline {
       heldBackFrom: mark(target), storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
-  /// The pin of the store as it is now, whatever the target; nil where it has none or another store's lies there.
+  /// The pin of the store as it is now, whatever the target; nil where it has none or another store's is there.
   package func pin(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
     guard let metadata = assessment.metadata else { return nil }
     return try PinStore(location: location.canonical(files), files: files).read()?.matching(
@@ -42,7 +42,7 @@ extension MigrationRun {
     let pins = try PinStore(location: held.location, files: files)
     let pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError {
-      // Whoever asks for the migration wants the pin gone in any case.
+      // Anyone who asks for the migration wants the pin gone in any case.
       guard request.releasesPin, error.code == .recordUnreadable else { throw error }
       return nil
     }

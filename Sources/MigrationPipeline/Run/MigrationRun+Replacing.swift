@@ -18,7 +18,10 @@ extension MigrationRun {
     stage = .recover
     let environment = try ReplacementEnvironment(
       files: files, stateDirectory: request.stateDirectory, keepAlive: heartbeat(), index: leftovers)
-    let outcome = try environment.recovery.recover(request.location, rule: request.backup)
+    // Nobody knows what a silent worker was doing: the whole store is checked before anything is done to it.
+    var recovery = environment.recovery
+    recovery.checksEveryStore = workerLock?.isTakenOver == true
+    let outcome = try recovery.recover(request.location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
       throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
@@ -65,6 +68,7 @@ extension MigrationRun {
     } catch {
       // The connection has the staged stores attached; it goes first, so that the files can.
       held.release()
+      let error = blamingLostLock(error)
       cleanUp(after: error, area: area, environment: environment)
       throw error
     }
@@ -127,17 +131,12 @@ extension MigrationRun {
     if replacement == .rename, !isSmall { try area.proveAttributesCanBeKept() }
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
-    var intent = ReplacementIntent(
-      location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
-      to: mark(plan.target), storeUUID: store.metadata.uuid,
-      startedAt: Int64(time(nil)))
+    var intent = try newIntent(held, store, plan, passes, fingerprint)
     let chain = HopChain(
       plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
       identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
       options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
-      takesNotes: request.takesNotes,
-      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+      takesNotes: request.takesNotes, files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
     let (outcome, verified) = try reportingSourceDamage(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
       if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
@@ -156,7 +155,7 @@ extension MigrationRun {
 
     stage = .report
     // What cannot be removed now keeps the record, so that the next start removes it.
-    var isClean = true
+    let isClean: Bool
     do {
       try chain.removeInput()
       isClean = try !chain.hasStagedStores()
@@ -166,6 +165,17 @@ extension MigrationRun {
     note(replaced, held, pin, &report)
     if isClean { try? environment.intents.remove(held.location, afterSuccess: true) }
     return report
+  }
+
+  /// The record of a replacement before anything is staged.
+  private func newIntent(
+    _ held: LockedStore, _ store: IdentifiedStore, _ plan: MigrationPlan, _ passes: Passes,
+    _ fingerprint: SourceFingerprint
+  ) throws -> ReplacementIntent {
+    ReplacementIntent(
+      location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
+      to: mark(plan.target), storeUUID: store.metadata.uuid, startedAt: Int64(time(nil)))
   }
 
   /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in
@@ -204,7 +214,7 @@ extension MigrationRun {
     return (outcome, try verify(outcome.staged, chain: chain))
   }
 
-  /// The staged store that an interrupted run of the same plan had finished, if it still lies there untouched.
+  /// The staged store that an interrupted run of the same plan had finished, if it still is there untouched.
   private func finished(_ chain: HopChain) throws -> SourceFingerprint.Stamp? {
     guard let interrupted, interrupted.planFingerprint == chain.passes.fingerprint, let sealed = interrupted.sealed,
       let status = try files.status(chain.staged), SourceFingerprint.Stamp(status) == sealed
@@ -224,11 +234,13 @@ extension MigrationRun {
 
   private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
 
-  /// After a failure nothing of ours stays, with two exceptions: an interrupted run is continued from its checkpoint,
+  /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
   /// and where the store's own file is in doubt everything is kept as evidence for recovery.
   private func cleanUp(after error: any Error, area: StagingArea, environment: ReplacementEnvironment) {
     let code = (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
+    // Records go by the store's path: in a shared state directory it may be that of the worker that has the store now.
+    let isRecordOwn = workerLock?.isLost != true
     try? area.releaseSpace(for: .commit)
     if let code, keeps.contains(code) { return }
     // Failing to clean up must not hide the failure itself: the record stays then, and recovery does it at the next
@@ -237,15 +249,24 @@ extension MigrationRun {
       try area.removeAll()
       try QuarantineFile(area: area, files: files).withdraw()
       // A swap that was begun has removed its record, or keeps it because it could not take everything back.
-      if !hasSwapBegun { try environment.intents.remove(area.location) }
+      if !hasSwapBegun, isRecordOwn { try environment.intents.remove(area.location) }
     } catch {}
   }
 
   func swap(_ environment: ReplacementEnvironment) -> StoreSwap {
     let showLife = heartbeat()
-    return StoreSwap(
+    var swap = StoreSwap(
       files: files, intents: environment.intents, identify: ReplacementEnvironment.identify, mode: replacement,
-      keepAlive: { _ = showLife() })
+      keepAlive: { _ = showLife() },
+      inPlaceObserver: { [work] step in
+        switch step {
+        case .backedUp: work.replacing(step: 1)
+        case .committed: work.replacing(step: 2)
+        case .copied, .compared, .writing, .durable, .confirmed: break
+        }
+      })
+    if let workerLock { swap.requireHeld = { try workerLock.requireHeld() } }
+    return swap
   }
 }
 

@@ -27,6 +27,8 @@ final class MigrationRun {
   let stop: StopSignal
   let observer: (MigrationEvent) -> Void
   let start = ContinuousClock.now
+  /// Tells how far all of it is.
+  let work: WorkTeller
   /// The policies of this run, and what they write.
   let policies: (any PolicyProvider)?
   let policyLines = PolicyLines()
@@ -38,6 +40,7 @@ final class MigrationRun {
     }
   }
   private var stages = StageClock()
+  private var canonicalLocation: StoreLocation?
   /// What a stage leaves behind that the next one does not need.
   private let memory: StageMemory
   var facts: StoreFacts?
@@ -52,6 +55,8 @@ final class MigrationRun {
   var job: String
   /// Its record.
   var interrupted: ReplacementIntent?
+  /// The lock that keeps workers on other machines out; nil where none is wanted.
+  var workerLock: WorkerLock?
   /// Rows of the result by entity, where the plan does not know them.
   var rows: [String: Int64]?
   /// The file of objects that were set aside; nil where none was.
@@ -73,8 +78,11 @@ final class MigrationRun {
     let memory = StageMemory(store: request.location.database, files: files)
     self.memory = memory
     var subject: String?
+    let holds = HoldPoint(stop: stop)
+    let work = WorkTeller { holds.held }
+    self.work = work
     self.observer = { event in
-      // Each hop is worked out anew, and each of its tables; then their statements run for long.
+      // Each hop is worked out again, and each of its tables; then their statements run for long.
       switch event {
       case .hopStarted, .hopFinished: memory.giveBack()
       case .progress(let progress) where progress.subject != subject:
@@ -83,10 +91,20 @@ final class MigrationRun {
       default: break
       }
       observer(event)
+      if let told = work.told(after: event) { observer(told) }
+      holds.passed(event) { observer(.alive($0)) }
     }
     job = request.job
     replacement = request.replacement ?? .rename
     policies = request.policies?({ stop.isStopping }, { [policyLines] in policyLines.add($0, $1, $2) })
+  }
+
+  /// The store under its canonical path, below which no call follows a link. Found once.
+  func storeLocation() throws -> StoreLocation {
+    if let canonicalLocation { return canonicalLocation }
+    let found = try request.location.canonical(files)
+    canonicalLocation = found
+    return found
   }
 
   func failure(_ error: any Error) -> MigrationFailure {
@@ -148,14 +166,14 @@ final class MigrationRun {
     let answer = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(check)(1)")
     guard answer == "ok" else {
       throw HopdError(
-        .storeDamaged, "SQLite finds the database damaged: \(answer ?? "no answer")", cause: cause,
-        hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
+        .storeDamaged, "SQLite finds the database damaged: \(answer?.joiningLines ?? "no answer")", cause: cause,
+        hint: HopdError.damageHint)
     }
   }
 
   /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes,
   /// and rows that break a key there may be twice under the same key: at that quick_check does not look. Then the store
-  /// is damaged, and no bug of ours is to be reported.
+  /// is damaged, and no bug of hopd's is to be reported.
   func reportingSourceDamage<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let error as HopdError
       where error.code == .verificationFailed || error.code == .internalError && error.cause is SQLiteError
@@ -196,6 +214,9 @@ final class MigrationRun {
       }
       for sentence in MigrationRun.decisions(plan, passes) { observer(.note(.decision(sentence))) }
     }
+    var settings = request.settings
+    settings.replacement = replacement
+    work.planned(plan, passes, settings: settings, replaces: request.output == nil)
     observer(
       .planned(
         PlanSummary(
@@ -232,7 +253,7 @@ final class MigrationRun {
         }
       }
       if MigrationPlanner.beginsSegment(hop.index, of: plan) {
-        sentences.append("\(title): its rows are looked at when the hop before is complete")
+        sentences.append("\(title): its rows are inspected when the previous hop is complete")
       }
     }
     for group in passes.groups {
@@ -260,7 +281,7 @@ final class MigrationRun {
           HopdError(
             .policyNotBound,
             hop.hook == nil
-              ? "no program stands in for the policy \(policy) (of \(mappings.joined(separator: ", ")))"
+              ? "no program is bound to the policy \(policy) (of \(mappings.joined(separator: ", ")))"
               : "the stage names the program \(policy), and no command is bound to that name",
             at: (hop.hook?.stage.place ?? Place()).filled(from: Place(hop: hop.title)),
             hint: "give one with --policy \(policy)=COMMAND, or in [policies] of the configuration"))
@@ -269,7 +290,7 @@ final class MigrationRun {
     guard let first = unbound.first else { return }
     if unbound.count == 1 { throw first }
     throw HopdError(
-      .policyNotBound, "no program stands in for \(unbound.count) policies that mapping models or stages name",
+      .policyNotBound, "no program is bound to \(unbound.count) policies that mapping models or stages name",
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
@@ -281,7 +302,8 @@ final class MigrationRun {
     // The last hop is complete: the next start verifies it.
     try checkStop()
     let expectation = try known ?? chain.expectation()
-    let verifier = StoreVerifier(depth: request.verification, keepAlive: heartbeat())
+    let verifier = StoreVerifier(
+      depth: request.verification, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
     let verified = try verifier.verify(
       staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil,
       source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))

@@ -1,5 +1,5 @@
-// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that lie in
-// folders of models. What was named goes before what only lies there.
+// Mapping models beside the models, as a graph of versions asks for them: those that were named, and those that are in
+// folders of models. What was named goes before what only is there.
 
 import Diagnostics
 import ManagedObjectModel
@@ -39,6 +39,7 @@ package struct CatalogedMappings: MappingSource {
   }
 
   package var isEmpty: Bool { named.isEmpty && found.isEmpty }
+  package var isReadable: Bool { named.unreadable.isEmpty && found.unreadable.isEmpty }
   package var stages: [DeclaredStage] { named.stages.isEmpty ? found.stages : named.stages }
 
   package func hops(among versions: [CatalogedVersion]) -> any HopMappings {
@@ -72,8 +73,7 @@ package struct CatalogedMappings: MappingSource {
       }
       error.hint =
         "\(error.hint.map { $0 + " " } ?? "")A hop is not inferred while a mapping model beside the models cannot "
-        + "be read: "
-        + "repair it, or take it away"
+        + "be read: repair or remove it"
       throw error.located(Place(hop: "\(source.model.name) → \(destination.model.name)"))
     }
 
@@ -87,6 +87,10 @@ package struct CatalogedMappings: MappingSource {
         versions[misfit.pair.source].isSameVersion(as: versions[first])
           && versions[misfit.pair.destination].isSameVersion(as: versions[second])
       }.map(\.warning)
+    }
+
+    var pairs: [(source: CatalogedVersion, destination: CatalogedVersion)] {
+      (named.pairs + found.pairs).map { (versions[$0.source], versions[$0.destination]) }
     }
 
     private func index(of version: CatalogedVersion) -> Int? {

@@ -6,7 +6,7 @@ import ManagedObjectModel
 import MappingModel
 
 extension HopdError.Code {
-  /// Entities have rows, go on in the destination, and no entity mapping takes them.
+  /// Entities have rows, continue in the destination, and no entity mapping takes them.
   package static let unmappedEntities = HopdError.Code("unmapped-entities", exit: .dataError)
 }
 
@@ -14,6 +14,8 @@ extension HopdError.Code {
 package protocol MappingSource: Sendable {
   /// Are there none at all?
   var isEmpty: Bool { get }
+  /// Can all that were found be read?
+  var isReadable: Bool { get }
   /// The stages that are declared beside them.
   var stages: [DeclaredStage] { get }
   /// What they serve among the versions of one line, oldest first.
@@ -22,6 +24,7 @@ package protocol MappingSource: Sendable {
 
 extension MappingSource {
   package var stages: [DeclaredStage] { [] }
+  package var isReadable: Bool { true }
 }
 
 /// What mapping models serve among some versions.
@@ -38,16 +41,18 @@ package protocol HopMappings: Sendable {
   /// Warnings for a hop that no mapping model serves: those that seem to be meant for this very pair, and why they are
   /// not used.
   func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError]
+  /// The pairs of versions that they serve, whatever way is taken.
+  var pairs: [(source: CatalogedVersion, destination: CatalogedVersion)] { get }
 }
 
 extension HopMappings {
+  package var pairs: [(source: CatalogedVersion, destination: CatalogedVersion)] { [] }
+
   package func unused(from source: CatalogedVersion, to destination: CatalogedVersion) -> [HopdError] { [] }
 }
 
 /// No mapping models.
 package struct NoMappings: MappingSource, HopMappings {
-  /// Makes none.
-  package init() {}
 
   package var isEmpty: Bool { true }
 

@@ -18,7 +18,7 @@ package struct CatalogedVersion: Sendable {
   package let isCurrent: Bool
   /// The named configuration to which the model is cut down; nil for a whole model.
   package let configuration: String?
-  /// Was the model read from the very store that is looked at, as no model given has its version?
+  /// Was the model read from the very store that is inspected, as no model given has its version?
   package let isFromStoreItself: Bool
 
   /// Makes an entry.

@@ -1,7 +1,7 @@
 // Stores of merged models: an app that puts several models together opens its store with all their entities. The search
 // is exact: every way to explain the store's hashes by at most one version of each model, such that each is needed, is
-// found; one way is the answer and two are an error (docs/decisions/0016). Merged models have their configurations merged
-// as well: a store that was opened with one of these has, of each model, that model's part of the configuration.
+// found; one way is the answer and two are an error (docs/decisions/0016). Merged models have their configurations
+// merged as well: a store that was opened with one of these has, of each model, that model's part of the configuration.
 
 import Diagnostics
 import ManagedObjectModel
@@ -33,7 +33,7 @@ struct MergeMatching {
 
   /// Steps after which the search gives up: far more than any real set of models takes.
   private static let maximumSteps = 5_000
-  /// Ways that are told when there are several.
+  /// Ways that are reported when there are several.
   private static let maximumWays = 5
 
   /// The store as one of merged models, or of one configuration of these.
@@ -204,7 +204,7 @@ struct MergeMatching {
 }
 
 extension TargetVersion {
-  /// What stands between the versions in the name of a merge.
+  /// What is between the versions in the name of a merge.
   static let separator = " + "
 
   /// A version of a merge as it is shown and may be given: its name, with the model's before it where several of the

@@ -84,7 +84,7 @@ package struct MigrationGraph: Sendable {
     guard rules.infer else {
       throw HopdError(
         .inferenceOff,
-        "the way from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
+        "the chain from \(start.model.name) to \(target.model.name) has no mapping, and inference is switched off",
         hint: "switch inference on (`infer = true`), or give a mapping model for each hop",
         reasons: mappings.isEmpty ? [] : missing)
     }
@@ -183,7 +183,7 @@ package struct NoRouteExplanation: Sendable {
     let list = edges.joined(separator: ", ")
     return HopdError(
       .noRoute,
-      "no way leads from \(start.model.name) to \(target.model.name): "
+      "no chain leads from \(start.model.name) to \(target.model.name): "
         + (edges.count == 1 ? "the hop \(list) cannot be inferred" : "the hops \(list) cannot be inferred"),
       at: Place(file: start.path),
       hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "

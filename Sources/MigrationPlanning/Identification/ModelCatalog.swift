@@ -28,16 +28,16 @@ package struct ModelCatalog: Sendable {
   package let warnings: [HopdError]
   /// The mapping models that lead between the versions.
   package var mappings: any MappingSource = NoMappings() {
-    didSet { memo = Memo() }
+    didSet { memo = Self.memo(for: versions) }
   }
   /// May stores of a later version than the wanted one go back by inference? Nobody else but an operator can know that
   /// this is meant (docs/decisions/0003).
   package var allowsOlder = false {
-    didSet { memo = Memo() }
+    didSet { memo = Self.memo(for: versions) }
   }
   /// What was worked out of these models and mappings before: matches and routes, which are the same for every store of
   /// one version.
-  package private(set) var memo = Memo()
+  package private(set) var memo: Memo
 
   /// A catalog of models that were read already.
   package init(bundles: [ModelBundle], warnings: [HopdError] = []) {
@@ -50,7 +50,11 @@ package struct ModelCatalog: Sendable {
         }
       }
     versions = Self.versions(of: bundles)
+    memo = Self.memo(for: versions)
   }
+
+  /// Room for what is asked of every version: its match, its route, its hops onwards.
+  private static func memo(for versions: [CatalogedVersion]) -> Memo { Memo(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
     bundles.flatMap { bundle in
@@ -66,7 +70,7 @@ package struct ModelCatalog: Sendable {
   mutating func reorder(_ index: Int, as bundle: ModelBundle) {
     bundles[index] = bundle
     versions = Self.versions(of: bundles)
-    memo = Memo()
+    memo = Self.memo(for: versions)
   }
 
   /// Reads models, and folders that are searched for models.

@@ -9,7 +9,7 @@ import SystemPackage
 
 extension HopdError.Code {
   /// The store's version is known only by the model that the store itself holds.
-  package static let ownModelUsed = HopdError.Code("own-model-used", exit: .success)
+  package static let ownModelUsed = HopdError.Code("own-model-used", severity: .note)
   /// The model that the store itself holds is of no use for a migration.
   package static let ownModelUnused = HopdError.Code("own-model-unused", exit: .dataError)
 }
@@ -97,7 +97,7 @@ struct OwnModelMatching {
       position: target.position - 1, isCurrent: false, isFromStoreItself: true)
   }
 
-  /// What a hop takes away, whether it drops it or goes on without it: order, and values that are computed anew.
+  /// What a hop takes away, whether it drops it or continues without it: order, and values that are computed again.
   private static func losses(
     _ mapping: InferredMapping, from old: ManagedObjectModel, to new: ManagedObjectModel
   ) -> [HopdError] {
@@ -117,7 +117,7 @@ struct OwnModelMatching {
         guard let name = pair.source, derived[pair.destination] != nil, attributes[name]?.isDerived == false else {
           return nil
         }
-        return loss(name, "its values would be computed anew")
+        return loss(name, "its values would be computed again")
       }
       let relationships = before.map(old.allRelationships) ?? [:]
       let kept = after.map(new.allRelationships) ?? [:]

@@ -7,7 +7,7 @@ import MappingModel
 
 extension HopdError.Code {
   /// A hop skips versions because no hop leads through them.
-  package static let versionsSkipped = HopdError.Code("versions-skipped", exit: .success)
+  package static let versionsSkipped = HopdError.Code("versions-skipped", severity: .note)
 }
 
 /// The search of one route over versions in the order of the way. Every edge leads on, so there are no circles.
@@ -63,7 +63,8 @@ struct RouteSearch {
     for further in stops.indices.dropFirst(index + 2) {
       if let edge = try mapped(index, further), let rest = try progressive(from: further) { return [edge] + rest }
     }
-    for further in stops.indices.dropFirst(index + 2) {
+    // What leads nowhere is not worth an inference: of a long line without a way, each pair would be asked.
+    for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
       if var edge = inferred(index, further), let rest = try progressive(from: further) {
         edge.warnings.append(skipping(index, further))
         return [edge] + rest
@@ -103,7 +104,8 @@ struct RouteSearch {
     let names = stops[(from + 1)..<to].map(\.model.name).joined(separator: ", ")
     return HopdError(
       .versionsSkipped,
-      "the way through \(names) is impossible, so the hop skips \(to - from == 2 ? "this version" : "these versions")",
+      "the chain through \(names) is impossible, so the hop skips "
+        + (to - from == 2 ? "this version" : "these versions"),
       at: Place(hop: RouteSearch.title(stops[from], stops[to])),
       hint: "compare the result with the app's, or give mapping models for the hops between")
   }

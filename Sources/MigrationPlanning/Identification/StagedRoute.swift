@@ -7,7 +7,7 @@ import MappingModel
 
 extension HopdError.Code {
   /// The hooks of a stage do not run, because the store begins between its versions.
-  package static let stageNotRun = HopdError.Code("stage-not-run", exit: .success)
+  package static let stageNotRun = HopdError.Code("stage-not-run", severity: .note)
 }
 
 /// The stages between the versions of one way.

@@ -12,7 +12,7 @@ import SystemPackage
 package enum StoreIdentifier {
   /// Looks at a file without changing anything in its folder.
   ///
-  /// What is no store, damaged or encrypted is an answer, not an error. Throws where there is no answer: the file is
+  /// What is not a store, damaged or encrypted is an answer, not an error. Throws where there is no answer: the file is
   /// missing, may not be read, is busy, or the models contradict each other.
   package static func identify(
     _ location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current, countsRows: Bool = true
@@ -31,7 +31,7 @@ package enum StoreIdentifier {
   }
 
   /// The same over a connection that is open already; damage is thrown here. Without `countsRows` the answer names no
-  /// rows: a daemon looks at many stores, and counting reads whole tables.
+  /// rows: a daemon inspects many stores, and counting reads whole tables.
   package static func identify(
     reader: StoreReader, location: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current,
     countsRows: Bool = true
@@ -76,7 +76,7 @@ package enum StoreIdentifier {
     guard tables.contains("Z_METADATA") else {
       throw HopdError(
         .notAStore, "a SQLite database, but not one that Core Data made: it has no Z_METADATA", at: place,
-        hint: "keep it out with exclude, if it lies in a watched directory")
+        hint: "exclude it with `exclude`, if it is in a watched directory")
     }
     guard tables.contains("Z_PRIMARYKEY") else {
       throw HopdError(

@@ -70,7 +70,7 @@ package enum VersionComparison {
   private static func explainKnown(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
     guard !store.isEmpty else {
       return HopdError(
-        .unknownVersion, "the metadata of the store hold no version hashes, so its version cannot be told",
+        .unknownVersion, "the metadata of the store hold no version hashes, so its version is unknown",
         hint: "open the store once with its app, which writes them")
     }
     guard let (version, differences) = nearest(store, catalog: catalog) else {
@@ -78,12 +78,19 @@ package enum VersionComparison {
         .unknownVersion, "there is no model to compare the store with",
         hint: "name the model of the app with --models PATH")
     }
-    // A part of a version that is no configuration, and a part of several models, are told as what they are.
+    // A part of a version that is no configuration, and a part of several models, are reported as what they are.
     let isPart = differences.allSatisfy { if case .missing = $0 { true } else { false } }
     if isPart { return partOf(version, missing: differences.map(\.entity), storeCount: store.count) }
     if let merge = leftovers(store, catalog: catalog) { return merge }
     let reasons = differences.map { reason($0, version) }
     let shared = store.keys.filter { version.versionHashes[$0] == store[$0] }.count
+    let hasRelatives = catalog.versions.contains { known in store.keys.contains { known.versionHashes[$0] != nil } }
+    guard hasRelatives else {
+      return HopdError(
+        .unknownVersion, "the store has nothing in common with the \(catalog.versions.count) versions given",
+        hint: "is it the store of another app? exclude it from the watch (exclude = [\"NAME\"]), or add its model",
+        reasons: reasons)
+    }
     let isEdited = differences.allSatisfy { if case .different = $0 { true } else { false } }
     let edited =
       "give the state before \(version.model.name) was edited without a new version: the store has the entities of "

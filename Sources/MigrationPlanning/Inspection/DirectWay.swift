@@ -1,5 +1,5 @@
-// A property or entity that one version drops and a later one has again loses its values on the way through the versions
-// and keeps them in one direct hop, as Core Data goes in an app without a migrator. The plan says how many.
+// A property or entity that one version drops and a later one has again loses its values on the way through the
+// versions and keeps them in one direct hop, as Core Data goes in an app without a migrator. The plan says how many.
 
 import Diagnostics
 import ManagedObjectModel
@@ -9,7 +9,7 @@ import SQLite
 
 extension HopdError.Code {
   /// The way through the versions drops values that one direct hop keeps.
-  package static let directWayKeeps = HopdError.Code("direct-way-keeps", exit: .success)
+  package static let directWayKeeps = HopdError.Code("direct-way-keeps", severity: .note)
 }
 
 /// What one direct hop would keep of what the way through the versions drops.
@@ -33,7 +33,7 @@ struct DirectWay {
     func warning(_ count: Int64, _ noun: String, _ entity: String, _ property: String?) -> HopdError {
       HopdError(
         .directWayKeeps,
-        "\(count) \(noun)\(count == 1 ? " is" : "s are") dropped on the way through the versions; the direct hop "
+        "\(count) \(noun)\(count == 1 ? " is" : "s are") dropped in the chain through the versions; the direct hop "
           + "\(title) keeps \(count == 1 ? "it" : "them")",
         at: Place(entity: entity, property: property),
         hint: "if the app goes directly, add --route direct (for the daemon: route = \"direct\")")

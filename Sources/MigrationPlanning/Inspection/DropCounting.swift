@@ -99,37 +99,37 @@ struct DropCounting {
         let storage = migrationPath.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
       switch storage {
-      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _):
-        // Both ends are dropped together; the pairs are told for the end whose rows hold the column.
-        let isToOne = if case .toOne = storage { true } else { false }
-        guard isToOne != origin.isInverted else { continue }
-        note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
-      case .join(let join, _):
-        // Both ends are dropped together; the pairs are told once.
-        guard !order.contains(where: { $0.hop == hop && $0.table == join.name }) else { continue }
+      case .toOne(let columns, _), .members(let columns):
+        // Both ends are dropped together; the pairs are counted for the end whose rows hold the column.
+        guard (storage.ownColumns != nil) != origin.isInverted else { continue }
+        note(name, of: entity, hop: hop, table: columns.table, column: columns.key, stored: stored)
+      case .join(let columns):
+        // Both ends are dropped together; the pairs are counted once.
+        guard !order.contains(where: { $0.hop == hop && $0.table == columns.table }) else { continue }
         let key = Key(
-          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: join.name,
-          column: join.targetColumn)
+          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: columns.table,
+          column: columns.join.targetColumn)
         order.append(key)
-        counts[key] = try census.pairs(in: join.name)
-      case .ownerColumn(let table, let column):
+        counts[key] = try census.pairs(in: columns.table)
+      case .owned(let columns):
         // By owner: another entity may keep the relationship.
         let key = Key(
-          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: table, column: column)
+          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: columns.table,
+          column: columns.key)
         if counts[key] == nil { order.append(key) }
-        counts[key, default: 0] &+= try ownedRows(table: table, column: column, owner: stored)
+        counts[key, default: 0] &+= try ownedRows(columns, owner: stored)
       }
     }
   }
 
   /// Rows whose owner is of one entity.
-  private func ownedRows(table: String, column: String, owner: String) throws(SQLiteError) -> Int64 {
+  private func ownedRows(_ columns: ToOneColumns, owner: String) throws(SQLiteError) -> Int64 {
     guard (rows[owner] ?? 0) > 0, let owners = migrationPath.sourceSchema.table(of: owner),
       let number = migrationPath.sourceSchema.number(of: owner)
     else { return 0 }
     return try reader.connection.integer(
-      "SELECT count(*) FROM \(reader.qualified(table)) AS s JOIN \(reader.qualified(owners.name)) AS o"
-        + " ON o.Z_PK = s.\(SQLiteIdentifier.quoted(column)) WHERE o.Z_ENT = \(number)") ?? 0
+      "SELECT count(*) FROM \(reader.qualified(columns.table)) AS s JOIN \(reader.qualified(owners.name)) AS o"
+        + " ON o.Z_PK = s.\(SQLiteIdentifier.quoted(columns.key)) WHERE o.Z_ENT = \(number)") ?? 0
   }
 
   /// Adds the values of one entity's rows; an inherited property gathers those of all subentities that drop it.

@@ -62,12 +62,10 @@ struct ExpectationCounting {
         let storage = source.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
       switch storage {
-      case .join(let table, _):
-        counts[join.name] = try census.pairs(in: table.name)
-      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _),
-        .ownerColumn(let table, let column):
-        let question = StoreCensus.ValueQuestion(column: column, entities: nil)
-        counts[join.name] = try census.values([question], in: table).first
+      case .join(let columns): counts[join.name] = try census.pairs(in: columns.table)
+      case .toOne(let columns, _), .members(let columns), .owned(let columns):
+        let question = StoreCensus.ValueQuestion(column: columns.key, entities: nil)
+        counts[join.name] = try census.values([question], in: columns.table).first
       }
     }
     return counts

@@ -91,8 +91,8 @@ struct ExternalDataInspection {
       findings.add(
         HopdError(
           .externalDataUnsuitable,
-          "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is no plain file; the first is "
-            + (count.unsuitableWhat ?? "no plain file"),
+          "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; the first "
+            + "is " + (count.unsuitableWhat ?? "no plain file"),
           at: place(count.unsuitableRow),
           hint: "put plain files into \(directory.path.printable), or restore a backup"))
     }
@@ -187,8 +187,8 @@ struct ExternalDataInspection {
             + "they are, and nothing refers to them any more",
           at: place,
           hint:
-            "they belong to the backup and perhaps to another store of the same name with another extension; take them "
-            + "away only when neither needs them any more"))
+            "they belong to the backup and perhaps to another store of the same name with another extension; "
+            + "remove them only when neither needs them any more"))
     }
   }
 
@@ -326,7 +326,7 @@ struct ExternalDataInspection {
           + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any "
           + "more",
         hint:
-          "they belong to the backup and perhaps to another store of the same name with another extension; take them "
-          + "away only when neither needs them any more"))
+          "they belong to the backup and perhaps to another store of the same name with another extension; "
+          + "remove them only when neither needs them any more"))
   }
 }

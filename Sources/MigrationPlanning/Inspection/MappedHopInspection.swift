@@ -33,7 +33,7 @@ struct MappedHopInspection {
       findings.add(
         HopdError(
           .unmappedEntities, "\(message) and would be lost\(dead.joined())", at: place,
-          hint: "add an entity mapping, or say that they may go: --unmapped-entities drop (for the daemon, "
+          hint: "add an entity mapping, or drop them: --unmapped-entities drop (for the daemon, "
             + "unmapped_entities = \"drop\" in [watch.migration])"))
     }
   }
@@ -46,7 +46,7 @@ struct MappedHopInspection {
 }
 
 extension MigrationPath {
-  /// Rows per entity of a version, by those of the store: inferred hops keep every row of an entity that goes on.
+  /// Rows per entity of a version, by those of the store: inferred hops keep every row of an entity that continues.
   func rows(_ stored: [String: Int64], at version: Int) -> [String: Int64] {
     guard models.indices.contains(version) else { return [:] }
     return Dictionary(

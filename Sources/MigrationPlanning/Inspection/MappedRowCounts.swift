@@ -90,7 +90,7 @@ struct MappedRowCounts {
       for (key, count) in zip(keys, counts) { reader.memory?.keep(count, for: key, in: name) }
       return counts
     } catch {
-      // A row for which the filter has no value: what would stop the migration is told now.
+      // A row for which the filter has no value: what would stop the migration is reported now.
       if let failure = reader.connection.takeFunctionFailure() as? HopdError {
         throw failure.located(Place(hop: hop.title, entity: source))
       }

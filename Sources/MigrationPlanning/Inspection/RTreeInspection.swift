@@ -42,7 +42,7 @@ struct RTreeInspection {
 extension SchemaObject {
   /// Is it a virtual table of SQLite's R-Tree module, and of no other?
   ///
-  /// SQLite keeps the text from the name on as it was typed. The words alone prove nothing: they may stand in a default
+  /// SQLite keeps the text from the name on as it was typed. The words alone prove nothing: they may be in a default
   /// value of a plain table, and everything in that table would be lost.
   fileprivate var isRTree: Bool {
     let start = "CREATE VIRTUAL TABLE "

@@ -52,7 +52,7 @@ struct StoreInspection {
 
   // MARK: Tables and columns
 
-  /// With `takesMirroring` CloudKit's tables are looked at elsewhere (`MirroringInspection`).
+  /// With `takesMirroring` CloudKit's tables are inspected elsewhere (`MirroringInspection`).
   mutating func inspectSchema(takesMirroring: Bool = false) throws(SQLiteError) {
     let tables = objects.filter { $0.type == "table" }
     let present = Set(tables.map(\.name))
@@ -69,7 +69,7 @@ struct StoreInspection {
       } else if !predicted.contains(table.name), !StoreInspection.bookkeeping.contains(table.name) {
         refuse(
           .unknownTable, "the table \(table.name), which no entity of \(schema.model.name) explains",
-          "was the store made with another model? A table of somebody else would be lost")
+          "was the store made with another model? hopd would lose a table that is not Core Data's")
       }
     }
     for object in objects where object.type == "trigger" { inspect(trigger: object) }
@@ -134,7 +134,7 @@ struct StoreInspection {
     } else if !rTrees.tables.contains(table.name) {
       refuse(
         .unknownTable, "the virtual table \(table.name)",
-        "Core Data makes virtual tables for R-Tree indexes only; a table of somebody else would be lost")
+        "Core Data makes virtual tables for R-Tree indexes only; hopd would lose a table that is not Core Data's")
     }
   }
 

@@ -1,5 +1,5 @@
 // How many values each column of the finished store must hold, from what the source holds. Only the rows of entities
-// that have the property count: what stands in a sibling's row belongs to nobody. Where a hop filters, turns round or
+// that have the property count: what is in a sibling's row belongs to nobody. Where a hop filters, turns round or
 // moves a relationship there is no number, never a guess.
 
 import ManagedObjectModel
@@ -144,7 +144,7 @@ struct ValueExpectation {
         ancestor.attributes.contains { $0.name == attribute }
       }
       guard declarations.count == 1 else { return false }
-      // A version between may compute what a later one goes on with.
+      // A version between may compute what a later one continues with.
       if version > 0, version < migrationPath.end,
         declarations.first?.attributes.first(where: { $0.name == attribute })?.isDerived == true
       {
@@ -227,8 +227,8 @@ struct ValueExpectation {
       (entity, relationship) = (pairs.entity, pairs.relationship)
     }
     switch source.storage(ofRelationship: relationship, in: entity) {
-    case .toOne(let table, let column, _, _) where !isOwnerColumn: return .column(Column(table: table, name: column))
-    case .ownerColumn(let table, let column) where isOwnerColumn: return .column(Column(table: table, name: column))
+    case .toOne(let columns, _) where !isOwnerColumn: return .column(Column(table: columns.table, name: columns.key))
+    case .owned(let columns) where isOwnerColumn: return .column(Column(table: columns.table, name: columns.key))
     default: return .unknown
     }
   }

@@ -1,5 +1,5 @@
 // Derived attributes of a migration path. A count has a known form: it is computed where it is wanted. Every other
-// derivation keeps the values and triggers of the store, and that is right only while nothing they speak of changes on
+// derivation keeps the values and triggers of the store, and that is right only while nothing they refer to changes on
 // the way.
 
 import Diagnostics
@@ -42,7 +42,7 @@ struct DerivationDecision {
     }
   }
 
-  /// Only the last version's derivations count, and those that a later version goes on with as plain values.
+  /// Only the last version's derivations count, and those that a later version continues with as plain values.
   private func isWanted(_ derivation: SchemaDerivation, at version: Int) -> Bool {
     if version == migrationPath.end { return true }
     // Expressions may read it.
@@ -65,7 +65,7 @@ struct DerivationDecision {
         "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot "
           + "stay: "
           + reason, at: Place(hop: hop, entity: derivation.entity, property: derivation.attribute),
-        hint: "let the app make this hop, or change the model so that what the derivation speaks of stays as it is and "
+        hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
           + "is changed in the version after"))
   }
 
@@ -120,7 +120,9 @@ struct DerivationDecision {
   /// Why values and triggers of the store would not do for the attribute at that version; nil where they do.
   private func reasonAgainstCarrying(_ derivation: SchemaDerivation, to version: Int) -> String? {
     let source = migrationPath.sourceSchema
-    if (1...max(1, version)).contains(where: migrationPath.isMapped) { return "a mapping model makes the objects anew" }
+    if (1...max(1, version)).contains(where: migrationPath.isMapped) {
+      return "a mapping model creates the objects again"
+    }
     guard
       let stored = source.derivations.first(where: {
         $0.entity == derivation.entity && $0.attribute == derivation.attribute
@@ -136,7 +138,7 @@ struct DerivationDecision {
     for trigger in triggers { subjects.add(trigger: trigger) }
     let isUnderstood = subjects.add(stored)
     if triggers.isEmpty, !isUnderstood {
-      return "the store has no triggers for it, and its expression is of no form that is understood"
+      return "the store has no triggers for it, and hopd does not understand the form of its expression"
     }
     for step in 1...version {
       if let change = change(of: subjects, at: step) { return change }
@@ -202,7 +204,7 @@ struct DerivationDecision {
   }
 }
 
-/// The tables and columns of a store that a derivation speaks of, in its expression or in its triggers.
+/// The tables and columns of a store that a derivation refers to, in its expression or in its triggers.
 struct DerivationSubjects {
   let schema: StoreSchema
   /// Entity tables, all of whose entities matter: triggers name their numbers, and rows that go would have counted.
@@ -266,10 +268,9 @@ struct DerivationSubjects {
         let next = schema.model.entity(named: relationship.destinationEntityName)
       else { return false }
       switch storage {
-      case .toOne(let table, let column, _, _), .inverseOfToOne(let table, let column, _),
-        .ownerColumn(let table, let column):
-        add(column: column, of: table)
-      case .join(let join, _): add(joinTable: join)
+      case .toOne(let columns, _), .members(let columns), .owned(let columns):
+        add(column: columns.key, of: columns.table)
+      case .join(let columns): add(joinTable: columns.join)
       }
       entity = next
     }

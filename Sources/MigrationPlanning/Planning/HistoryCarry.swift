@@ -13,14 +13,7 @@ package struct HistoryCarry: Sendable, Hashable {
     /// By bit of the destination the bits of the source of which any sets it.
     package let sets: [[Int]]
 
-    /// Notes a change.
-    package init(source: HistoryColumns, destination: HistoryColumns, sets: [[Int]]) {
-      self.source = source
-      self.destination = destination
-      self.sets = sets
-    }
-
-    /// The value after the chain. One of another length than the entity's has every bit set: its reader looks at more
+    /// The value after the chain. One of another length than the entity's has every bit set: its reader inspects more
     /// than has changed, and overlooks nothing.
     package func value(of bytes: [UInt8]) -> [UInt8] {
       guard bytes.count == source.byteCount else {

@@ -21,10 +21,10 @@ struct JoinTableDecision {
       warnings.append(
         HopdError(
           .joinTableNameUnexpected,
-          "the table of this many-to-many is named after \(pair.alternative), as it was said; Core Data's rule names "
+          "the table of this many-to-many is named after \(pair.alternative), as configured; Core Data's rule names "
             + "it after \(pair.computed)",
           at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
-          hint: "take --join-table and --reference away, unless a store that the app made has that name"))
+          hint: "remove --join-table and --reference, unless a store that the app made has that name"))
     }
     for pair in layout.selfJoinTables where pair.given == nil {
       if pair.doubt == nil {
@@ -93,10 +93,10 @@ struct JoinTableDecision {
     _ pair: SelfJoinTable, migrationPath: MigrationPath
   ) -> (join: JoinTable, end: String)? {
     guard let origin = migrationPath.origin(ofRelationship: pair.computed, in: pair.entity, at: migrationPath.end),
-      case .join(let join, let isOwner) = migrationPath.sourceSchema.storage(
-        ofRelationship: origin.relationship, in: origin.entity), join.entity == join.inverseEntity
+      case .join(let columns)? = migrationPath.sourceSchema.storage(
+        ofRelationship: origin.relationship, in: origin.entity), columns.join.entity == columns.join.inverseEntity
     else { return nil }
-    return (join, isOwner != origin.isInverted ? pair.computed : pair.alternative)
+    return (columns.join, columns.isOwner != origin.isInverted ? pair.computed : pair.alternative)
   }
 
   private static func propertyNames(of entity: Entity, in model: ManagedObjectModel) -> Set<String> {
@@ -135,7 +135,7 @@ extension StoreSchema {
       HopdError(
         .joinTableNameUnexpected,
         "the store names the table of this many-to-many after \(pair.alternative), and Core Data's rule names it after "
-          + "\(pair.computed); the store is followed", at: Place(entity: pair.entity, property: pair.alternative),
+          + "\(pair.computed); hopd follows the store", at: Place(entity: pair.entity, property: pair.alternative),
         hint:
           "open the store with its app before you rely on it: an app that looks for the other table finds no pairs. "
           + "A migration with --join-table ENTITY.RELATIONSHIP gives the new store the other name")

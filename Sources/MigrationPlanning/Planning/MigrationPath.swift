@@ -1,5 +1,5 @@
 // Where things come from over a whole chain of hops: an entity, an attribute or a relationship of any version on the
-// way, followed back to the tables of the store as it lies there today. Costs, drops, checks and expectations ask here.
+// way, followed back to the tables of the store as it is there today. Costs, drops, checks and expectations ask here.
 
 import ManagedObjectModel
 import MappingModel
@@ -58,7 +58,7 @@ struct MigrationPath {
   /// The first hops of the migration path.
   func prefix(_ hops: Int) -> MigrationPath { MigrationPath(self, hops: hops) }
 
-  /// Does a mapping model make the objects of version `version` anew?
+  /// Does a mapping model make the objects of version `version` again?
   func isMapped(to version: Int) -> Bool {
     mappingModels.indices.contains(version - 1) && !mappingModels[version - 1].isEmpty
   }

@@ -46,10 +46,9 @@ extension MigrationPath {
         }
         for name in part.droppedRelationships {
           guard let origin = origin(ofRelationship: name, in: entity, at: hop),
-            case .toOne(let table, let column, _, _)? = sourceSchema.storage(
-              ofRelationship: origin.relationship, in: origin.entity)
+            let own = sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)?.ownColumns
           else { continue }
-          columns.append((table, column))
+          columns.append((own.table, own.key))
         }
       }
     }

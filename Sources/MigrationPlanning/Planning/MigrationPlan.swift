@@ -73,8 +73,8 @@ package struct Hop: Sendable {
   package let destination: ManagedObjectModel
   package let sourceSchema: StoreSchema
   package let destinationSchema: StoreSchema
-  /// How entities and properties are carried; for a hop with mapping models, how names go on (`MappedHop.nameTrail`),
-  /// which decides about layouts only.
+  /// How entities and properties are carried; for a hop with mapping models, how names continue
+  /// (`MappedHop.nameTrail`), which decides about layouts only.
   package let mapping: InferredMapping
   /// The mapping models to follow; nil for an inferred hop.
   package let mapped: MappedHop?
@@ -127,12 +127,6 @@ package struct EntityCost: Sendable, Hashable {
   package let mapping: String
   /// Rows of the source entity.
   package let rows: Int64
-
-  /// Makes a cost.
-  package init(mapping: String, rows: Int64) {
-    self.mapping = mapping
-    self.rows = rows
-  }
 }
 
 /// A column that some hop drops, counted in the store as it is now.
@@ -147,16 +141,6 @@ package struct DroppedColumn: Sendable, Hashable {
   package let column: String
   /// Rows with a value that is not NULL.
   package let nonNull: Int64
-
-  /// Makes a note of a dropped column.
-  package init(hop: Int, entity: String, property: String, table: String, column: String, nonNull: Int64) {
-    self.hop = hop
-    self.entity = entity
-    self.property = property
-    self.table = table
-    self.column = column
-    self.nonNull = nonNull
-  }
 }
 
 /// What a migration will take.

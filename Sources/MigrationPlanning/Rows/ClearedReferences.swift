@@ -14,7 +14,7 @@ struct ClearedReferences {
 
   private var source: StoreSchema { migrationPath.sourceSchema }
 
-  /// A relationship that goes on, and an entity it can point to that does not.
+  /// A relationship that continues, and an entity it can point to that does not.
   private struct Key: Hashable {
     let hop: Int
     let entity: String

@@ -1,4 +1,4 @@
-// Bounds and lengths that a hop adds or narrows, and values outside of them. Core Data does not look at them when it
+// Bounds and lengths that a hop adds or narrows, and values outside of them. Core Data does not inspect them when it
 // infers a hop: it edits the tables (docs/formats/migration-semantics.md, "Validation"). The app then cannot save such
 // an object until the value is corrected, so the plan names them; an operator's `invalid_rows` settles them.
 
@@ -9,12 +9,13 @@ import PersistentStore
 import SQLite
 
 extension HopdError.Code {
-  /// Values lie outside bounds that the new version adds or narrows.
+  /// Values are outside bounds that the new version adds or narrows.
   package static let valuesOutOfBounds = HopdError.Code("values-out-of-bounds", exit: .dataError)
 }
 
 extension RowInspection {
-  /// Values outside of new or narrower bounds. Findings for entities whose rows the operator settles; remarks for others.
+  /// Values outside of new or narrower bounds. Findings for entities whose rows the operator settles; remarks for
+  /// others.
   mutating func checkBounds(_ rules: InvalidRowsRules) throws(SQLiteError) {
     var checks: [(version: Int, entity: Entity, source: (stored: String, before: String))] = []
     forEachLiveEntity { _, version, entity, source, _ in checks.append((version, entity, source)) }

@@ -104,7 +104,7 @@ extension RowInspection {
     "\(column(pairs.owner)) IS NOT NULL AND \(column(pairs.target)) IS NOT NULL"
   }
 
-  /// Objects that stand in several pairs at the same end.
+  /// Objects that are in several pairs at the same end.
   private func repeated(
     _ end: String, of entity: String, in pairs: StoredPairs
   ) throws(SQLiteError) -> Broken {

@@ -98,7 +98,8 @@ extension NumberConversion {
         "\(integer) = \(value) AND (typeof(\(value)) = 'integer'"
           + " OR (\(value) >= -9223372036854775808.0 AND \(value) < 9223372036854775807.0))"
       case .float:
-        "CASE typeof(\(value)) WHEN 'integer' THEN \(isExactReal) ELSE abs(\(value)) <= \(Double(Float.greatestFiniteMagnitude)) OR abs(\(value)) = 9e999 END"
+        "CASE typeof(\(value)) WHEN 'integer' THEN \(isExactReal) "
+          + "ELSE abs(\(value)) <= \(Double(Float.greatestFiniteMagnitude)) OR abs(\(value)) = 9e999 END"
       case .double: "typeof(\(value)) = 'real' OR (\(isExactReal))"
       // NSDecimal's exponent ends at 127.
       default: "typeof(\(value)) = 'integer' OR abs(\(value)) < 1e127"

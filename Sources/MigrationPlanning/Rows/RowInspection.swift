@@ -14,7 +14,7 @@ struct RowInspection {
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
   private(set) var findings = Findings()
-  /// What the operator should know of rows that go on as they are.
+  /// What the operator should know of rows that continue as they are.
   var remarks: [HopdError] = []
   private var asked: Set<String> = []
 
@@ -188,7 +188,7 @@ struct RowInspection {
       HopdError(
         .uniquenessViolation,
         "\(groups) value\(groups == 1 ? "" : "s") of the uniqueness constraint \(constraint.joined(separator: ", ")) "
-          + "\(groups == 1 ? "stands" : "stand") in several rows (Core Data would fail with 134111)",
+          + "\(groups == 1 ? "occurs" : "occur") in several rows (Core Data would fail with 134111)",
         at: Place(
           hop: hop(version), entity: entity.name, property: constraint.count == 1 ? constraint.first : nil),
         hint: "remove the duplicates with the app, or add the constraint in a later version"))
@@ -224,7 +224,7 @@ struct RowInspection {
       return ToOneKey(column: nil)
     }
     guard !origin.isInverted,
-      case .toOne(table, let column, _, _)? = schema.storage(ofRelationship: origin.relationship, in: origin.entity),
+      let own = schema.storage(ofRelationship: origin.relationship, in: origin.entity)?.ownColumns, own.table == table,
       let before = schema.model.entity(named: origin.entity).flatMap({
         schema.model.allRelationships(of: $0)[origin.relationship]
       }), let target = schema.model.entity(named: before.destinationEntityName),
@@ -233,7 +233,7 @@ struct RowInspection {
         $0.isAbstract || migrationPath.entity(continuing: $0.name, at: version) != nil
       })
     else { return nil }
-    return ToOneKey(column: column)
+    return ToOneKey(column: own.key)
   }
 
   // MARK: References

@@ -1,4 +1,4 @@
-// The store's file as it lies there, beyond what its version says: how its tables were written down and how full it is.
+// The store's file as it is there, beyond what its version says: how its tables were written down and how full it is.
 // The rows of a file may be carried in it as they are, and that depends on both.
 
 import PersistentStore

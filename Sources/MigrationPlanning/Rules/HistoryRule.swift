@@ -2,7 +2,7 @@
 
 /// What becomes of a store that keeps persistent history.
 package enum HistoryRule: String, Sendable, Hashable, CaseIterable {
-  /// Its rows go along, so that tokens stay valid. A chain with mapping models, which make objects anew, is refused
+  /// Its rows go along, so that tokens stay valid. A chain with mapping models, which make objects again, is refused
   /// where the history has rows.
   case migrate
   /// Its tables stay, its rows go.
@@ -29,12 +29,4 @@ package struct ClearedTable: Sendable, Hashable {
   package let entity: String
   /// Rows that stay behind.
   package let rows: Int64
-
-  /// Notes a table.
-  package init(hop: Int, table: String, entity: String, rows: Int64) {
-    self.hop = hop
-    self.table = table
-    self.entity = entity
-    self.rows = rows
-  }
 }

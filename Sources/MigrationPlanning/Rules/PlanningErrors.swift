@@ -10,7 +10,7 @@ extension HopdError.Code {
   package static let ambiguousModel = HopdError.Code("ambiguous-model", exit: .dataError)
   /// The store was made with none of the versions given.
   package static let unknownVersion = HopdError.Code("unknown-version", exit: .dataError)
-  /// The store's version lies after the wanted one.
+  /// The store's version is after the wanted one.
   package static let storeNewer = HopdError.Code("store-newer", exit: .dataError)
   /// The wanted version is not in the model.
   package static let noSuchVersion = HopdError.Code("no-such-version", exit: .dataError)
@@ -31,13 +31,13 @@ extension HopdError.Code {
   /// The store has a trigger, which would run on rows that we write.
   package static let unknownTrigger = HopdError.Code("unknown-trigger", exit: .dataError)
   /// A trigger of a derived attribute is replaced by the known one.
-  package static let triggerRewritten = HopdError.Code("trigger-rewritten", exit: .success)
+  package static let triggerRewritten = HopdError.Code("trigger-rewritten", severity: .note)
   /// Values that the store keeps give way to computed ones.
-  package static let valuesReplaced = HopdError.Code("values-replaced", exit: .success)
+  package static let valuesReplaced = HopdError.Code("values-replaced", severity: .note)
   /// The store has a view, which Core Data never makes.
   package static let unknownView = HopdError.Code("unknown-view", exit: .dataError)
   /// A column that is not Core Data's stays behind.
-  package static let columnNotCarried = HopdError.Code("column-not-carried", exit: .success)
+  package static let columnNotCarried = HopdError.Code("column-not-carried", severity: .warning)
   /// The store keeps persistent history, and such stores are to be refused.
   package static let historyNotSupported = HopdError.Code("history-not-supported", exit: .dataError)
   /// A lightweight migration of Core Data's own was begun and is not finished.
@@ -61,20 +61,20 @@ extension HopdError.Code {
   // Warnings of a plan.
 
   /// A self many-to-many table has another name than Core Data's rule gives it.
-  package static let joinTableNameUnexpected = HopdError.Code("join-table-name-unexpected", exit: .success)
+  package static let joinTableNameUnexpected = HopdError.Code("join-table-name-unexpected", severity: .warning)
   /// Values, pairs or rows that the migration path drops.
-  package static let dataDropped = HopdError.Code("data-dropped", exit: .success)
+  package static let dataDropped = HopdError.Code("data-dropped", severity: .warning)
   /// Rows of persistent history that the migration path drops.
-  package static let historyCleared = HopdError.Code("history-cleared", exit: .success)
+  package static let historyCleared = HopdError.Code("history-cleared", severity: .warning)
   /// A version hash rests on a rule that was never compared with Apple's software.
-  package static let hashUncertain = HopdError.Code("hash-uncertain", exit: .success)
+  package static let hashUncertain = HopdError.Code("hash-uncertain", severity: .warning)
   /// The store refers to rows that are not there.
-  package static let danglingReferences = HopdError.Code("dangling-references", exit: .success)
+  package static let danglingReferences = HopdError.Code("dangling-references", severity: .warning)
   /// A remark of the model reader, or a model that could not be read beside others that could.
-  package static let modelRemark = HopdError.Code("model-remark", exit: .success)
+  package static let modelRemark = HopdError.Code("model-remark", severity: .note)
 }
 
-/// Findings that are told together.
+/// Findings that are reported together.
 ///
 /// A store from elsewhere can have a hundred thousand tables that nobody explains: of each kind the first hundred are
 /// kept, so that another kind is never crowded out.
@@ -82,7 +82,7 @@ struct Findings {
   private(set) var errors: [HopdError] = []
   private var counts: [HopdError.Code: Int] = [:]
 
-  /// Findings of one kind that are told.
+  /// Findings of one kind that are reported.
   static let most = 100
 
   mutating func add(_ error: HopdError) {

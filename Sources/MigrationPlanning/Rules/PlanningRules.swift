@@ -22,7 +22,7 @@ package struct PlanningRules: Sendable, Hashable {
   package var memoryLimit: Int64
   /// What becomes of rows that break the rules of the version they come to.
   package var invalidRows: InvalidRowsRules
-  /// What becomes of the rows of entities that go on while no mapping takes them.
+  /// What becomes of the rows of entities that continue while no mapping takes them.
   package var unmappedEntities: UnmappedEntitiesRule
 
   /// Makes rules; the defaults are those of the configuration.

@@ -1,4 +1,4 @@
-// A folder of stores as models: SwiftData ships no model files, so whoever migrates its stores keeps one store per
+// A folder of stores as models: SwiftData ships no model files, so anyone who migrates its stores keeps one store per
 // version. The stores are read as they are; nothing is written beside them.
 
 import Diagnostics
@@ -12,7 +12,7 @@ package enum StoreFolder {
   private static let extensions: Set<String> = ["store", "sqlite"]
   /// Folders below a folder that are looked into: one per version is usual.
   private static let depth = 3
-  /// Entries that are looked at.
+  /// Entries that are inspected.
   private static let most = 20_000
 
   /// The store at a path, or those below a folder, with their links resolved.
@@ -29,7 +29,8 @@ package enum StoreFolder {
     return StoreModels.isStore(real) ? [real] : stores(in: real)
   }
 
-  /// The stores below a folder, in the natural order of their paths; hidden ones, which are backups and staged stores, left out.
+  /// The stores below a folder, in the natural order of their paths; hidden ones, which are backups and staged stores,
+  /// left out.
   static func stores(in folder: FilePath) -> [FilePath] {
     var (found, entries): ([FilePath], Int) = ([], 0)
     visit(folder, depth: 0, &found, &entries)

@@ -56,8 +56,8 @@ package enum StoreModels {
     return parts.count == 3 && numbers.count == 3 ? numbers : nil
   }
 
-  /// Was the store made by SwiftData? It has history tables from the beginning, one version identifier of three numbers,
-  /// and a copy of a model with a named configuration (docs/formats/store-layout.md, "Store metadata").
+  /// Was the store made by SwiftData? It has history tables from the beginning, one version identifier of three
+  /// numbers, and a copy of a model with a named configuration (docs/formats/store-layout.md, "Store metadata").
   package static func isSwiftData(_ reader: StoreReader) throws -> Bool {
     let identifiers = try reader.metadata().versionIdentifiers
     guard identifiers.count == 1, let identifier = identifiers.first, schemaVersion(identifier) != nil,

@@ -6,7 +6,7 @@ import ManagedObjectModel
 
 extension HopdError.Code {
   /// Values are not checked against a regular expression of the model.
-  package static let patternNotChecked = HopdError.Code("pattern-not-checked", exit: .success)
+  package static let patternNotChecked = HopdError.Code("pattern-not-checked", severity: .warning)
 }
 
 /// Finds the patterns against which the objects of a mapped hop are not checked.

@@ -41,8 +41,8 @@ open class EntityMigrationPolicy {
   /// endEntityMapping:manager:error: is called last.
   open func end(_ mapping: EntityMapping, manager: MigrationManager) throws {}
 
-  /// A method that an expression calls: `FUNCTION($entityPolicy, "selector:…", …)`. It gives the value of an attribute, or
-  /// the objects of a relationship, as `PolicyValue(object)`, `PolicyValue(objects)` or `[]`.
+  /// A method that an expression calls: `FUNCTION($entityPolicy, "selector:…", …)`. It gives the value of an attribute,
+  /// or the objects of a relationship, as `PolicyValue(object)`, `PolicyValue(objects)` or `[]`.
   ///
   /// For an attribute it may run before or in the midst of instance creation, and should depend on its arguments alone.
   open func method(_ selector: String, arguments: [PolicyValue], manager: MigrationManager) throws -> PolicyValue {

@@ -5,11 +5,11 @@
 public final class ManagedObject: Hashable {
   /// Values that were asked for or set; of a destination object only as long as the call lasts.
   var known: PolicyFields
-  /// The row in which the object came along: most of its values are never looked at, so they stay there.
+  /// The row in which the object came along: most of its values are never inspected, so they stay there.
   var row: PolicyObjectRow?
   /// The call in which the object was handed out, or first used again: one object per id and call.
   var generation: Int
-  /// Where the object stands among the changes not yet sent, and in which part of them.
+  /// Where the object is among the changes not yet sent, and in which part of them.
   var pending: (part: Int, index: Int)?
   let entity: PolicyEntityDescription
   /// Primary key.
@@ -45,10 +45,10 @@ public final class ManagedObject: Hashable {
   /// Names of the relationships.
   public var relationshipNames: [String] { entity.properties.filter(\.value.isRelationship).map(\.key).sorted() }
 
-  /// The entity that a relationship leads to; objects of its subentities may stand there.
+  /// The entity that a relationship leads to; objects of its subentities may be there.
   public func destinationEntityName(forRelationship key: String) throws -> String {
     guard let destination = try property(key).destination else {
-      throw PolicyError("\(entityName).\(key) is no relationship")
+      throw PolicyError("\(entityName).\(key) is not a relationship")
     }
     return destination
   }
@@ -132,7 +132,7 @@ public final class ManagedObject: Hashable {
 
   private func changeable(_ key: String) throws {
     guard entity.side == .destination, try property(key).isRelationship else {
-      throw PolicyError("\(entityName).\(key) is no relationship of a destination object")
+      throw PolicyError("\(entityName).\(key) is not a relationship of a destination object")
     }
   }
 

@@ -12,8 +12,8 @@ extension MigrationManager {
     try fetch(entityName, side, predicate, arguments, sort, limit, PolicyPage(offset: offset))
   }
 
-  /// Calls `body` with every object of an entity and of the entities below it, by primary key. A few hundred are fetched
-  /// at a time and let go again, so this serves any number of objects; `body` may change and delete them.
+  /// Calls `body` with every object of an entity and of the entities below it, by primary key. A few hundred are
+  /// fetched at a time and let go again, so this serves any number of objects; `body` may change and delete them.
   public func forEach(
     _ entityName: String, in side: PolicyObjectID.Side = .destination, where predicate: String? = nil,
     _ arguments: PolicyValue..., body: (ManagedObject) throws -> Void
@@ -71,7 +71,7 @@ struct PolicyPredicateFormat {
     isPlain = arguments.isEmpty
   }
 
-  /// The text with every argument in its place, safely quoted; what stands in quotes stays as it is.
+  /// The text with every argument in its place, safely quoted; what is in quotes stays as it is.
   mutating func text(_ format: String) throws -> String {
     guard !isPlain else { return format }
     var result = ""
@@ -129,7 +129,7 @@ struct PolicyPredicateFormat {
     case .null: return "NULL"
     case .boolean(let flag): return flag ? "TRUE" : "FALSE"
     case .integer(let value):
-      // The lowest number has no positive form that could stand behind a minus.
+      // The lowest number has no positive form that could be behind a minus.
       return value == .min ? "(-9223372036854775807 - 1)" : value < 0 ? "(\(value))" : "\(value)"
     case .double(let value) where value.isFinite: return "(\(value))"
     case .decimal(let digits): return "CAST('\(digits)', 'NSDecimalNumber')"

@@ -86,13 +86,13 @@ struct JSONReader {
     depth += 1
   }
 
-  /// Where each field of an object begins, so that fields may stand in any order.
+  /// Where each field of an object begins, so that fields may be in any order.
   mutating func fields() throws -> [String: Int] {
     var found: [String: Int] = [:]
     try object { reader, key in
       _ = try reader.peek()
       guard found.updateValue(reader.index, forKey: key) == nil else {
-        throw reader.fault("the key \(key) stands twice")
+        throw reader.fault("the key \(key) occurs twice")
       }
       try reader.skip()
     }

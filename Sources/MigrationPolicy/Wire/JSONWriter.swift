@@ -8,7 +8,7 @@ struct JSONWriter {
 
   private(set) var bytes: [UInt8]
 
-  /// Goes on where another has stopped.
+  /// Continues where another has stopped.
   init(_ begun: [UInt8]) { bytes = begun }
 
   init() {

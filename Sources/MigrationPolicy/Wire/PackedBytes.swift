@@ -33,7 +33,7 @@ package enum PackedItem: Sendable {
   case integer(Int64)
   case double(Double)
   case date(Double)
-  /// Text in UTF-8, as it was written; whether it is UTF-8 is not looked at yet.
+  /// Text in UTF-8, as it was written; whether it is UTF-8 is not inspected yet.
   case string(Range<Int>)
   case data(Range<Int>)
   /// The value of a column of the source.

@@ -131,7 +131,7 @@ package final class PolicyBatch: Sendable {
   /// Names of the standard object's values; the same list for instances of one batch that the engine has made.
   package func standardColumns(_ index: Int) -> [String] { shapes[instances[index].standardShape].columns }
 
-  /// The values of a standard object as they lie in `bytes`, in the order of its columns; `scratch` is for our use.
+  /// The values of a standard object as they are in `bytes`, in the order of its columns; `scratch` is for our use.
   package func standardItems(_ index: Int, into items: inout [PackedItem], _ scratch: inout [PackedItem]) throws {
     items.removeAll(keepingCapacity: true)
     scratch.removeAll(keepingCapacity: true)
@@ -152,7 +152,7 @@ package final class PolicyBatch: Sendable {
     }
   }
 
-  /// The values of a source as they lie in `bytes`.
+  /// The values of a source as they are in `bytes`.
   func sourceItems(_ index: Int, into items: inout [PackedItem]) throws {
     items.removeAll(keepingCapacity: true)
     var reader = PackedReader(bytes, at: instances[index].sourceAt, end: end)

@@ -68,7 +68,7 @@ package struct PolicyFields: Sendable, Hashable, ExpressibleByDictionaryLiteral 
   package func hash(into hasher: inout Hasher) { hasher.combine(dictionary) }
 }
 
-/// Entities that a message speaks of, by number. There are few, and mostly the same follow one another.
+/// Entities that a message refers to, by number. There are few, and mostly the same follow one another.
 struct PackedEntities: Sendable {
   struct Entry: Hashable, Sendable {
     let side: PolicyObjectID.Side

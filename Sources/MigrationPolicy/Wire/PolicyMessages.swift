@@ -183,7 +183,7 @@ public enum PolicyAnswer: Sendable, Hashable {
   case objects([PolicyObject])
   case ids([PolicyObjectID])
   case value(PolicyValue)
-  /// The request cannot be fulfilled, and why; the policy may go on or give up.
+  /// The request cannot be fulfilled, and why; the policy may continue or give up.
   case refused(String)
 }
 
@@ -262,7 +262,7 @@ public struct PolicyStore: Sendable, Hashable {
   }
 }
 
-/// What a policy is told first: which mapping it stands in, and both models.
+/// What a policy is told first: which mapping it is in, and both models.
 public struct PolicyIntroduction: Sendable, Hashable {
   /// Class name as the mapping model has it.
   public var policy: String

@@ -2,7 +2,7 @@
 // JSON begins, so both forms travel side by side: hopd sends them to a program that has said it reads them, and reads
 // them from anybody. All else is JSON always (docs/POLICIES.md, "Packed messages").
 //
-// kind, length of the rows (four bytes, the least significant first), rows; then what the rows speak of, which is known
+// kind, length of the rows (four bytes, the least significant first), rows; then what the rows refer to, which is known
 // only when they are written: entities, shapes or names, how many rows, and in calls the keys.
 
 /// What a packed message is.
@@ -60,7 +60,7 @@ extension PolicyWire {
     case relationships([PolicyObjectID], PolicyKeys)
   }
 
-  /// A packed call of the engine. Rows are walked once; texts among them are looked at when they are wanted.
+  /// A packed call of the engine. Rows are walked once; texts among them are inspected when they are wanted.
   static func decodePackedCall(_ message: [UInt8]) throws -> PackedCall {
     var (kind, rows, tables) = try parts(message)
     let entities = try PackedEntities(&tables)

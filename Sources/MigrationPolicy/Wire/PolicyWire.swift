@@ -151,7 +151,7 @@ extension JSONReader {
     case "$variable":
       guard let variable = PolicyVariable(rawValue: try string()) else { throw fault("a variable that is known") }
       return .variable(variable)
-    default: throw fault("\(tag.prefix(40)) is no tag of a value")
+    default: throw fault("\(tag.prefix(40)) is not a tag of a value")
     }
   }
 

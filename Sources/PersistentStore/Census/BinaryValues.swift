@@ -1,5 +1,5 @@
 // Bytes in a dump: shown, counted and digested, or written to files, wherever the store has them. A value may be as
-// large as the disk, so one that lies in a file beside the store goes through in portions.
+// large as the disk, so one that is in a file beside the store goes through in portions.
 
 import ManagedObjectModel
 import PropertyLists

@@ -37,7 +37,7 @@ package struct DiscriminatorAgreement: Sendable, Hashable {
     schema.tables.flatMap { table in
       table.columns.compactMap { column in
         guard case .discriminator(let entity, let relationship) = column.role,
-          case .toOne(_, let key, _, _) = schema.storage(ofRelationship: relationship, in: entity),
+          let key = schema.storage(ofRelationship: relationship, in: entity)?.ownColumns?.key,
           let destination = schema.model.entity(named: entity).flatMap({
             schema.model.allRelationships(of: $0)[relationship]?.destinationEntityName
           }), let target = schema.table(of: destination)

@@ -140,7 +140,7 @@ package enum ExternalDataCensus {
         + " ELSE 1 END) END FROM \(reader.qualified(column.table)) WHERE \(name) IS NOT NULL AND Z_ENT IN (\(numbers))")
     while try rows.step() {
       let head = rows.blob(at: 3)
-      // A value of another storage class is no value of the two forms.
+      // A value of another storage class is not a value of the two forms.
       let form = head.map { ExternalDataForm(head: $0, length: rows.integer(at: 2)) } ?? .malformed
       try body(rows.integer(at: 0), rows.integer(at: 1), form)
     }

@@ -1,5 +1,5 @@
 // Taking objects out of a store that is being built: what points to them becomes nil, as Core Data's nullify does, and
-// pairs of theirs go. Deletion rules of the model are not followed: they speak of what a user deletes, not of what a
+// pairs of theirs go. Deletion rules of the model are not followed: they refer to what a user deletes, not of what a
 // migration leaves out.
 
 import ManagedObjectModel
@@ -23,12 +23,12 @@ package struct RowRemoval: Sendable {
           guard let owner = layout.model.entity(named: entity),
             let target = layout.model.allRelationships(of: owner)[relationship]?.destinationEntityName,
             members.contains(target),
-            case .toOne(_, let key, let number, let order)? =
-              layout.storage(ofRelationship: relationship, in: entity)
+            let columns = layout.storage(ofRelationship: relationship, in: entity)?.ownColumns
           else { continue }
-          let cleared = ([key] + [number, order].compactMap { $0 }).map { "\(quoted($0)) = NULL" }
+          let cleared = columns.names.map { "\(quoted($0)) = NULL" }
           statements.append(
-            "UPDATE \(qualified(other.name)) SET \(cleared.joined(separator: ", ")) WHERE \(quoted(key)) IN (\(keys))")
+            "UPDATE \(qualified(other.name)) SET \(cleared.joined(separator: ", "))"
+              + " WHERE \(quoted(columns.key)) IN (\(keys))")
         case .owner(let entity, _):
           guard members.contains(entity) else { continue }
           statements.append(

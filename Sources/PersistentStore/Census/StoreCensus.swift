@@ -100,7 +100,7 @@ package final class StoreCensus {
 
   // MARK: Rows
 
-  /// Rows of a table by Z_ENT; what is no integer is 0, the number of no entity.
+  /// Rows of a table by Z_ENT; what is not an integer is 0, the number of no entity.
   package func rowCounts(of table: EntityTable) throws(SQLiteError) -> [Int64: Int64] {
     if let counts = rows[table.name] { return counts }
     let counts = if let known = known(table) { known } else { try count(table) }
@@ -127,7 +127,7 @@ package final class StoreCensus {
       var counts = try counter.counts(conditions, in: table.name)
       let total = try counter.total(of: table.name)
       if numbers.count == 1 { counts = [total &- (counts.first ?? 0)] }
-      // Whatever else stands in Z_ENT is told by name.
+      // Whatever else is in Z_ENT is told by name.
       if counts.reduce(0, &+) == total {
         return Dictionary(zip(numbers, counts).filter { $0.1 > 0 }) { first, _ in first }
       }
@@ -213,7 +213,7 @@ package final class StoreCensus {
     let entities = schema.tables.flatMap { table in
       table.columns.compactMap { column -> (String, String)? in
         guard case .orderKey(let entity, let relationship) = column.role,
-          case .toOne(_, let key, _, _) = schema.storage(ofRelationship: relationship, in: entity)
+          let key = schema.storage(ofRelationship: relationship, in: entity)?.ownColumns?.key
         else { return nil }
         return (
           table.name, "\(RowCounter.column(key)) IS NOT NULL AND \(RowCounter.column(column.name)) IS NULL"

@@ -50,7 +50,7 @@ package struct StoreDump {
 
   // MARK: One entity
 
-  /// An attribute with a column, and where it stands in the row.
+  /// An attribute with a column, and where it is in the row.
   private struct AttributeColumn {
     let name: String
     let attribute: Attribute
@@ -78,31 +78,16 @@ package struct StoreDump {
       columns.append(column)
       return Int32(clamping: columns.count - 1)
     }
-    var groups: [AttributeGroup] = []
-    let placed = schema.model.allAttributes(of: entity).values.map {
-      (place: $0.compositeName ?? $0.name, attribute: $0)
-    }
-    for (_, attribute) in placed.sorted(by: {
-      $0.place == $1.place
-        ? StoreDump.precedes($0.attribute.name, $1.attribute.name) : StoreDump.precedes($0.place, $1.place)
-    }) {
-      guard let column = schema.column(ofAttribute: attribute.name, in: entity.name) else { continue }
-      let one = AttributeColumn(name: attribute.ownName, attribute: attribute, index: index(of: column))
-      if let composite = attribute.compositeName, groups.last?.composite == composite {
-        groups[groups.count - 1].columns.append(one)
-      } else {
-        groups.append(AttributeGroup(composite: attribute.compositeName, columns: [one]))
-      }
-    }
+    let groups = attributeGroups(of: entity, index: index)
     var relationships: [(name: String, source: RelationshipSource)] = []
     let declared = schema.model.allRelationships(of: entity)
     for (name, relationship) in declared.sorted(by: { StoreDump.precedes($0.key, $1.key) }) {
       guard let storage = schema.storage(ofRelationship: name, in: entity.name) else { continue }
       let destination = relationship.destinationEntityName
-      if case .toOne(_, let column, let discriminator, _) = storage {
-        let key = index(of: column)
+      if let own = storage.ownColumns {
+        let key = index(of: own.key)
         relationships.append(
-          (name, .toOne(index: key, discriminator: discriminator.map { index(of: $0) }, destination: destination)))
+          (name, .toOne(index: key, discriminator: own.discriminator.map { index(of: $0) }, destination: destination)))
       } else if let cursor = try pairs(storage, destination: destination) {
         relationships.append((name, .toMany(cursor, destination: destination)))
       }
@@ -131,6 +116,27 @@ package struct StoreDump {
       count &+= 1
     }
     return count
+  }
+
+  /// The members of `attributes` in the order of their names; `index` is where a column will be in a row.
+  private func attributeGroups(of entity: Entity, index: (String) -> Int32) -> [AttributeGroup] {
+    var groups: [AttributeGroup] = []
+    let placed = schema.model.allAttributes(of: entity).values.map {
+      (place: $0.compositeName ?? $0.name, attribute: $0)
+    }
+    for (_, attribute) in placed.sorted(by: {
+      $0.place == $1.place
+        ? StoreDump.precedes($0.attribute.name, $1.attribute.name) : StoreDump.precedes($0.place, $1.place)
+    }) {
+      guard let column = schema.column(ofAttribute: attribute.name, in: entity.name) else { continue }
+      let one = AttributeColumn(name: attribute.ownName, attribute: attribute, index: index(column))
+      if let composite = attribute.compositeName, groups.last?.composite == composite {
+        groups[groups.count - 1].columns.append(one)
+      } else {
+        groups.append(AttributeGroup(composite: attribute.compositeName, columns: [one]))
+      }
+    }
+    return groups
   }
 
   /// `"name":value`, and `"composite":{"element":value,…}`; a composite without any value is nil.
@@ -197,24 +203,20 @@ package struct StoreDump {
     let sql: String
     switch storage {
     case .toOne: return nil
-    case .inverseOfToOne(let table, let column, let orderKey):
-      let order = orderKey.map { "\(quoted($0)), " } ?? ""
+    case .members(let columns), .owned(let columns):
+      let key = quoted(columns.key)
+      let order = columns.orderKey.map { "\(quoted($0)), " } ?? ""
       sql =
-        "SELECT \(quoted(column)), Z_PK, Z_ENT FROM \(reader.qualified(table)) WHERE \(quoted(column)) IS NOT NULL"
-        + " ORDER BY \(quoted(column)), \(order)Z_PK"
-    case .ownerColumn(let table, let column):
-      sql =
-        "SELECT \(quoted(column)), Z_PK, Z_ENT FROM \(reader.qualified(table)) WHERE \(quoted(column)) IS NOT NULL"
-        + " ORDER BY \(quoted(column)), Z_PK"
-    case .join(let join, let isOwner):
-      let (owner, target) =
-        isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-      let order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { "j.\(quoted($0)), " } ?? ""
+        "SELECT \(key), Z_PK, Z_ENT FROM \(reader.qualified(columns.table)) WHERE \(key) IS NOT NULL"
+        + " ORDER BY \(key), \(order)Z_PK"
+    case .join(let join):
+      let (owner, target) = ("j.\(quoted(join.owner))", "j.\(quoted(join.target))")
+      let order = join.order.map { "j.\(quoted($0)), " } ?? ""
       guard let table = schema.table(of: destination) else { return nil }
       sql =
-        "SELECT j.\(quoted(owner)), j.\(quoted(target)), t.Z_ENT FROM \(reader.qualified(join.name)) AS j"
-        + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = j.\(quoted(target))"
-        + " WHERE j.\(quoted(owner)) IS NOT NULL ORDER BY j.\(quoted(owner)), \(order)j.\(quoted(target))"
+        "SELECT \(owner), \(target), t.Z_ENT FROM \(reader.qualified(join.table)) AS j"
+        + " LEFT JOIN \(reader.qualified(table.name)) AS t ON t.Z_PK = \(target)"
+        + " WHERE \(owner) IS NOT NULL ORDER BY \(owner), \(order)\(target)"
     }
     return PairCursor(try reader.connection.prepare(sql))
   }

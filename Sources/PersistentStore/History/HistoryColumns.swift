@@ -51,16 +51,16 @@ package struct HistoryColumns: Sendable, Hashable {
         let name = relationship.name
         guard let storage = schema.storage(ofRelationship: name, in: level.name) else { continue }
         switch storage {
-        case .toOne(_, _, let discriminator, let orderKey):
+        case .toOne(let own, _):
           groups[.toOne, default: []].append(Bit(group: .toOne, property: name))
-          if discriminator != nil {
+          if own.discriminator != nil {
             groups[.discriminator, default: []].append(Bit(group: .discriminator, property: name))
           }
-          if orderKey != nil {
+          if own.orderKey != nil {
             groups[.orderKey, default: []].append(Bit(group: .orderKey, property: name))
             doubt = doubt ?? "the order key of \(name)"
           }
-        case .inverseOfToOne, .ownerColumn:
+        case .members, .owned:
           groups[.toMany, default: []].append(Bit(group: .toMany, property: name))
         case .join:
           groups[.manyToMany, default: []].append(Bit(group: .manyToMany, property: name))

@@ -25,7 +25,7 @@ package struct MirroringLayout: Sendable, Hashable {
   package static let entityColumn = "ZENTITYID"
 
   /// Does the name stand for something of the mirroring? ANSCK… are its tables, and their indexes and triggers are
-  /// named after them or stand on them (docs/formats/history-and-cloudkit.md, "CloudKit tables").
+  /// named after them or are on them (docs/formats/history-and-cloudkit.md, "CloudKit tables").
   package static func isMirroring(_ name: String) -> Bool {
     let name = name.uppercased()
     return name.hasPrefix("ANSCK") || name.hasPrefix("Z_NSCK") || name.hasPrefix("NSCK")

@@ -7,7 +7,7 @@ import Diagnostics
 import Glibc
 import SystemPackage
 
-/// What stands under the name of an external file.
+/// What is under the name of an external file.
 package enum ExternalFileStatus: Sendable, Hashable {
   /// A plain file of this many bytes.
   case file(bytes: Int64)
@@ -31,7 +31,7 @@ package final class ExternalDataDirectory {
   /// The store's own files, by device and inode.
   private let guarded: Set<[UInt64]>
 
-  /// Opens the directory beside a store; that it is missing, or no directory, is told by the files in it. Throws
+  /// Opens the directory beside a store; that it is missing, or no directory, is reported by the files in it. Throws
   /// `.inputOutput` where nobody can say: files that only this look does not find must not count as missing.
   package init(of location: StoreLocation) throws(HopdError) {
     path = location.externalDataDirectory
@@ -49,7 +49,7 @@ package final class ExternalDataDirectory {
   /// Is there a directory?
   package var isThere: Bool { if case .open = state { true } else { false } }
 
-  /// What stands under a name. Nothing is opened.
+  /// What is under a name. Nothing is opened.
   package func status(of name: ExternalFileName) -> ExternalFileStatus {
     switch state {
     case .absent: return .missing
@@ -57,7 +57,7 @@ package final class ExternalDataDirectory {
     case .open(let directory):
       var found = clinux_file_status()
       guard clinux_status_at(directory, name.text, &found) == 0 else {
-        return errno == ENOENT ? .missing : .unsuitable("a file that cannot be looked at (\(Errno(rawValue: errno)))")
+        return errno == ENOENT ? .missing : .unsuitable("a file that cannot be inspected (\(Errno(rawValue: errno)))")
       }
       return judge(found)
     }

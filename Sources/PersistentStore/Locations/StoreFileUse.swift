@@ -1,6 +1,6 @@
 // Which database files this process has open, and how. POSIX locks die with any close of the same file in the same
 // process (docs/formats/faults.md, "SQLite and files"): a mere look at a store, under whatever name, would take the
-// lock away from the job that migrates it. So a file is either held by one job or looked at, never both.
+// lock away from the job that migrates it. So a file is either held by one job or inspected, never both.
 
 import Synchronization
 
@@ -28,7 +28,7 @@ package enum StoreFileUse {
 
   private static let uses = Mutex<[File: Use]>([:])
 
-  /// Begins to hold a file alone; false when it is held or looked at.
+  /// Begins to hold a file alone; false when it is held or inspected.
   package static func beginHolding(_ file: File) -> Bool {
     uses.withLock { uses in
       guard uses[file] == nil else { return false }
@@ -44,7 +44,7 @@ package enum StoreFileUse {
     }
   }
 
-  /// Begins a look; false when it is held. Any number of looks may go on at once.
+  /// Begins a look; false when it is held. Any number of looks may continue at once.
   package static func beginReading(_ file: File) -> Bool {
     uses.withLock { uses in
       switch uses[file] {

@@ -8,7 +8,7 @@ package struct StoreLocation: Sendable, Hashable {
   /// The SQLite database file.
   package let database: FilePath
 
-  /// Names the store whose database lies at `database`.
+  /// Names the store whose database is at `database`.
   package init(database: FilePath) { self.database = database.lexicallyNormalized() }
 
   /// File name of the database, as "Library.sqlite".
@@ -39,7 +39,7 @@ package struct StoreLocation: Sendable, Hashable {
     return path
   }
 
-  /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of ours, or the
+  /// Is this the name of a file that belongs to a store but is none: a side file, a staged store of hopd's, or the
   /// temporary store of Apple's own migration (docs/formats/migration-semantics.md, "Temporary stores of Apple's
   /// migration")?
   package static func isAuxiliaryFile(fileName: String) -> Bool {

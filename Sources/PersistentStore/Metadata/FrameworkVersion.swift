@@ -5,7 +5,7 @@ import Diagnostics
 
 extension HopdError.Code {
   /// No store of that framework version was ever seen.
-  package static let frameworkVersionUnknown = HopdError.Code("framework-version-unknown", exit: .success)
+  package static let frameworkVersionUnknown = HopdError.Code("framework-version-unknown", severity: .note)
 }
 
 /// What is known of Core Data's own versions.

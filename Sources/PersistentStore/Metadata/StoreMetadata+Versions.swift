@@ -1,5 +1,5 @@
 // Which metadata a migrated and a fresh store get. The rule (docs/decisions/0015): a migrated store stays a store of
-// the framework version that made its source; whatever describes the model is computed anew, all of it or none;
+// the framework version that made its source; whatever describes the model is computed again, all of it or none;
 // everything else stays as it is.
 
 import Diagnostics
@@ -8,7 +8,7 @@ import PropertyLists
 
 extension HopdError.Code {
   /// A value of Core Data's own metadata is wrong in the source and right in the result.
-  package static let metadataCorrected = HopdError.Code("metadata-corrected", exit: .success)
+  package static let metadataCorrected = HopdError.Code("metadata-corrected", severity: .note)
 }
 
 extension StoreMetadata {
@@ -71,7 +71,7 @@ extension StoreMetadata {
       found.append(
         HopdError(
           .metadataCorrected, "the metadata key \(key) \(what); the migrated store gets the right value",
-          hint: "whatever wrote it is no Core Data: look at the other metadata too"))
+          hint: "Core Data did not write it: check the other metadata, too"))
     }
     let hashes = versionHashes
     let computed = [
@@ -81,7 +81,7 @@ extension StoreMetadata {
     for (key, right) in computed {
       guard let value = entries[key] else { continue }
       if value.string == nil {
-        note(key, "is no text")
+        note(key, "is not a text")
       } else if value.string != right {
         note(key, "does not fit the store's version hashes")
       }

@@ -16,7 +16,7 @@ extension StoreReader {
     do {
       (model, warnings) = try ModelReader.read(compiled: compiled, name: name)
     } catch {
-      throw ModelCache.damaged("it is no model that hopd can read", Place(), cause: error)
+      throw ModelCache.damaged("it is not a model that hopd can read", Place(), cause: error)
     }
     // A store made for one configuration holds only its entities' hashes (docs/formats/version-hashes.md, "Digest and
     // checksum"), so more in the model is fine.

@@ -23,7 +23,7 @@ extension StoreReader {
       switch object.type {
       case "table":
         if !text.uppercased().hasPrefix("CREATE TABLE") {
-          problem = "is no plain table"
+          problem = "is not a plain table"
         } else if let word = foreignWord(in: text) {
           problem = "has a column that is more than a name and a type: \(word)"
         } else {

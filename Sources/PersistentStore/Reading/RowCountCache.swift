@@ -1,4 +1,4 @@
-// What was counted in tables that do not change while they are asked: a chain looks at the rows between its hops more
+// What was counted in tables that do not change while they are asked: a chain inspects the rows between its hops more
 // than once, as what one hop must have made, as what the next one reads, and as what its result is verified against.
 
 import SQLite

@@ -1,5 +1,5 @@
 // Rows counted by conditions, as many conditions as there are in one pass over a table and each of them once. Reading a
-// row costs more than asking it one more question, so whoever has many questions brings them together.
+// row costs more than asking it one more question, so anyone who has many questions brings them together.
 
 import SQLite
 

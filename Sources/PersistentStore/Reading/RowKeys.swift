@@ -84,7 +84,7 @@ struct RowKeys {
 
   /// A condition on a column that is true at least for every value that is the key of no row, and not for NULL; nil
   /// where there is none. Where it is never true no reference is missing. A value of another type may fulfil it and
-  /// still be a key, so a row that does is looked at again.
+  /// still be a key, so a row that does is inspected again.
   func mayBeMissing(_ column: String) -> String? {
     switch form {
     case .range(let keys)?: RowKeys.outside(keys, column)

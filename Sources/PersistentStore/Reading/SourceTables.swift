@@ -1,6 +1,6 @@
-// Where the tables of one version of a store are within a connection. A hop reads a store that lies in a schema of its
-// own, or the views that show what the hop before would write; whoever writes SQL over the tables asks here for their
-// names, so that the same statement serves both.
+// Where the tables of one version of a store are within a connection. A hop reads a store that is in a schema of its
+// own, or the views that show what the hop before would write; anyone who writes SQL over the tables asks here for
+// their names, so that the same statement serves both.
 
 import SQLite
 
@@ -28,7 +28,7 @@ package struct SourceTables: Sendable, Hashable {
     package let driver: Driver
     /// Columns that are carried as they are, and the columns below that they are.
     package let carried: [String: String]
-    /// Columns that have a value in every row, whatever lies below.
+    /// Columns that have a value in every row, whatever is below.
     package let present: Set<String>
     /// Entity numbers of the rows below that are taken.
     package let numbers: Set<Int64>

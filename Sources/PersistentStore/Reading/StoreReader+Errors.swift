@@ -39,7 +39,7 @@ extension StoreReader {
     if error.isDamage {
       return HopdError(
         .storeDamaged, "SQLite finds the database damaged", at: place, cause: error,
-        hint: "restore the store from a backup; `sqlite3 FILE .recover` may save rows")
+        hint: HopdError.damageHint)
     }
     if error.isFull {
       return HopdError(.noSpace, "the disk is full", at: place, cause: error, hint: "free space and try again")
@@ -90,13 +90,13 @@ extension StoreReader {
           + "else move the -journal file away and look where it came from")
     case .foreignName:
       HopdError(
-        .notAStore, "the name of a side file of the store stands for no plain file, or for a file of another database",
+        .notAStore, "a side file of the store is not a plain file, or belongs to another database",
         at: place, cause: cause, hint: "move it away: beside a store there are only files that SQLite made")
     case .exchangedDirectory:
       HopdError(
         .storeBusy, "a directory in the path of the store was exchanged for a symbolic link while it was opened",
         at: place,
-        cause: cause, hint: "it is tried again by itself; who may rename directories there?")
+        cause: cause, hint: "hopd tries again; who may rename directories there?")
     case .largeSchema:
       HopdError(
         .schemaForeign,

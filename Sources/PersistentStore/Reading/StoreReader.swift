@@ -1,4 +1,4 @@
-// Reading a store without changing anything in its folder, and telling apart what is no store at all. SQLite opened
+// Reading a store without changing anything in its folder, and telling apart what is not a store at all. SQLite opened
 // read-only on a WAL store makes side files beside it and leaves them, so the way of opening is chosen here.
 
 import CSQLite
@@ -155,8 +155,8 @@ package struct StoreReader {
     }
   }
 
-  /// Rows of a table per entity number; what is no integer is 0, the number of no entity: statements do not take 2.5
-  /// for 2.
+  /// Rows of a table per entity number; what is not an integer is 0, the number of no entity: statements do not take
+  /// 2.5 for 2.
   package func rowCounts(of table: String) throws(SQLiteError) -> [Int64: Int64] {
     let pairs = try connection.rows("SELECT Z_ENT, count(*) FROM \(qualified(table)) GROUP BY Z_ENT") { row in
       (row.isInteger(at: 0) ? row.integer(at: 0) : 0, row.integer(at: 1))
@@ -188,7 +188,8 @@ extension StoreReader {
     try checkHeader(of: location)
     if before.journalBytes > 0 {
       throw HopdError(
-        .storeBusy, "a rollback journal lies beside the store: a writer is at work or died in the middle", at: place,
+        .storeBusy, "there is a rollback journal beside the store: a program is writing, or died while writing",
+        at: place,
         hint: "let the app finish, or open the store once with its app or sqlite3 so that the journal is rolled back")
     }
     do {
@@ -254,7 +255,7 @@ extension StoreReader {
     for file in location.sideFiles where file.withPlatformString({ lstat($0, &status) }) == 0 {
       guard status.st_mode & S_IFMT == S_IFREG else {
         throw HopdError(
-          .notAStore, "the name of its side file \(file.printable) stands for no plain file",
+          .notAStore, "its side file \(file.printable) is not a plain file",
           at: Place(store: location.database),
           hint: "move it away: beside a store there are only files that SQLite made")
       }

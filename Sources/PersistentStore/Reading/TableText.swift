@@ -15,7 +15,7 @@ package struct TableText: Sendable, Hashable {
   ///
   /// `CREATE TABLE ZCAR ( A, B )` as made; `CREATE TABLE ZCAR ( A, B , C, D)` after C and D were appended; the name in
   /// quotes after `ALTER TABLE … RENAME` (docs/formats/store-layout.md, "Entity tables" and "Apple's migration in
-  /// place"). What stands between the commas is for the caller to compare.
+  /// place"). What is between the commas is for the caller to compare.
   package init?(_ text: String, table: String) {
     let names = [SQLiteIdentifier.bareIfPossible(table), SQLiteIdentifier.quoted(table)]
     guard let start = names.map({ "CREATE TABLE \($0) ( " }).first(where: text.hasPrefix), text.hasSuffix(")") else {

@@ -1,5 +1,5 @@
 // Reading the history tables off a store. Their texts are run again in the staged store, so only texts that are
-// understood to the last character are taken: a list of plain columns. Everything else is told, never run.
+// understood to the last character are taken: a list of plain columns. Everything else is reported, never run.
 
 import Diagnostics
 import SQLite
@@ -143,7 +143,7 @@ extension HistoryStatement {
     return nil
   }
 
-  /// The text from the name on, and what stands between its parentheses; nil unless the text is
+  /// The text from the name on, and what is between its parentheses; nil unless the text is
   /// `CREATE … name [ON table] ( … )` and ends there.
   private static func parts(_ text: String, kind: Kind, name: String, on table: String? = nil) -> (String, String)? {
     guard text.hasPrefix(kind.rawValue), isWord(name) else { return nil }

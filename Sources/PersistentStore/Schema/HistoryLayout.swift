@@ -157,7 +157,7 @@ package struct HistoryLayout: Sendable, Hashable {
   }
 }
 
-/// A statement of history whose text is kept as it stands in sqlite_master.
+/// A statement of history whose text is kept as it is in sqlite_master.
 package struct HistoryStatement: Sendable, Hashable {
   /// What it makes.
   package enum Kind: String, Sendable, Hashable {
@@ -170,7 +170,7 @@ package struct HistoryStatement: Sendable, Hashable {
   package let kind: Kind
   /// Name of the table or index.
   package let name: String
-  /// The table it makes or stands on.
+  /// The table it makes or is on.
   package let table: String
   /// The text from the name on.
   let rest: String

@@ -6,7 +6,7 @@ import SQLite
 
 /// What is known of a layout from a store that Core Data made, beyond the rules.
 package struct ObservedLayout: Sendable, Hashable {
-  /// Names outside ASCII whose upper-case form stands in the store, or need no proof.
+  /// Names outside ASCII whose upper-case form is in the store, or need no proof.
   package var provenNames: Set<String>
   /// "Entity.attribute" of derived attributes that keep the values and triggers of the store.
   package var carriedDerivations: Set<String>

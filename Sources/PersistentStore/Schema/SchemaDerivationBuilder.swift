@@ -54,12 +54,12 @@ struct SchemaDerivationBuilder {
     var kind = SchemaDerivation.Kind.other(expression: attribute.derivationExpression ?? "")
     var isGuarded = true
     if case .count(let relationship) = derivation {
-      switch storage(of: relationship, in: entity) {
-      case .inverseOfToOne(let child, let key, _):
-        kind = .count(childTable: child, childColumn: key)
+      switch builder.inheritedStorage(relationship, in: entity) {
+      case .members(let columns):
+        kind = .count(childTable: columns.table, childColumn: columns.key)
         // Without guards only where every row of the table has the attribute: there they would change nothing.
         isGuarded = entity.name != table.rootEntity
-      case .ownerColumn(let child, let key): kind = .count(childTable: child, childColumn: key)
+      case .owned(let columns): kind = .count(childTable: columns.table, childColumn: columns.key)
       case .toOne, .join, nil: break
       }
     }
@@ -75,15 +75,9 @@ struct SchemaDerivationBuilder {
         .derivationUnsupported,
         "the triggers of the derivation \(attribute.derivationExpression ?? "") are not known; only those of a "
           + "count over "
-          + "a to-many that is no many-to-many are",
+          + "a to-many that is not a many-to-many are",
         at: Place(entity: entity.name, property: attribute.name),
         hint: "let the app make this store, or take the derivation out of the attribute"))
-  }
-
-  private func storage(of relationship: String, in entity: Entity) -> RelationshipStorage? {
-    builder.model.lineage(of: entity).reversed().lazy.compactMap {
-      builder.storageByRelationship[StoreSchema.PropertyKey(entity: $0.name, property: relationship)]
-    }.first
   }
 }
 

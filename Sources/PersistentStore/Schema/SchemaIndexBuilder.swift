@@ -160,5 +160,5 @@ struct SchemaIndexBuilder {
 
 extension HopdError.Code {
   /// An index of the model is not made, because its form in a store is not known; a store works without it.
-  package static let indexLeftOut = HopdError.Code("index-left-out", exit: .success)
+  package static let indexLeftOut = HopdError.Code("index-left-out", severity: .warning)
 }

@@ -19,8 +19,8 @@ extension StoreReader {
           candidate == pair.computed
           ? plain
           : StoreSchema(model: model, frameworkVersion: frameworkVersion, naming: JoinTableNaming([name]))
-        guard case .join(let join, isOwner: true) = schema.storage(ofRelationship: candidate, in: pair.entity),
-          tables.contains(join.name)
+        guard case .join(let join)? = schema.storage(ofRelationship: candidate, in: pair.entity), join.isOwner,
+          tables.contains(join.table)
         else { continue }
         names.insert(name)
         break

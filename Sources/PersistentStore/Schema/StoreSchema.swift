@@ -140,7 +140,7 @@ package struct EntityTable: Sendable, Hashable {
   package let entities: [String]
   /// Columns in Core Data's order, Z_PK, Z_ENT and Z_OPT first.
   package let columns: [SchemaColumn]
-  /// Uniqueness constraints that stand inside CREATE TABLE (fw ≤ 754).
+  /// Uniqueness constraints that are inside CREATE TABLE (fw ≤ 754).
   package let uniqueConstraints: [[String]]
 
   /// The statement text that Core Data would run.
@@ -232,82 +232,11 @@ package struct JoinTable: Sendable, Hashable {
   }
 }
 
-/// How a relationship is stored, seen from the entity that declares it.
-package enum RelationshipStorage: Sendable, Hashable {
-  /// To-one: a column in the own table, perhaps with the target's entity number beside it, and with an order key where
-  /// the inverse is ordered.
-  case toOne(table: String, column: String, discriminator: String?, orderKey: String?)
-  /// To-many with a to-one inverse: the column stands in the destination's table.
-  case inverseOfToOne(table: String, column: String, orderKey: String?)
-  /// Many-to-many; `isOwner` when the table is named after this relationship.
-  case join(JoinTable, isOwner: Bool)
-  /// To-many without inverse: a column with the owner's Z_PK in the destination's table (docs/formats/store-layout.md,
-  /// "To-many without inverse").
-  case ownerColumn(table: String, column: String)
-}
-
-/// The pairs (owner, target) of a relationship as rows of one table, whichever way they are stored.
-package struct StoredPairs: Sendable, Hashable {
-  /// The end of a pair that is the row itself.
-  package enum End: Sendable, Hashable { case owner, target }
-
-  /// The table whose rows are the pairs: of an entity, or a join table.
-  package let table: String
-  /// Columns with the owner's and the target's Z_PK.
-  package let owner: String
-  package let target: String
-  /// Columns with the order of the targets of one owner, and of the owners of one target.
-  package let order: String?
-  package let inverseOrder: String?
-  /// Which end has its row there; nil for join tables.
-  package let row: End?
-  /// Tables that hold the objects at both ends.
-  package let ownerTable: String
-  package let targetTable: String
-
-  /// The same pairs with owner and target exchanged.
-  package var inverted: StoredPairs {
-    StoredPairs(
-      table: table, owner: target, target: owner, order: inverseOrder, inverseOrder: order,
-      row: row.map { $0 == .owner ? .target : .owner }, ownerTable: targetTable, targetTable: ownerTable)
-  }
-}
-
-extension StoreSchema {
-  /// Where the pairs of a relationship, own or inherited, lie; nil for transient and for unsupported ones.
-  package func pairs(ofRelationship relationship: String, in entity: String) -> StoredPairs? {
-    guard let storage = storage(ofRelationship: relationship, in: entity),
-      let value = model.entity(named: entity).flatMap({ model.allRelationships(of: $0)[relationship] }),
-      let near = table(of: entity)?.name, let far = table(of: value.destinationEntityName)?.name
-    else { return nil }
-    switch storage {
-    case .toOne(let table, let column, _, let order):
-      return StoredPairs(
-        table: table, owner: "Z_PK", target: column, order: nil, inverseOrder: order, row: .owner, ownerTable: near,
-        targetTable: far)
-    case .inverseOfToOne(let table, let column, let order):
-      return StoredPairs(
-        table: table, owner: column, target: "Z_PK", order: order, inverseOrder: nil, row: .target, ownerTable: near,
-        targetTable: far)
-    case .ownerColumn(let table, let column):
-      return StoredPairs(
-        table: table, owner: column, target: "Z_PK", order: nil, inverseOrder: nil, row: .target, ownerTable: near,
-        targetTable: far)
-    case .join(let join, let isOwner):
-      let pairs = StoredPairs(
-        table: join.name, owner: join.ownerColumn, target: join.targetColumn, order: join.orderColumn,
-        inverseOrder: join.inverseOrderColumn, row: nil, ownerTable: isOwner ? near : far,
-        targetTable: isOwner ? far : near)
-      return isOwner ? pairs : pairs.inverted
-    }
-  }
-}
-
 /// An index of the schema.
 package struct SchemaIndex: Sendable, Hashable {
   /// Index name.
   package let name: String
-  /// Table it stands on.
+  /// Table it is on.
   package let table: String
   /// Is it a uniqueness constraint?
   package let isUnique: Bool

@@ -14,14 +14,7 @@ extension StoreSchemaBuilder {
       var taken: Set<String> = []
       for relationship in manyToManys(of: entity) {
         let wanted = "Z_\(numbers[entity.name] ?? 0)\((relationship.inverseName ?? "").uppercased())"
-        var name = wanted
-        var suffix = 1
-        while taken.contains(name) {
-          name = wanted + String(suffix)
-          suffix += 1
-        }
-        taken.insert(name)
-        keyColumn[PropertyKey(entity: entity.name, property: relationship.name)] = name
+        keyColumn[PropertyKey(entity: entity.name, property: relationship.name)] = Self.free(wanted, &taken)
       }
     }
     for entity in ordered {
@@ -93,7 +86,30 @@ extension StoreSchemaBuilder {
       orderColumn: naming.isOrdered ? "Z_FOK_\(b)\(targetColumn.dropFirst("Z_\(b)".count))" : nil,
       inverseOrderColumn: reverse.isOrdered ? "Z_FOK_\(a)\(ownerColumn.dropFirst("Z_\(a)".count))" : nil)
     joinTables.append(join)
-    storageByRelationship[PropertyKey(entity: owner.name, property: naming.name)] = .join(join, isOwner: true)
-    storageByRelationship[PropertyKey(entity: other.name, property: reverse.name)] = .join(join, isOwner: false)
+    storageByRelationship[PropertyKey(entity: owner.name, property: naming.name)] =
+      .join(JoinColumns(join: join, isOwner: true))
+    storageByRelationship[PropertyKey(entity: other.name, property: reverse.name)] =
+      .join(JoinColumns(join: join, isOwner: false))
+  }
+
+  // MARK: Both ends
+
+  /// Gives both ends of each one-to-one the columns of the other.
+  mutating func joinOneToOnes() {
+    for (key, storage) in storageByRelationship {
+      guard let own = storage.ownColumns,
+        let relationship = model.entity(named: key.entity)?.relationships.first(where: { $0.name == key.property }),
+        let inverse = model.inverse(of: relationship),
+        let other = inheritedStorage(inverse.relationship.name, in: inverse.entity)?.ownColumns
+      else { continue }
+      storageByRelationship[key] = .toOne(own, other: other)
+    }
+  }
+
+  /// How an own or inherited relationship is stored.
+  func inheritedStorage(_ relationship: String, in entity: Entity) -> RelationshipStorage? {
+    model.lineage(of: entity).reversed().lazy.compactMap {
+      self.storageByRelationship[PropertyKey(entity: $0.name, property: relationship)]
+    }.first
   }
 }

@@ -8,7 +8,7 @@ extension HopdError.Code {
   /// The model uses something whose layout in a store is not known, or that is not built yet.
   package static let layoutUnsupported = HopdError.Code("layout-unsupported", exit: .dataError)
   /// A name is longer than any that a store has shown; nothing is known of a limit.
-  package static let nameLengthUnproven = HopdError.Code("name-length-unproven", exit: .success)
+  package static let nameLengthUnproven = HopdError.Code("name-length-unproven", severity: .warning)
 }
 
 extension StoreSchema {
@@ -42,7 +42,7 @@ extension StoreSchema {
   }
 }
 
-/// What a layout adds to its model: the model remembers it, so the model itself is no part.
+/// What a layout adds to its model: the model remembers it, so the model itself is not a part.
 struct LaidOut: Sendable {
   struct Key: Hashable, Sendable {
     let frameworkVersion: Int64
@@ -133,6 +133,7 @@ struct StoreSchemaBuilder {
     for root in model.rootEntities { nameColumns(of: root) }
     buildJoinTables()
     for root in model.rootEntities { buildTable(of: root) }
+    joinOneToOnes()
     for table in tables { checkColumnNames(of: table) }
     for join in joinTables where tables.contains(where: { $0.name == join.name }) {
       refuse(
@@ -195,11 +196,11 @@ struct StoreSchemaBuilder {
           (entity, name)
         case .primaryKey, .entityNumber, .saveCount: (table.rootEntity, nil)
         }
-      refuse("the column \(column.name) would stand twice in the table \(table.name)", entity, property)
+      refuse("the column \(column.name) would occur twice in the table \(table.name)", entity, property)
     }
   }
 
-  /// Own properties that need a column, alphabetically without regard to case. Elements stand in declared order at the
+  /// Own properties that need a column, alphabetically without regard to case. Elements are in declared order at the
   /// place of their composite's name (docs/formats/composite-attributes.md, "Columns").
   func columnProperties(of entity: Entity) -> [(name: String, attribute: Attribute?, relationship: Relationship?)] {
     let attributes = entity.attributes.filter { !$0.isTransient }.map { ($0.name, Optional($0), Relationship?.none) }
@@ -228,18 +229,22 @@ struct StoreSchemaBuilder {
           continue
         }
         let ownName = property.attribute?.ownName ?? property.name
-        let wanted = "Z" + ownName.uppercased()
-        var name = wanted
-        var suffix = 1
-        while taken.contains(name) {
-          name = wanted + String(suffix)
-          suffix += 1
-        }
-        taken.insert(name)
+        let name = Self.free("Z" + ownName.uppercased(), &taken)
         columnByProperty[PropertyKey(entity: entity.name, property: property.name)] = name
         checkName(ownName, of: entity.name, property.name, table: "Z" + root.name.uppercased(), column: name)
       }
     }
+  }
+
+  /// The name, with 1, 2, 3 … behind it where it is taken.
+  static func free(_ wanted: String, _ taken: inout Set<String>) -> String {
+    var name = wanted
+    var suffix = 1
+    while !taken.insert(name).inserted {
+      name = wanted + String(suffix)
+      suffix += 1
+    }
+    return name
   }
 
   // MARK: Tables
@@ -306,22 +311,12 @@ struct StoreSchemaBuilder {
 
   /// The column group and the declared type (docs/formats/store-layout.md, "Column order" and "Column types").
   private mutating func bucketAndType(of attribute: Attribute, in entity: Entity) -> (Int, String)? {
-    switch attribute.type {
-    case .integer16, .integer32, .integer64, .boolean: return (0, "INTEGER")
-    case .date: return (2, "TIMESTAMP")
-    case .double, .float: return (2, "FLOAT")
-    case .decimal: return (3, "DECIMAL")
-    case .string, .uri: return (4, "VARCHAR")
-    case .uuid: return (5, "BLOB")
-    case .transformable: return (6, "BLOB")
-    case .binary: return (7, "BLOB")
-    case .composite:
-      refuse("no store shows a composite with composites inside, or without elements", entity.name, attribute.name)
-      return nil
-    case .undefined, .objectID:
-      refuse("no store is known that shows the column of a \(attribute.type) attribute", entity.name, attribute.name)
-      return nil
-    }
+    if let column = attribute.type.column { return (column.group, column.declaredType) }
+    refuse(
+      attribute.type == .composite
+        ? "no store shows a composite with composites inside, or without elements"
+        : "no store is known that shows the column of a \(attribute.type) attribute", entity.name, attribute.name)
+    return nil
   }
 
   private mutating func addToOne(
@@ -350,15 +345,15 @@ struct StoreSchemaBuilder {
           name: name, declaredType: "INTEGER", role: .orderKey(entity: entity.name, relationship: relationship.name)))
       orderKey = name
     }
-    storageByRelationship[PropertyKey(entity: entity.name, property: relationship.name)] =
-      .toOne(table: table, column: column, discriminator: discriminator, orderKey: orderKey)
+    let columns = ToOneColumns(table: table, key: column, discriminator: discriminator, orderKey: orderKey)
+    storageByRelationship[PropertyKey(entity: entity.name, property: relationship.name)] = .toOne(columns, other: nil)
     if let inverse = model.inverse(of: relationship), inverse.relationship.isToMany {
       storageByRelationship[PropertyKey(entity: inverse.entity.name, property: inverse.relationship.name)] =
-        .inverseOfToOne(table: table, column: column, orderKey: orderKey)
+        .members(columns)
     }
   }
 
-  /// Order keys of an entity stand in the order of its keys (docs/formats/join-table-names.md, "Order of the Z_FOK
+  /// Order keys of an entity are in the order of its keys (docs/formats/join-table-names.md, "Order of the Z_FOK
   /// columns").
   private mutating func sortOrderKeys(_ columns: inout [SchemaColumn], of entity: Entity) {
     func name(_ column: SchemaColumn) -> String? {
@@ -392,7 +387,7 @@ struct StoreSchemaBuilder {
           SchemaColumn(
             name: name, declaredType: "INTEGER", role: .owner(entity: owner.name, relationship: relationship.name)))
         storageByRelationship[PropertyKey(entity: owner.name, property: relationship.name)] =
-          .ownerColumn(table: table, column: name)
+          .owned(ToOneColumns(table: table, key: name))
       }
     }
   }

@@ -1,6 +1,6 @@
 // Is a text of sqlite_master one CREATE TRIGGER statement of that very trigger? The text is run again in the migrated
 // store. SQLite writes such texts itself, but a file from elsewhere may hold any: SQLite reads the first statement and
-// passes over what stands behind it.
+// passes over what is behind it.
 
 import SQLite
 

@@ -56,7 +56,7 @@ package struct ValidationRule: Sendable, Hashable {
   /// The attribute's column, where giving it the model's default may mend the row.
   package let column: String?
 
-  /// Name of the function that counts the UTF-16 units of a text, which is NSString's length; whoever runs the rules
+  /// Name of the function that counts the UTF-16 units of a text, which is NSString's length; anyone who runs the rules
   /// registers it, and that of `matchesFunction`.
   package static let lengthFunction = "hopd_rule_length"
   /// Name of the function of a text and a pattern that answers 1 where the whole text matches.
@@ -127,7 +127,7 @@ private struct RuleBuilder {
   private mutating func add(_ attribute: Attribute, _ name: String, column: String) {
     let value = "d." + quoted(column)
     if !attribute.isOptional { add(.missingValue, name, "\(value) IS NULL", column: column) }
-    // What stands in external storage is no number and no text.
+    // A value in external storage is neither a number nor a text.
     switch attribute.type {
     case .integer16, .integer32, .integer64, .double, .float, .decimal:
       bounds(attribute, name, column, value, isAbove: .numberTooLarge, isBelow: .numberTooSmall)
@@ -166,18 +166,18 @@ private struct RuleBuilder {
 
   // MARK: Relationships
 
-  /// A required to-one needs an object. Counts of a to-many are looked at when it has objects, or must have some:
+  /// A required to-one needs an object. Counts of a to-many are inspected when it has objects, or must have some:
   /// "optional relationships may have zero objects, which might be less than the minimum count" (Apple,
   /// NSRelationshipDescription).
   private mutating func add(_ relationship: Relationship, _ name: String) {
     guard let storage = layout.storage(ofRelationship: name, in: entity.name) else { return }
     let owners: (table: String, column: String)
     switch storage {
-    case .toOne(_, let column, _, _):
-      if !relationship.isOptional { add(.missingValue, name, "d.\(quoted(column)) IS NULL") }
+    case .toOne(let own, _):
+      if !relationship.isOptional { add(.missingValue, name, "d.\(quoted(own.key)) IS NULL") }
       return
-    case .inverseOfToOne(let table, let column, _), .ownerColumn(let table, let column): owners = (table, column)
-    case .join(let join, let isOwner): owners = (join.name, isOwner ? join.ownerColumn : join.targetColumn)
+    case .members(let columns), .owned(let columns): owners = (columns.table, columns.key)
+    case .join(let join): owners = (join.table, join.owner)
     }
     guard relationship.isToMany else {
       // A to-one whose column stands with the other end.
@@ -207,12 +207,11 @@ private struct RuleBuilder {
 
   // MARK: Uniqueness
 
-  /// All but the first row of equal ones; nils are no values.
+  /// All but the first row of equal ones; nils are not values.
   private mutating func add(_ constraint: [String], of owner: Entity) {
     let columns = constraint.map { name -> String? in
       if let column = layout.column(ofAttribute: name, in: owner.name) { return column }
-      guard case .toOne(_, let column, _, _)? = layout.storage(ofRelationship: name, in: owner.name) else { return nil }
-      return column
+      return layout.storage(ofRelationship: name, in: owner.name)?.ownColumns?.key
     }
     let names = columns.compactMap { $0 }
     guard !names.isEmpty, names.count == constraint.count else { return }

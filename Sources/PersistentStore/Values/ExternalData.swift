@@ -8,22 +8,14 @@ import SQLite
 extension HopdError.Code {
   /// A value with external storage has neither of the two forms, or its reference is no plain UUID.
   package static let externalDataMalformed = HopdError.Code("external-data-malformed", exit: .dataError)
-  /// What stands under a referenced name is no plain file: a link, a directory, a FIFO.
+  /// What is under a referenced name is not a plain file: a link, a directory, a FIFO.
   package static let externalDataUnsuitable = HopdError.Code("external-data-unsuitable", exit: .dataError)
   /// A referenced file is not there, and its content is needed.
   package static let externalDataMissing = HopdError.Code("external-data-missing", exit: .dataError)
   /// A referenced file is too large to become a value in a column.
   package static let externalDataTooLarge = HopdError.Code("external-data-too-large", exit: .dataError)
   /// Files that nothing in the migrated store refers to any more.
-  package static let externalDataUnreferenced = HopdError.Code("external-data-unreferenced", exit: .success)
-}
-
-extension Attribute {
-  /// Do its values have one of the forms of `ExternalDataForm`?
-  ///
-  /// Binary alone: what the flag does to values of other types was never seen (docs/formats/store-layout.md, "External
-  /// binary data"), so those are carried as they are.
-  package var hasExternalForm: Bool { allowsExternalStorage && type == .binary }
+  package static let externalDataUnreferenced = HopdError.Code("external-data-unreferenced", severity: .note)
 }
 
 /// Name of an external file: 36 characters of an upper-case UUID (docs/formats/store-layout.md, "External binary
@@ -86,7 +78,7 @@ package enum ExternalDataForm: Sendable, Hashable {
   }
 
   /// Largest file that may become a value in a column: SQLite's own limit for values, a billion bytes, and a quarter of
-  /// the memory, as a value stands there up to three times while its row is written.
+  /// the memory, as a value is there up to three times while its row is written.
   package static func largestValue(memoryLimit: Int64) -> Int64 {
     min(1_000_000_000 - 4096, max(1 << 20, memoryLimit / 4))
   }
@@ -104,6 +96,6 @@ package enum ExternalDataForm: Sendable, Hashable {
       + " ELSE \(contentFunction)(\(column)) END"
   }
 
-  /// SQL function from a reference to the content of its file; whoever runs `plainExpression` registers it.
+  /// SQL function from a reference to the content of its file; anyone who runs `plainExpression` registers it.
   package static let contentFunction = SQLExpression.function("hopd_external_content", .readsFiles)
 }

@@ -52,8 +52,8 @@ package struct FreshStore {
 
   /// Makes the file at `path`, which must not be there, with `rows` sample objects.
   ///
-  /// It is written without syncs: whoever wants it durable syncs the file when it is complete. A few large values with
-  /// external storage go to `external`; without it all values are in the columns.
+  /// It is written without syncs: anyone who wants it durable syncs the file when it is complete. A few large values
+  /// with external storage go to `external`; without it all values are in the columns.
   package func make(
     at path: FilePath, rows: Int64 = 0, seed: UInt64 = 1, kind: SampleRows = .everyKind,
     external: ExternalSamples? = nil, progress: (Int64) -> Bool = { _ in true }

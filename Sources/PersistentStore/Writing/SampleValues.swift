@@ -30,8 +30,8 @@ package enum SampleRows: String, Sendable, Hashable {
   /// Rows as apps hold them: nulls where they are allowed, shared and missing targets, numbers of the size that their
   /// type is chosen for; no limit, and no value twice.
   case everyday
-  /// Rows with which few hops have trouble: no null, no limit, no value twice, small numbers, and each object the target
-  /// of one other at most.
+  /// Rows with which few hops have trouble: no null, no limit, no value twice, small numbers, and each object the
+  /// target of one other at most.
   case ordinary
 }
 
@@ -88,7 +88,7 @@ struct SampleValues {
     case .string: return .text(fitted(sentence(Int(1 + random.below(4))), attribute))
     case .uri: return .text("https://example.org/\(word())/\(random.below(100_000))?q=\(word())")
     case .uuid: return .blob(uuid())
-    case .binary: return .blob(stored(bytes(Int(1 + random.below(48))), attribute))
+    case .binary: return attribute.stored(bytes(Int(1 + random.below(48))))
     case .transformable: return .blob(archives[Int(random.below(Int64(archives.count)))])
     case .undefined, .objectID, .composite: return .null
     }
@@ -164,7 +164,7 @@ struct SampleValues {
     case .uri: return .text(index == 1 ? "urn:isbn:9780000000000" : "file:///tmp/%C3%BCber%20uns/#\(index)")
     case .uuid: return .blob([UInt8](repeating: index & 1 == 0 ? 0xff : 0, count: 16))
     case .binary:
-      return .blob(stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6], attribute))
+      return attribute.stored([[], bytes(4096), [0], [1, 2, 3], [2], bytes(65)][(index + 5) % 6])
     case .transformable: return .blob(archives[index % archives.count])
     case .undefined, .objectID, .composite: return nil
     }
@@ -190,7 +190,7 @@ struct SampleValues {
       return .blob(bytes)
     case .binary:
       let digits = (0..<8).map { UInt8(truncatingIfNeeded: key >> (8 * (7 - $0))) }
-      return .blob(stored(digits, attribute))
+      return attribute.stored(digits)
     case .boolean, .transformable, .undefined, .objectID, .composite: return nil
     }
   }
@@ -199,12 +199,7 @@ struct SampleValues {
 
   /// The values that type and model allow.
   private func integers(_ attribute: Attribute) -> ClosedRange<Int64> {
-    let type: ClosedRange<Int64> =
-      switch attribute.type {
-      case .integer16: -32_768...32_767
-      case .integer32: Int64(Int32.min)...Int64(Int32.max)
-      default: Int64.min...Int64.max
-      }
+    let type = attribute.type.integers ?? .min ... .max
     let low = max(type.lowerBound, min(type.upperBound, attribute.minimum.flatMap { Int64($0) } ?? type.lowerBound))
     let high = max(type.lowerBound, min(type.upperBound, attribute.maximum.flatMap { Int64($0) } ?? type.upperBound))
     return low <= high ? low...high : type
@@ -225,11 +220,6 @@ struct SampleValues {
     var characters = Array(text.utf16.count > high ? text.prefix(max(0, high / 12)) : text[...])
     while characters.count < low { characters.append("x") }
     return String(characters)
-  }
-
-  /// With external storage the value follows a byte 01: inline (docs/formats/store-layout.md, "External binary data").
-  private func stored(_ bytes: [UInt8], _ attribute: Attribute) -> [UInt8] {
-    attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes
   }
 
   /// A value in a file of its own; nil where there may be no more.

@@ -195,7 +195,7 @@ package struct StoreFiller {
         value = target.map { .integer($0.key) } ?? .null
       case .discriminator(let other): value = targets[other].map { .integer($0.number) } ?? .null
       case .orderKey(let other):
-        value = targets[other].map { .integer(OrderKey.key(row.key, of: row.rows, owner: $0.key)) } ?? .null
+        value = targets[other].map { .integer(OrderKey.sample(row.key, of: row.rows, owner: $0.key)) } ?? .null
       }
       try insert.bind(value, at: Int32(clamping: place + 4))
     }
@@ -236,10 +236,10 @@ package struct StoreFiller {
             guard let target = targets.object((first + offset) % targets.count) else { continue }
             var row: [SQLiteValue] = [.integer(owner.key), .integer(target.key)]
             if join.inverseOrderColumn != nil {
-              row.append(.integer(OrderKey.key(index + 1, of: owners.count, owner: target.key)))
+              row.append(.integer(OrderKey.sample(index + 1, of: owners.count, owner: target.key)))
             }
             if join.orderColumn != nil {
-              row.append(.integer(OrderKey.key(offset + 1, of: count, owner: owner.key)))
+              row.append(.integer(OrderKey.sample(offset + 1, of: count, owner: owner.key)))
             }
             try insert.run(row)
           }
@@ -249,16 +249,5 @@ package struct StoreFiller {
         throw HopdError(.interrupted, "stopped on request while the store was filled")
       }
     }
-  }
-}
-
-/// Keys of ordered relationships: 2048, 3072, 4096 … (docs/formats/store-layout.md, "Order keys").
-enum OrderKey {
-  /// The key of member `place` (from 1) of at most `count`, distinct within an owner. Every other owner has its members
-  /// backwards, so that the order is not that of the keys.
-  static func key(_ place: Int64, of count: Int64, owner: Int64) -> Int64 {
-    // Narrower steps where 1024 would leave 32 bits.
-    let step = max(1, min(1024, Int64(Int32.max) / (count + 2)))
-    return step * (owner & 1 == 0 ? place + 1 : count - place + 2)
   }
 }

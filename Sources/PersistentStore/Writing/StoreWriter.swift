@@ -47,7 +47,7 @@ package struct StoreWriter {
   /// The triggers of derived attributes, when all rows are there: what they would count is computed.
   package func createTriggers(_ layout: StoreSchema) throws(SQLiteError) {
     for trigger in layout.triggers { try connection.run(trigger.createStatement(in: schema)) }
-    // Whoever goes on writing through this connection would fail without Core Data's functions.
+    // Anyone who continues writing through this connection would fail without Core Data's functions.
     if !layout.triggers.isEmpty { try SchemaTrigger.registerFunctions(on: connection) }
   }
 
@@ -62,8 +62,8 @@ package struct StoreWriter {
   /// persistent history.
   ///
   /// Without a `modelCache` that table stays empty: an outdated copy of the model is worse than none, and its absence
-  /// is no obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without rows,
-  /// with `hasHistory` the tables of persistent history.
+  /// is not an obstacle (docs/formats/store-layout.md, "Model cache"). With `hasTables` the three are there, without
+  /// rows, with `hasHistory` the tables of persistent history.
   package func createBookkeeping(
     _ layout: StoreSchema, highWaterMarks: [String: Int64], metadata: StoreMetadata, modelCache: [UInt8]? = nil,
     hasTables: Bool = false, hasHistory: Bool = false

@@ -1,4 +1,4 @@
-// What a policy is told before its first hook: the mapping it stands in, and both models as far as they are stored.
+// What a policy is told before its first hook: the mapping it is in, and both models as far as they are stored.
 
 import Diagnostics
 import Expressions

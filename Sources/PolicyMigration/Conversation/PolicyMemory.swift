@@ -82,7 +82,7 @@ final class PolicyMemory {
 
 /// Policy values as bytes: a tag and the content, so that values of two types are never the same key.
 enum PolicyValueBytes {
-  /// Lists in lists beyond this are no values.
+  /// Lists in lists beyond this are not values.
   static let depth = 16
 
   static func encode(_ value: PolicyValue) -> [UInt8] {

@@ -1,5 +1,5 @@
 // One policy at work: the conversation of an entity mapping, from the begin of the hop to its end. What fails on the
-// engine's side while a policy asks is kept here, so that it is told as it was, whatever the policy makes of it.
+// engine's side while a policy asks is kept here, so that it is reported as it was, whatever the policy makes of it.
 
 import Diagnostics
 import MappingModel
@@ -111,7 +111,7 @@ final class PolicySession {
       if let known = error as? HopdError { throw known.located(speaker.failure("").place) }
       throw speaker.failure("it could not be called", cause: error)
     }
-    // A policy that goes on after an error of ours would build on changes that were never made.
+    // A policy that continues after an error of hopd's would build on changes that were never made.
     if let failure = own.failure { throw failure }
     return reply
   }

@@ -218,7 +218,7 @@ final class PolicyAssociations {
     var result: [PolicyObjectID] = []
     for id in ids {
       guard id.side == side.side, let shape = side.shape(of: id.entity) else {
-        throw PolicyRefusal(reason: "\(id.entity) \(id.key) is no object of the \(side.side.rawValue)")
+        throw PolicyRefusal(reason: "\(id.entity) \(id.key) is not an object of the \(side.side.rawValue)")
       }
       try statement.bind([.integer(id.key), .integer(shape.number)])
       defer { statement.reset() }

@@ -66,7 +66,7 @@ final class PolicyKeyCounters {
     if let place = place(of: key) { isTaken[place] = false }
   }
 
-  /// Where a key stands among those that are set aside.
+  /// Where a key is among those that are set aside.
   private func place(of key: Int64) -> Int? {
     var low = 0
     var high = standard.count

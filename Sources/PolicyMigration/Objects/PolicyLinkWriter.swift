@@ -44,13 +44,13 @@ final class PolicyLinkWriter {
   /// Sets a to-one, or clears it. The other end follows.
   func set(_ link: PolicyLink, of owner: Row, to target: Row?) throws(SQLiteError) {
     switch link.storage {
-    case .toOne(let own):
+    case .toOne(let own, nil):
       if own.orderKey != nil, let target {
         // What stays where it was keeps its place in the order.
         if try value(own, of: owner.key) == target.key { return }
       }
       try point(own, of: owner.key, to: target)
-    case .oneToOne(let own, let other):
+    case .toOne(let own, let other?):
       if let before = try value(own, of: owner.key), before != target?.key {
         try clear(other, of: before, where: owner.key)
       }
@@ -59,7 +59,7 @@ final class PolicyLinkWriter {
       }
       try point(own, of: owner.key, to: target)
       if let target { try point(other, of: target.key, to: owner) }
-    case .members, .owned, .pairs:
+    case .members, .owned, .join:
       try replace(link, of: owner, with: target.map { [$0] } ?? [])
     }
   }
@@ -67,25 +67,20 @@ final class PolicyLinkWriter {
   /// Sets a to-many to these objects, in this order where it has one.
   func replace(_ link: PolicyLink, of owner: Row, with targets: [Row]) throws(SQLiteError) {
     switch link.storage {
-    case .toOne, .oneToOne:
+    case .toOne:
       try set(link, of: owner, to: targets.first)
-    case .members(let columns):
-      try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.column])
+    case .members(let columns), .owned(let columns):
+      try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.key])
       try run(
         "UPDATE \(side.qualified(columns.table)) SET "
           + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-          + " WHERE \(quoted(columns.column)) = ?1", [.integer(owner.key)])
-      if columns.orderKey != nil { remember(table: columns.table, column: columns.column, owner: owner.key) }
-    case .owned(let table, let column):
-      try indexes.ensure(side.schemaName, table: table, columns: [column])
-      try run(
-        "UPDATE \(side.qualified(table)) SET \(quoted(column)) = NULL WHERE \(quoted(column)) = ?1",
-        [.integer(owner.key)])
-    case .pairs(let join):
+          + " WHERE \(quoted(columns.key)) = ?1", [.integer(owner.key)])
+      if columns.orderKey != nil { remember(table: columns.table, column: columns.key, owner: owner.key) }
+    case .join(let join):
       try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
       try run(
         "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1", [.integer(owner.key)])
-      if join.targetOrder != nil { remember(table: join.table, column: join.owner, owner: owner.key) }
+      if join.order != nil { remember(table: join.table, column: join.owner, owner: owner.key) }
     }
     if link.isToMany { try add(targets, to: link, of: owner) }
   }
@@ -94,15 +89,11 @@ final class PolicyLinkWriter {
   func add(_ targets: [Row], to link: PolicyLink, of owner: Row) throws(SQLiteError) {
     for target in targets {
       switch link.storage {
-      case .toOne, .oneToOne: try set(link, of: owner, to: target)
-      case .members(let columns):
+      case .toOne: try set(link, of: owner, to: target)
+      case .members(let columns), .owned(let columns):
         if columns.orderKey != nil, try value(columns, of: target.key) == owner.key { continue }
         try point(columns, of: target.key, to: owner)
-      case .owned(let table, let column):
-        try run(
-          "UPDATE \(side.qualified(table)) SET \(quoted(column)) = ?1 WHERE \"Z_PK\" = ?2",
-          [.integer(owner.key), .integer(target.key)])
-      case .pairs(let join): try insert(join, owner: owner.key, target: target.key)
+      case .join(let join): try insert(join, owner: owner.key, target: target.key)
       }
     }
   }
@@ -111,14 +102,10 @@ final class PolicyLinkWriter {
   func remove(_ targets: [Row], from link: PolicyLink, of owner: Row) throws(SQLiteError) {
     for target in targets {
       switch link.storage {
-      case .toOne(let own), .oneToOne(let own, _):
+      case .toOne(let own, _):
         if try value(own, of: owner.key) == target.key { try set(link, of: owner, to: nil) }
-      case .members(let columns): try clear(columns, of: target.key, where: owner.key)
-      case .owned(let table, let column):
-        try run(
-          "UPDATE \(side.qualified(table)) SET \(quoted(column)) = NULL WHERE \"Z_PK\" = ?1 AND \(quoted(column)) = ?2",
-          [.integer(target.key), .integer(owner.key)])
-      case .pairs(let join):
+      case .members(let columns), .owned(let columns): try clear(columns, of: target.key, where: owner.key)
+      case .join(let join):
         try run(
           "DELETE FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1 AND \(quoted(join.target)) = ?2",
           [.integer(owner.key), .integer(target.key)])
@@ -126,12 +113,12 @@ final class PolicyLinkWriter {
     }
   }
 
-  /// The order key of a new member whose to-one stands in `columns`; NULL where the to-many at the other end has no
+  /// The order key of a new member whose to-one is in `columns`; NULL where the to-many at the other end has no
   /// order.
   func nextOrder(_ columns: ToOneColumns, owner: Int64) throws(SQLiteError) -> SQLiteValue {
     guard let orderKey = columns.orderKey else { return .null }
     return .integer(
-      try nextOrder(table: columns.table, column: columns.column, order: orderKey, owner: owner))
+      try nextOrder(table: columns.table, column: columns.key, order: orderKey, owner: owner))
   }
 
   // MARK: Deleting
@@ -142,17 +129,14 @@ final class PolicyLinkWriter {
       for column in table.columns {
         switch column.role {
         case .toOne(let entity, let relationship):
-          guard
-            case .toOne(_, let name, let discriminator, let orderKey)? = side.schema.storage(
-              ofRelationship: relationship, in: entity), leads(entity, relationship, to: target)
+          guard let columns = side.schema.storage(ofRelationship: relationship, in: entity)?.ownColumns,
+            leads(entity, relationship, to: target)
           else { continue }
-          let columns = ToOneColumns(
-            table: table.name, column: name, discriminator: discriminator, orderKey: orderKey)
-          try indexes.ensure(side.schemaName, table: table.name, columns: [name])
+          try indexes.ensure(side.schemaName, table: table.name, columns: [columns.key])
           try run(
             "UPDATE \(side.qualified(table.name)) SET "
               + "\(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-              + " WHERE \(quoted(name)) = ?1", [.integer(key)])
+              + " WHERE \(quoted(columns.key)) = ?1", [.integer(key)])
         case .owner(let entity, _):
           guard side.schema.table(of: entity)?.name == target.name else { continue }
           try indexes.ensure(side.schemaName, table: table.name, columns: [column.name])
@@ -182,7 +166,7 @@ final class PolicyLinkWriter {
   /// The key that a to-one holds.
   private func value(_ columns: ToOneColumns, of key: Int64) throws(SQLiteError) -> Int64? {
     let statement = try statement(
-      "SELECT \(quoted(columns.column)) FROM \(side.qualified(columns.table)) WHERE \"Z_PK\" = ?1")
+      "SELECT \(quoted(columns.key)) FROM \(side.qualified(columns.table)) WHERE \"Z_PK\" = ?1")
     try statement.bind(.integer(key), at: 1)
     defer { statement.reset() }
     return try statement.step() && !statement.isNull(at: 0) ? statement.integer(at: 0) : nil
@@ -204,11 +188,11 @@ final class PolicyLinkWriter {
   private func clear(_ columns: ToOneColumns, of key: Int64, where target: Int64) throws(SQLiteError) {
     try run(
       "UPDATE \(side.qualified(columns.table)) SET \(assignments(columns, key: "NULL", number: "NULL", order: "NULL"))"
-        + " WHERE \"Z_PK\" = ?1 AND \(quoted(columns.column)) = ?2", [.integer(key), .integer(target)])
+        + " WHERE \"Z_PK\" = ?1 AND \(quoted(columns.key)) = ?2", [.integer(key), .integer(target)])
   }
 
   private func assignments(_ columns: ToOneColumns, key: String, number: String, order: String) -> String {
-    var parts = ["\(quoted(columns.column)) = \(key)"]
+    var parts = ["\(quoted(columns.key)) = \(key)"]
     if let discriminator = columns.discriminator { parts.append("\(quoted(discriminator)) = \(number)") }
     if let orderKey = columns.orderKey { parts.append("\(quoted(orderKey)) = \(order)") }
     return parts.joined(separator: ", ")
@@ -217,18 +201,18 @@ final class PolicyLinkWriter {
   private func insert(_ join: JoinColumns, owner: Int64, target: Int64) throws(SQLiteError) {
     var names = [join.owner, join.target]
     var values: [SQLiteValue] = [.integer(owner), .integer(target)]
-    if join.ownerOrder != nil || join.targetOrder != nil {
+    if join.order != nil || join.inverseOrder != nil {
       let known = try statement(
         "SELECT 1 FROM \(side.qualified(join.table)) WHERE \(quoted(join.owner)) = ?1 AND \(quoted(join.target)) = ?2")
       try known.bind(values)
       defer { known.reset() }
       if try known.step() { return }
     }
-    if let order = join.targetOrder {
+    if let order = join.order {
       names.append(order)
       values.append(.integer(try nextOrder(table: join.table, column: join.owner, order: order, owner: owner)))
     }
-    if let order = join.ownerOrder {
+    if let order = join.inverseOrder {
       names.append(order)
       values.append(.integer(try nextOrder(table: join.table, column: join.target, order: order, owner: target)))
     }
@@ -239,7 +223,7 @@ final class PolicyLinkWriter {
 
   // MARK: Order
 
-  /// Core Data's order keys begin at 2048 and go by 1024 (docs/formats/store-layout.md, "Order keys").
+  /// The order key behind an owner's last one.
   private func nextOrder(table: String, column: String, order: String, owner: Int64) throws(SQLiteError) -> Int64 {
     let place = Place(table: table, column: column, owner: owner)
     let last: Int64
@@ -251,17 +235,18 @@ final class PolicyLinkWriter {
         "SELECT max(\(quoted(order))) FROM \(side.qualified(table)) WHERE \(quoted(column)) = ?1")
       try statement.bind(.integer(owner), at: 1)
       defer { statement.reset() }
-      last = try statement.step() && !statement.isNull(at: 0) ? max(1024, statement.integer(at: 0)) : 1024
+      last =
+        try statement.step() && !statement.isNull(at: 0) ? max(OrderKey.zero, statement.integer(at: 0)) : OrderKey.zero
     }
-    let (next, overflow) = last.addingReportingOverflow(1024)
+    let next = OrderKey.next(after: last)
     if lastOrder.count >= Self.rememberedOwners { lastOrder = [:] }
-    lastOrder[place] = overflow ? last : next
-    return overflow ? last : next
+    lastOrder[place] = next
+    return next
   }
 
   /// The owner's list is empty now.
   private func remember(table: String, column: String, owner: Int64) {
-    lastOrder[Place(table: table, column: column, owner: owner)] = 1024
+    lastOrder[Place(table: table, column: column, owner: owner)] = OrderKey.zero
   }
 
   // MARK: Statements

@@ -51,8 +51,8 @@ final class PolicyRowForm {
     var columns = attributes.map(\.column)
     var toOnes: [(String, PolicyLink, Bool)] = []
     for slot in shape.toOnes where names?.contains(slot.name) ?? true {
-      guard let own = slot.link.ownColumns else { continue }
-      columns.append(own.column)
+      guard let own = slot.link.storage.ownColumns else { continue }
+      columns.append(own.key)
       if let discriminator = own.discriminator { columns.append(discriminator) }
       toOnes.append((slot.name, slot.link, own.discriminator != nil))
     }
@@ -174,7 +174,7 @@ final class PolicyMembers {
   private let side: PolicySide
   private let connection: Connection
   private let indexes: PolicyIndexes
-  private var statements: [PolicyLink.Storage: Statement] = [:]
+  private var statements: [RelationshipStorage: Statement] = [:]
 
   init(side: PolicySide, connection: Connection, indexes: PolicyIndexes) {
     self.side = side
@@ -203,30 +203,25 @@ final class PolicyMembers {
     let key = "\"Z_PK\""
     let query: String
     switch link.storage {
-    case .members(let columns):
-      try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.column])
+    case .members(let columns), .owned(let columns):
+      try indexes.ensure(side.schemaName, table: columns.table, columns: [columns.key])
       let order = columns.orderKey.map { SQLiteIdentifier.quoted($0) + ", " } ?? ""
       query =
         "SELECT \"Z_ENT\", \(key) FROM \(side.qualified(columns.table))"
-        + " WHERE \(SQLiteIdentifier.quoted(columns.column)) = ?1 ORDER BY \(order)\(key)"
-    case .owned(let table, let column):
-      try indexes.ensure(side.schemaName, table: table, columns: [column])
-      query =
-        "SELECT \"Z_ENT\", \(key) FROM \(side.qualified(table)) WHERE \(SQLiteIdentifier.quoted(column)) = ?1"
-        + " ORDER BY \(key)"
-    case .pairs(let join):
+        + " WHERE \(SQLiteIdentifier.quoted(columns.key)) = ?1 ORDER BY \(order)\(key)"
+    case .join(let join):
       try indexes.ensure(side.schemaName, table: join.table, columns: [join.owner])
-      let order = join.targetOrder.map { "j.\(SQLiteIdentifier.quoted($0)), " } ?? ""
+      let order = join.order.map { "j.\(SQLiteIdentifier.quoted($0)), " } ?? ""
       query =
         "SELECT t.\"Z_ENT\", t.\(key) FROM \(side.qualified(join.table)) AS j"
         + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = j.\(SQLiteIdentifier.quoted(join.target))"
         + " WHERE j.\(SQLiteIdentifier.quoted(join.owner)) = ?1 ORDER BY \(order)t.\(key)"
-    case .toOne(let columns), .oneToOne(let columns, _):
+    case .toOne(let columns, _):
       // A to-one asked for as a list: its one object.
       query =
         "SELECT t.\"Z_ENT\", t.\(key) FROM \(side.qualified(columns.table)) AS s"
         + " CROSS JOIN \(side.qualified(link.targetTable)) AS t ON t.\(key) = "
-        + "s.\(SQLiteIdentifier.quoted(columns.column))"
+        + "s.\(SQLiteIdentifier.quoted(columns.key))"
         + " WHERE s.\(key) = ?1"
     }
     let statement = try connection.prepare(query)

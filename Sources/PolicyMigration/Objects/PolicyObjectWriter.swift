@@ -32,7 +32,7 @@ final class PolicyObjectWriter {
   /// How the standard objects of the mapping at work are inserted; nil where that is one by one.
   private var standard: (entity: String, columns: [String], insert: PolicyStandardInsert?)?
   /// Column values of standard objects whose content came from external files: a policy that hands the content back
-  /// gets the reference itself, so that the file goes on being used.
+  /// gets the reference itself, so that the file continues being used.
   private var references: [Int64: [(attribute: String, content: PolicyValue, stored: SQLiteValue)]] = [:]
 
   init(
@@ -116,7 +116,7 @@ final class PolicyObjectWriter {
         inserted += 1
         continue
       }
-      // What follows may speak of the objects that were inserted.
+      // What follows may refer to the objects that were inserted.
       try settle()
       switch operation {
       case .insert: break
@@ -153,15 +153,15 @@ final class PolicyObjectWriter {
     init(_ shape: PolicyShape, side: PolicySide, connection: Connection) throws(SQLiteError) {
       var columns = ["Z_PK", "Z_ENT", "Z_OPT"] + shape.attributes.map(\.column)
       var defaults: [SQLiteValue] = [.null, .integer(shape.number), .integer(1)]
-      defaults += shape.attributes.map { $0.isComputed ? .integer(0) : $0.form.defaultStored ?? .null }
+      defaults += shape.attributes.map { $0.isComputed ? .integer(0) : $0.form.attribute.storedDefault ?? .null }
       unwritable = shape.attributes.indices.filter {
-        shape.attributes[$0].form.defaultStored == nil && !shape.attributes[$0].form.attribute.isOptional
+        shape.attributes[$0].form.attribute.storedDefault == nil && !shape.attributes[$0].form.attribute.isOptional
       }
       var positions: [Int] = []
       for slot in shape.toOnes {
         positions.append(columns.count)
-        guard case .toOne(let own) = slot.link.storage else { continue }
-        let names = [own.column, own.discriminator, own.orderKey].compactMap { $0 }
+        guard case .toOne(let own, nil) = slot.link.storage else { continue }
+        let names = own.names
         columns += names
         defaults += names.map { _ in .null }
       }
@@ -196,7 +196,7 @@ final class PolicyObjectWriter {
         values[3 + index] = try stored(value, of: shape.attributes[index], object.id, kept: kept, for: speaker)
       case .toOne(let index):
         let link = shape.toOnes[index].link
-        guard case .toOne(let own) = link.storage else {
+        guard case .toOne(let own, nil) = link.storage else {
           later.append((link, value))
           continue
         }

@@ -38,7 +38,7 @@ final class PolicyStandardInsert {
     }
     var defaults: [Int32: SQLiteValue] = [:]
     for (index, slot) in shape.attributes.enumerated() where !names.contains(slot.name) {
-      let stored = slot.isComputed ? .integer(0) : slot.form.defaultStored
+      let stored = slot.isComputed ? .integer(0) : slot.form.attribute.storedDefault
       guard stored != nil || slot.form.attribute.isOptional else { return nil }
       defaults[Self.parameter(index)] = stored ?? .null
     }

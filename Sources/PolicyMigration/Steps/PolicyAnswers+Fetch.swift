@@ -1,5 +1,5 @@
-// Fetch requests of policies. Objects that a predicate names are further tables of the query, each a single row, so that
-// a query is prepared once and serves whatever objects come.
+// Fetch requests of policies. Objects that a predicate names are further tables of the query, each a single row, so
+// that a query is prepared once and serves whatever objects come.
 
 import Diagnostics
 import Expressions

@@ -48,7 +48,7 @@ struct PolicyExpressions {
     moment = context.moment
     mapped = MappedExpressions(
       hop: context.hop, source: context.source, moment: context.moment,
-      fallbacks: context.fallbacks, evaluatesOnInstances: context.options.evaluatesOnInstances)
+      fallbacks: context.fallbacks)
     associations = AssociationSQL(
       layout: context.layout, expressions: mapped, destinationSchema: context.destinationSchema)
   }

@@ -72,7 +72,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
 
   // MARK: Beginning
 
-  /// Opens every policy of the hop at its first step, so that one that cannot be had is told before hours of work.
+  /// Opens every policy of the hop at its first step, so that one that cannot be had is reported before hours of work.
   private func begun(_ context: PolicyStepContext) throws -> PolicyWork {
     if let work { return work }
     let work = try PolicyWork(context, external: external)
@@ -114,6 +114,7 @@ package final class PolicyHopRunner: PolicyStepRunner {
         isDone = Int64(objects.count) < pace.rows
         guard let last = objects.last else { return 0 }
         row = last.row
+        work.taken = Int64(objects.count)
         var written =
           try relationships?.apply(to: objects, session, work) { try answer($0, session, work, context) } ?? 0
         written += try changes(of: .createRelationships(objects.map(\.destination)), session, work, context)
@@ -145,9 +146,9 @@ package final class PolicyHopRunner: PolicyStepRunner {
   func answer(
     _ request: PolicyRequest, _ session: PolicySession, _ work: PolicyWork, _ context: PolicyStepContext
   ) throws -> PolicyAnswer {
-    // A policy may ask for long: whoever watches sees life, and may stop the hop.
+    // A policy may ask for long: anyone who watches sees life, and may stop the hop.
     if ContinuousClock.now - work.lastSign > .milliseconds(100) {
-      try context.report(0)
+      try context.report(0, 0)
       work.lastSign = ContinuousClock.now
     }
     switch request {
@@ -167,8 +168,9 @@ package final class PolicyHopRunner: PolicyStepRunner {
   /// Runs `body` in a transaction and reports the rows it wrote.
   func inChunk(_ work: PolicyWork, _ context: PolicyStepContext, _ body: () throws -> Int64) throws {
     do {
+      work.taken = 0
       let rows = try context.connection.transaction { () throws -> Int64 in try body() }
-      try context.report(rows)
+      try context.report(rows, work.taken)
       work.lastSign = ContinuousClock.now
     } catch let error as HopdError {
       throw error.located(Place(hop: context.hop.title))

@@ -1,8 +1,8 @@
 // createDestinationInstances over a mapping's source objects, with the engine and the program at work at the same time:
 // while the program makes its objects of one batch, the engine stores what it made of the batch before and reads the
 // next one. Order stays what it is without that: a question is answered when everything said before it is stored, and
-// of two failures the earlier one is told. Only the next free keys have to be foretold, which an unstored batch will
-// have taken.
+// of two failures the earlier one is reported. Only the next free keys have to be foretold, which an unstored batch
+// will have taken.
 
 import Diagnostics
 import MigrationEngine
@@ -58,6 +58,7 @@ extension PolicyHopRunner {
           },
           answering: { try answer($0, session, work, context) })
         unwritten = PolicyUnwrittenBatch(batch: chunk.batch, operations: operations)
+        work.taken = Int64(chunk.batch.count)
         return work.inserted
       }
       pace.record(ContinuousClock.now - start)

@@ -174,7 +174,7 @@ extension PolicyRelationshipMethods {
 
 extension PolicyValue {
   /// A method's result as a relationship takes it: a list of objects is objects, an empty one too, and for a to-one a
-  /// list with one object is that object, as look-ups give it. Anything else stays as it is, to be told.
+  /// list with one object is that object, as look-ups give it. Anything else stays as it is, to be reported.
   fileprivate func asObjects(toMany isToMany: Bool) -> PolicyValue {
     var ids: [PolicyObjectID] = []
     switch self {

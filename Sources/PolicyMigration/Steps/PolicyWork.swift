@@ -22,6 +22,8 @@ final class PolicyWork {
   let answers: PolicyAnswers
   /// Objects that the call at work has inserted so far.
   var inserted: Int64 = 0
+  /// Objects of the source, or associations, that the call at work has dealt with.
+  var taken: Int64 = 0
   /// When the observer last saw life.
   var lastSign = ContinuousClock.now
 

@@ -53,18 +53,15 @@ struct PolicyAttributeForm: Sendable {
   func stored(_ value: PolicyValue) -> SQLiteValue? {
     switch (attribute.type, value) {
     case (_, .null): .null
-    case (.integer16, .integer(let number)): Int16(exactly: number).map { .integer(Int64($0)) }
-    case (.integer32, .integer(let number)): Int32(exactly: number).map { .integer(Int64($0)) }
-    case (.integer64, .integer(let number)): .integer(number)
+    case (.integer16, .integer(let number)), (.integer32, .integer(let number)), (.integer64, .integer(let number)),
+      (.boolean, .integer(let number)):
+      attribute.type.integers?.contains(number) == true ? .integer(number) : nil
     case (.integer16, .boolean(let flag)), (.integer32, .boolean(let flag)), (.integer64, .boolean(let flag)),
       (.boolean, .boolean(let flag)):
       .integer(flag ? 1 : 0)
-    case (.boolean, .integer(let number)) where number == 0 || number == 1: .integer(number)
-    // SQLite stores NaN as NULL, silently (docs/formats/expressions.md, "Arithmetic").
-    case (.double, .double(let number)): number.isNaN ? nil : .real(number)
-    case (.float, .double(let number)): number.isNaN ? nil : .real(Double(Float(number)))
-    case (.double, .integer(let number)): Double(exactly: number).map { .real($0) }
-    case (.float, .integer(let number)): Double(exactly: number).map { .real(Double(Float($0))) }
+    case (.double, .double(let number)), (.float, .double(let number)): attribute.type.real(number).map { .real($0) }
+    case (.double, .integer(let number)), (.float, .integer(let number)):
+      Double(exactly: number).flatMap(attribute.type.real).map { .real($0) }
     case (.date, .date(let seconds)): seconds.isFinite ? .real(seconds) : nil
     // Decimal columns have NUMERIC affinity, which turns the text into a number.
     case (.decimal, .decimal(let text)): text.utf8.count > 500 ? nil : DecimalText.normalized(text).map { .text($0) }
@@ -74,27 +71,11 @@ struct PolicyAttributeForm: Sendable {
     case (.uri, .uri(let text)): .text(text)
     case (.uuid, .uuid(let bytes)): bytes.count == 16 ? .blob(bytes) : nil
     case (.transformable, .transformable(let bytes)): .blob(bytes)
-    case (.binary, .data(let bytes)):
-      .blob(attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes)
+    case (.binary, .data(let bytes)): attribute.stored(bytes)
     default: nil
     }
   }
 
-  /// What an object has before anything is set: the model's default, in the form of the column; nil where that is an
-  /// object which only the app can store.
-  var defaultStored: SQLiteValue? {
-    switch attribute.defaultValue {
-    case nil: .null
-    case .integer(let number): .integer(number)
-    case .boolean(let flag): .integer(flag ? 1 : 0)
-    case .double(let number), .date(let number): .real(number)
-    case .decimal(let text), .string(let text): .text(text)
-    case .uuid(let bytes): .blob(bytes)
-    case .binary(let bytes): .blob(attribute.hasExternalForm ? [ExternalDataForm.inlinePrefix] + bytes : bytes)
-    case .archived: nil
-    }
-  }
-
-  /// A double's shortest text has a fraction that is no part of a whole decimal: "10.0" is 10.
+  /// A double's shortest text has a fraction that is not a part of a whole decimal: "10.0" is 10.
   private static func short(_ text: String) -> String { text.hasSuffix(".0") ? String(text.dropLast(2)) : text }
 }

@@ -46,7 +46,7 @@ struct PolicySpeaker: Sendable, Hashable {
   }
 }
 
-/// A question that cannot be answered, in words for the author of the policy; the hop goes on if the policy does.
+/// A question that cannot be answered, in words for the author of the policy; the hop continues if the policy does.
 struct PolicyRefusal: Error {
   let reason: String
 }

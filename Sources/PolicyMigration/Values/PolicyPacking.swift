@@ -21,9 +21,7 @@ enum PolicyPacking: Sendable {
   init(_ form: PolicyAttributeForm) {
     self =
       switch form.attribute.type {
-      case .integer16: .integer(Int64(Int16.min)...Int64(Int16.max))
-      case .integer32: .integer(Int64(Int32.min)...Int64(Int32.max))
-      case .integer64: .integer(Int64.min...Int64.max)
+      case .integer16, .integer32, .integer64: .integer(form.attribute.type.integers ?? .min ... .max)
       case .double: .double
       case .date: .date
       case .string: .string

@@ -127,43 +127,8 @@ final class PolicyShape {
   }
 }
 
-/// The columns of a to-one.
-struct ToOneColumns: Hashable {
-  let table: String
-  let column: String
-  /// Z_ENT of the target, where it may be of several entities.
-  let discriminator: String?
-  /// Place in the ordered to-many at the other end.
-  let orderKey: String?
-}
-
-/// The join table of a many-to-many, seen from one end.
-struct JoinColumns: Hashable {
-  let table: String
-  /// The end at which we stand, and its order among the owners of a target.
-  let owner: String
-  let ownerOrder: String?
-  /// The other end, and its order among the targets of an owner.
-  let target: String
-  let targetOrder: String?
-}
-
 /// A stored relationship: where its pairs are, seen from the entity that has it.
 struct PolicyLink {
-  /// The ways in which pairs are stored (docs/formats/store-layout.md, "To-one relationships", "Join tables" and
-  /// "To-many without inverse").
-  enum Storage: Hashable {
-    /// Columns in the own table. The inverse is a to-many, or there is none.
-    case toOne(ToOneColumns)
-    /// Columns in both tables.
-    case oneToOne(own: ToOneColumns, other: ToOneColumns)
-    /// A to-many: the columns stand in the members' table.
-    case members(ToOneColumns)
-    /// A to-many without inverse: the members' table has the owner's key.
-    case owned(table: String, column: String)
-    case pairs(JoinColumns)
-  }
-
   let name: String
   let isToMany: Bool
   let isOrdered: Bool
@@ -173,7 +138,7 @@ struct PolicyLink {
   let targetTable: String
   /// Z_ENT of the possible targets.
   let targetNumbers: Set<Int64>
-  let storage: Storage
+  let storage: RelationshipStorage
 
   fileprivate init?(_ relationship: Relationship, of entity: String, in side: PolicySide) {
     guard let stored = side.schema.storage(ofRelationship: relationship.name, in: entity),
@@ -185,43 +150,6 @@ struct PolicyLink {
     target = relationship.destinationEntityName
     self.targetTable = targetTable.name
     targetNumbers = Set(side.schema.numbersOfSubtree(of: relationship.destinationEntityName))
-    let inverse = side.model.inverse(of: relationship).flatMap { inverse in
-      side.schema.storage(ofRelationship: inverse.relationship.name, in: inverse.entity.name)
-    }
-    switch stored {
-    case .toOne(let table, let column, let discriminator, let orderKey):
-      let own = ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey)
-      if case .toOne(let table, let column, let discriminator, let orderKey)? = inverse {
-        storage = .oneToOne(
-          own: own,
-          other: ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey))
-      } else {
-        storage = .toOne(own)
-      }
-    case .inverseOfToOne(let table, let column, let orderKey):
-      var discriminator: String?
-      if case .toOne(_, _, let number, _)? = inverse { discriminator = number }
-      storage = .members(
-        ToOneColumns(table: table, column: column, discriminator: discriminator, orderKey: orderKey))
-    case .join(let join, let isOwner):
-      storage = .pairs(
-        isOwner
-          ? JoinColumns(
-            table: join.name, owner: join.ownerColumn, ownerOrder: join.inverseOrderColumn, target: join.targetColumn,
-            targetOrder: join.orderColumn)
-          : JoinColumns(
-            table: join.name, owner: join.targetColumn, ownerOrder: join.orderColumn, target: join.ownerColumn,
-            targetOrder: join.inverseOrderColumn))
-    case .ownerColumn(let table, let column):
-      storage = .owned(table: table, column: column)
-    }
-  }
-
-  /// The columns of a to-one in the own table.
-  var ownColumns: ToOneColumns? {
-    switch storage {
-    case .toOne(let columns), .oneToOne(let columns, _): columns
-    case .members, .owned, .pairs: nil
-    }
+    storage = stored
   }
 }

@@ -8,7 +8,7 @@ package enum CaseMapping: Sendable, Hashable {
   case uppercase
   case lowercase
 
-  /// Answers the text of `argument`, mapped; false where it is no text, or not ASCII alone.
+  /// Answers the text of `argument`, mapped; false where it is not a text, or not ASCII alone.
   func answer(_ argument: OpaquePointer, to context: OpaquePointer) -> Bool {
     guard sqlite3_value_type(argument) == SQLITE_TEXT, let start = sqlite3_value_text(argument) else { return false }
     let text = UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))

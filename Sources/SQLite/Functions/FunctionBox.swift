@@ -1,4 +1,4 @@
-// A function of ours that SQLite calls: values in, a value out, and nothing of it known to SQLite but a pointer.
+// A function of hopd's that SQLite calls: values in, a value out, and nothing of it known to SQLite but a pointer.
 
 import CSQLite
 

@@ -1,5 +1,5 @@
 // What a column makes of the values that are written into it, by the words of its declared type. A view has no columns
-// that could do it, so whoever shows in a view what a table would hold says it with a function.
+// that could do it, so anyone who shows in a view what a table would hold says it with a function.
 
 /// The affinity of a column (sqlite.org/datatype3.html, section 3.1).
 package enum ColumnAffinity: Sendable, Hashable, CaseIterable {

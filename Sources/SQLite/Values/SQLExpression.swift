@@ -1,4 +1,4 @@
-// SQL as a value: a text with what its users have to know of it. Whoever writes a piece of SQL says it once; nobody
+// SQL as a value: a text with what its users have to know of it. Anyone who writes a piece of SQL says it once; nobody
 // finds it out from the text again.
 
 /// A piece of SQL: an expression, a condition, or a table with its alias.
@@ -40,7 +40,7 @@ package struct SQLExpression: Sendable, Hashable {
   package let text: String
   package let form: Form
   package let traits: Traits
-  /// The columns made by `column(_:of:)`, as often as they stand in the text.
+  /// The columns made by `column(_:of:)`, as often as they are in the text.
   package let reads: [Read]
 
   private init(_ text: String, _ form: Form, _ traits: Traits = [], reads: [Read] = []) {

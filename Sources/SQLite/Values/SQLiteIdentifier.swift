@@ -4,7 +4,7 @@
 package enum SQLiteIdentifier {
   /// The name in double quotes, quotes inside doubled: always safe.
   ///
-  /// A NUL cannot stand in SQL text; names with one are refused where models are read.
+  /// A NUL cannot be in SQL text; names with one are refused where models are read.
   package static func quoted(_ name: String) -> String { enclosed(name, in: UInt8(ascii: "\"")) }
 
   /// The name as Core Data writes it into schema text: bare where SQL allows that, quoted otherwise.

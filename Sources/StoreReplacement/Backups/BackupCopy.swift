@@ -40,7 +40,6 @@ extension BackupSet {
     try requireTrusted(parent)
     try removeTree(part)
     try files.makeDirectory(part, mode: 0o700)
-    try files.adoptByDirectoryOwner(part)
     let copy = StoreLocation(database: part.appending(location.fileName))
     try linkExternalData(from: location, to: copy)
     try label(part, record)
@@ -51,7 +50,7 @@ extension BackupSet {
         return true
       }
     }
-    // Whoever owns the store should be able to use its backup; a process that may not give it away keeps it.
+    // Anyone who owns the store should be able to use its backup; a process that may not give it away keeps it.
     _ = try? files.copyAttributes(from: location.database, to: copy.database)
     try files.syncFile(copy.database)
     try HopdError.sqlite("check the backup", copy.database) {
@@ -65,7 +64,7 @@ extension BackupSet {
       }
     }
     // SQLite does not say when it could not remove a journal of its own. One whose last write a power cut takes back
-    // would be played into the backup by whoever opens it.
+    // would be played into the backup by anyone who opens it.
     for file in copy.sideFiles { try files.unlinkIfPresent(file) }
     try files.syncDirectory(part)
     try whenCopied()

@@ -1,4 +1,4 @@
-// The two folders of a store's generations: who may have made what lies in them, who works in them now, and the way of
+// The two folders of a store's generations: who may have made what is in them, who works in them now, and the way of
 // a generation from the one beside the store to the configured one.
 
 import Diagnostics
@@ -17,7 +17,7 @@ extension BackupSet {
   var places: [FilePath] { [directory, elsewhere].compactMap { $0 } }
 
   /// Throws unless only those may write to the folder who could put another store under the store's name anyway: this
-  /// process's user, root, the store's owner, and the owner of the directory that the folder lies in.
+  /// process's user, root, the store's owner, and the owner of the directory that the folder is in.
   ///
   /// In a directory that many users write to, anybody could make the folder before hopd does, and forge or delete
   /// backups in it.
@@ -75,7 +75,7 @@ extension BackupSet {
 
   // MARK: A generation by its folder
 
-  /// The store that the label of a generation names; where the folder lies beside it, whatever its path was then.
+  /// The store that the label of a generation names; where the folder is beside it, whatever its path was then.
   package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
     guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
     let parent = folder.removingLastComponent()
@@ -84,7 +84,7 @@ extension BackupSet {
     return isBeside ? beside : StoreLocation(database: record.store.path)
   }
 
-  /// The store whose backups lie in a folder beside it; nil for other folders, and where nothing in it says which store
+  /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in it says which store
   /// that is.
   package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
     guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
@@ -93,7 +93,7 @@ extension BackupSet {
     }.first
   }
 
-  /// The generations in the folder that this one lies in, and those beside the store.
+  /// The generations in the folder that this one is in, and those beside the store.
   package init(location: StoreLocation, generation: FilePath, files: any DurableFileSystem) throws {
     let plain = try BackupSet(location: location, rule: BackupRule(), files: files)
     let parent = generation.removingLastComponent()
@@ -125,7 +125,7 @@ extension BackupSet {
     return target
   }
 
-  /// Complete generations that lie beside the store although another place is configured: a move was cut off or failed,
+  /// Complete generations that are beside the store although another place is configured: a move was cut off or failed,
   /// or the place was configured later.
   func generationsToMove() throws -> [BackupGeneration] {
     guard elsewhere != nil else { return [] }

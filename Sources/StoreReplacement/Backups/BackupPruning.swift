@@ -48,7 +48,7 @@ extension BackupSet {
   package static func removals(
     _ generations: [BackupGeneration], _ rule: BackupRule, now: Int64, counts isCounted: Bool = true
   ) -> [BackupRemoval] {
-    let store = generations.first?.record?.storeUUID
+    let store = generations.lazy.compactMap(\.record).first?.storeUUID
     var migrations = 0
     return generations.compactMap { generation in
       // Nobody knows what made a generation without a readable label, nor when.

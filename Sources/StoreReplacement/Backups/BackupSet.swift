@@ -41,7 +41,7 @@ package enum BackupClass: String, Hashable, Sendable, Codable, CaseIterable {
   case restore
 }
 
-/// The label of a generation, as it lies in `backup.json`.
+/// The label of a generation, as it is in `backup.json`.
 package struct BackupRecord: Hashable, Sendable, Codable {
   /// Format of the label.
   package var format: Int = 1
@@ -90,14 +90,22 @@ package struct BackupGeneration: Hashable, Sendable {
   package let database: FilePath
   /// Its label; nil where it cannot be read.
   package let record: BackupRecord?
+  /// The file of its label.
+  package var label: FilePath { directory.appending(BackupSet.labelName) }
   /// Bytes of database and external data; data shared with the living store by hard links is counted too.
   package let bytes: Int64
 
   /// Was it made later than another one? The counter decides; generations without one come before all that have one, in
-  /// the order of the clock.
+  /// the order of the clock. One whose label cannot be read comes after all that were counted up to its time: nobody
+  /// may take an older one for the newest.
   func isNewer(than other: BackupGeneration) -> Bool { rank > other.rank }
 
-  private var rank: (Int64, Int64, String) { (record?.number ?? 0, record?.createdAt ?? 0, directory.string) }
+  private var rank: (Int64, Int64, String) {
+    guard let record else {
+      return (BackupSet.highestNumber(at: BackupSet.time(of: directory) ?? 0), .max, directory.string)
+    }
+    return (record.number ?? 0, record.createdAt, directory.string)
+  }
 }
 
 /// The old stores of one store.
@@ -150,14 +158,42 @@ package struct BackupSet: Sendable {
     }.sorted { $0.isNewer(than: $1) }
   }
 
-  /// The number of the next generation. Only with the store held: nobody else takes the same one.
-  func nextNumber() throws -> Int64 {
+  /// The number of the next generation that is made at `now`. Only with the store held: nobody else takes the same one.
+  ///
+  /// A label that cannot be read may hold any number that was ever given. So the count continues above all that can
+  /// have been given up to now, and up to the latest time in the folders' names, as the clock may have been put back.
+  func nextNumber(now: Int64) throws -> Int64 {
     var last: Int64 = 0
     for folder in try folders(withParts: true) {
-      last = max(last, BackupSet.record(in: folder, files: files)?.number ?? 0)
+      if let record = BackupSet.record(in: folder, files: files) {
+        last = max(last, record.number ?? 0)
+      } else if try hasLabelOrStore(folder) {
+        last = max(last, BackupSet.highestNumber(at: max(now, BackupSet.time(of: folder) ?? 0)))
+      }
     }
     return last < .max ? last + 1 : last
   }
+
+  /// A number above all that were given up to a moment (seconds since 1970): nobody makes a million generations of one
+  /// store in a second.
+  static func highestNumber(at seconds: Int64) -> Int64 {
+    // Far below the end, so that the count can continue.
+    let end = Int64.max / 2_000_000
+    return (min(max(0, seconds), end) + 1) * 1_000_000
+  }
+
+  /// When the generation in a folder was made, by the folder's name; nil where it is not a name of hopd's.
+  static func time(of folder: FilePath) -> Int64? {
+    folder.lastComponent.flatMap { BackupTime.seconds(ofName: $0.string) }
+  }
+
+  private func hasLabelOrStore(_ folder: FilePath) throws -> Bool {
+    if try files.status(folder.appending(BackupSet.labelName)) != nil { return true }
+    return try files.status(folder.appending(location.fileName)) != nil
+  }
+
+  /// The file name of a label.
+  static let labelName = "backup.json"
 
   /// Bytes of all generations.
   package func totalBytes() throws -> Int64 {
@@ -209,7 +245,6 @@ package struct BackupSet: Sendable {
     try files.ensureDirectory(directory, mode: mode)
     try requireTrusted(directory)
     try files.makeDirectory(folder, mode: mode)
-    try files.adoptByDirectoryOwner(folder)
     let copy = StoreLocation(database: folder.appending(location.fileName))
     try linkExternalData(from: location, to: copy)
     try label(folder, record)
@@ -222,7 +257,7 @@ package struct BackupSet: Sendable {
   func label(_ folder: FilePath, _ record: BackupRecord) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try files.createFile(folder.appending("backup.json"), Array(encoder.encode(record)), mode: 0o600)
+    try files.createFile(folder.appending(BackupSet.labelName), Array(encoder.encode(record)), mode: 0o600)
   }
 
   /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
@@ -269,7 +304,7 @@ package struct BackupSet: Sendable {
   }
 
   static func record(in folder: FilePath, files: any DurableFileSystem) -> BackupRecord? {
-    guard let bytes = try? files.read(folder.appending("backup.json"), limit: 65_536) else { return nil }
+    guard let bytes = try? files.read(folder.appending(BackupSet.labelName), limit: 65_536) else { return nil }
     return try? JSONDecoder().decode(BackupRecord.self, from: Data(bytes))
   }
 

@@ -1,5 +1,5 @@
-// Which stores of a directory have backups, also stores that are gone: for whoever lists or removes them, and for the
-// daemon's sweep. Names alone are read until something is found that may go.
+// Which stores of a directory have backups, also stores that are gone: for anyone who lists or removes them, and for
+// the daemon's sweep. Names alone are read until something is found that may go.
 
 import Diagnostics
 import DurableFiles
@@ -27,7 +27,7 @@ package struct BackupSurvey: Sendable {
   }
 
   /// Gives the backups of each store that has a folder of them, once, until the answer is false. What cannot be read is
-  /// told to `problem`, and the rest goes on.
+  /// told to `problem`, and the rest continues.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
     var told: Set<FilePath> = []
     func give(_ store: FilePath) throws -> Bool {
@@ -77,7 +77,7 @@ package struct BackupSurvey: Sendable {
     .map { folder.appending($0) }
   }
 
-  /// The store of this survey whose backups lie in a folder of the configured place, called LABEL-DIGEST there; nil for
+  /// The store of this survey whose backups are in a folder of the configured place, called LABEL-DIGEST there; nil for
   /// others.
   private func elsewhere(_ name: String, _ path: FilePath) throws -> FilePath? {
     func isMine(_ store: FilePath) -> Bool {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// UTC times as they stand in the names of backups.
+/// UTC times as they are in the names of backups.
 enum BackupTime {
   /// Seconds since 1970 as `yyyymmddThhmmssZ`.
   static func text(_ seconds: Int64) -> String {
@@ -15,7 +15,7 @@ enum BackupTime {
     return date + "T" + padded(parts.tm_hour, 2) + padded(parts.tm_min, 2) + padded(parts.tm_sec, 2) + "Z"
   }
 
-  /// The seconds that the name of a generation's folder begins with; nil where it begins with no time of ours.
+  /// The seconds that the name of a generation's folder begins with; nil where it begins with no time of hopd's.
   static func seconds(ofName name: String) -> Int64? {
     let text = Array(name.utf8.prefix(16))
     guard text.count == 16, text[8] == UInt8(ascii: "T"), text[15] == UInt8(ascii: "Z") else { return nil }

@@ -1,6 +1,6 @@
-// A restored store stays at its version until somebody decides. The pin lies beside the store, in the folder of its
+// A restored store stays at its version until somebody decides. The pin is beside the store, in the folder of its
 // backups, because hopctl and hopd may have different state directories and users. It is durable before the restored
-// version can be seen, and says which file it speaks of, so that it holds nothing back when the restore did not happen
+// version can be seen, and says which file it refers to, so that it holds nothing back when the restore did not happen
 // or another store took the name.
 
 import Diagnostics
@@ -46,12 +46,12 @@ package struct RestorePin: Hashable, Sendable, Codable {
     self.job = job
   }
 
-  /// Does it speak of the store that has this identifier and this version?
+  /// Does it refer to the store that has this identifier and this version?
   package func isOf(storeUUID: String?, digest: String) -> Bool {
     restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
   }
 
-  /// This pin, or the one before it, whichever speaks of the store that has this identifier and this version; nil where
+  /// This pin, or the one before it, whichever refers to the store that has this identifier and this version; nil where
   /// neither does.
   package func matching(storeUUID: String?, digest: String) -> RestorePin? {
     ([self] + (former ?? [])).first { $0.isOf(storeUUID: storeUUID, digest: digest) }
@@ -65,24 +65,29 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// When the restore was made, as RFC 3339 has it.
   package var time: String { BackupTime.standardText(restoredAt) }
 
-  /// The pin in one sentence, for people.
+  /// The versions that it is not migrated to, in words; empty where it is migrated to none.
+  private var names: String { replaced.map(\.name).joined(separator: " or ") }
+
+  /// What happened to the store, for people: true also when the pin is gone.
+  package var account: String {
+    "restored to \(restored.name) at \(time)" + (names.isEmpty ? "" : " in place of \(names)")
+  }
+
+  /// The pin in one sentence, for people: what happened, and what it means as long as the pin is there.
   package var sentence: String {
-    let names = replaced.map(\.name).joined(separator: " or ")
-    let inPlace = names.isEmpty ? "" : " in place of \(names)"
-    return "restored to \(restored.name) at \(time)\(inPlace); hopd does not migrate it"
-      + (names.isEmpty ? "" : " to \(names) again")
+    "\(account); hopd does not migrate it" + (names.isEmpty ? "" : " to \(names) again")
   }
 
   /// How a store is released.
   package static func release(_ store: FilePath) -> String {
-    "hopctl migrate migrates it; hopctl release \(store.printable) lets hopd migrate it; so does another target of "
-      + "the watch"
+    "hopctl migrate migrates it now; hopctl release \(store.printable) lets hopd migrate it; hopd also migrates it "
+      + "when the watch gets another target"
   }
 
   /// Why the store is held back from a version.
   package func refusal(_ store: FilePath) -> HopdError {
     HopdError(
-      .heldBack, "held back: the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
+      .heldBack, "the store was \(sentence)", at: Place(store: store), hint: RestorePin.release(store))
   }
 }
 
@@ -140,7 +145,6 @@ package struct PinStore: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     try files.writeDurably(Array(encoder.encode(pin)), to: path)
-    try files.adoptByDirectoryOwner(path)
     // The folder's own name, too: it may have been made by a run that ended before its sync.
     try files.syncDirectory(directory.removingLastComponent())
   }

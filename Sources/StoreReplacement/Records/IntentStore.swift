@@ -11,13 +11,13 @@ package struct IntentStore: Sendable {
   /// A record of that many bytes or more is not ours.
   static let sizeLimit = 65_536
 
-  /// What lies in the state directory for a store.
+  /// What is in the state directory for a store.
   package enum Finding: Sendable {
     /// No record.
     case none
-    /// A record of ours.
+    /// A record of hopd's.
     case intent(ReplacementIntent)
-    /// Something that is no record; says what is wrong with it.
+    /// Something that is not a record; says what is wrong with it.
     case unreadable(HopdError)
     /// A record of a newer hopd, which is left alone.
     case newer(HopdError)
@@ -39,7 +39,6 @@ package struct IntentStore: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     try files.writeDurably(Array(encoder.encode(intent)), to: path(of: intent.store.path))
-    try files.adoptByDirectoryOwner(path(of: intent.store.path))
   }
 
   /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.
@@ -63,7 +62,7 @@ package struct IntentStore: Sendable {
   }
 
   /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side
-  /// files go by the name, so whoever opens the file by this one would not see the journal that takes the half of a
+  /// files go by the name, so anyone who opens the file by this one would not see the journal that takes the half of a
   /// commit back (docs/formats/replacement.md, "Choice of mode").
   package func requireNoInterruptedNamesake(of location: StoreLocation) throws {
     guard let status = try files.status(location.database), status.kind == .regular, status.links > 1 else { return }

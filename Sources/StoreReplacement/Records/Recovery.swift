@@ -6,7 +6,7 @@
 package struct RecoveryFindings: Hashable, Sendable {
   /// What the file under the store's name holds. Old and new are known only by a readable intent.
   package enum Store: String, Sendable, CaseIterable {
-    /// Nothing lies there.
+    /// Nothing is there.
     case missing
     /// SQLite cannot read it, or quick_check finds damage.
     case damaged
@@ -28,7 +28,7 @@ package struct RecoveryFindings: Hashable, Sendable {
   /// Staged stores beside it.
   package enum Staged: String, Sendable, CaseIterable {
     case none
-    /// All of the intent's job, same boot, same plan, same source: work may go on.
+    /// All of the intent's job, same boot, same plan, same source: work may continue.
     case resumable
     /// Anything else.
     case stale
@@ -107,7 +107,7 @@ package enum RecoveryDecision: Hashable, Sendable {
   case nothingToDo
   /// The old store is in place; clean up, and the job may start again.
   case startAgain([RecoveryAction])
-  /// The old store is in place, and the staged work may go on; clean up the rest.
+  /// The old store is in place, and the staged work may continue; clean up the rest.
   case resume([RecoveryAction])
   /// The new store is in place: clean up, report "completed before crash", then remove the intent.
   case completed([RecoveryAction])

@@ -25,7 +25,7 @@ extension HopdError.Code {
 }
 
 extension HopdError {
-  /// Somebody has the store open; says who where that is known, and whether it is one of ours.
+  /// Somebody has the store open; says who where that is known, and whether it is one of hopd's.
   package static func inUse(by holder: FileHolder?, cause: (any Error)? = nil) -> HopdError {
     if let holder, holder.isHopd {
       return HopdError(

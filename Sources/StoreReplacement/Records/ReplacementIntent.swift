@@ -47,7 +47,7 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var store: PathText
   /// Short lower-case hex text that names the job.
   package var job: String
-  /// Digest of the plan: another plan cannot go on with this staged store.
+  /// Digest of the plan: another plan cannot continue with this staged store.
   package var planFingerprint: String
   /// The store as it was before it was opened.
   package var source: SourceFingerprint
@@ -67,8 +67,8 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
   package var storeUUID: String?
   /// How far it came.
   package var stage: Stage = .building
-  /// The finished staged store, once it is complete and waits for its verification: a run that is stopped then goes on
-  /// there. Absent in records of before.
+  /// The finished staged store, once it is complete and waits for its verification: a run that is stopped then
+  /// continues there. Absent in records of before.
   package var sealed: SourceFingerprint.Stamp?
   /// How the new store takes the old one's place. Absent in records of a rename, as in those of before.
   package var mode: ReplacementMode?

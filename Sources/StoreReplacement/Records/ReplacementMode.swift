@@ -28,7 +28,7 @@ extension ReplacementMode {
     return reasons
   }
 
-  /// The refusal of a rename of the store as it lies there, if there is a reason for one; the store is not opened.
+  /// The refusal of a rename of the store as it is there, if there is a reason for one; the store is not opened.
   package static func refusalOfRename(
     _ location: StoreLocation, files: any DurableFileSystem = LinuxFileSystem()
   ) throws -> HopdError? {
@@ -55,7 +55,7 @@ extension ReplacementMode {
   /// Bytes that the commit needs on the store's file system beside a staged store that is there already
   /// (docs/formats/replacement.md, "Mode in-place"): the side file, as large as the new store (write-ahead log) or the
   /// old one (rollback journal), and what the store grows by; `backup` is the size of the copied old store where it
-  /// lies on the same file system.
+  /// is on the same file system.
   package static func bytesToCommit(
     store: Int64, staged: Int64, backup: Int64, journalMode: JournalMode
   ) -> Int64 {

@@ -35,7 +35,7 @@ package struct SourceFingerprint: Hashable, Sendable, Codable {
     self.log = log
   }
 
-  /// Takes the fingerprint of the store as it lies there; nil where there is none.
+  /// Takes the fingerprint of the store as it is there; nil where there is none.
   package init?(of location: StoreLocation, files: any DurableFileSystem) throws {
     guard let database = try files.status(location.database) else { return nil }
     let log = try files.status(location.writeAheadLog)

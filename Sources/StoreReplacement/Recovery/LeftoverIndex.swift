@@ -1,4 +1,4 @@
-// Which stores of a directory have staged stores beside them that no intent record speaks of. A directory can hold a
+// Which stores of a directory have staged stores beside them that no intent record refers to. A directory can hold a
 // hundred thousand stores, and listing it for each of them would cost more than their migrations.
 
 import Diagnostics

@@ -1,4 +1,4 @@
-// A look at a store as recovery sees it, that changes nothing: neither files of ours nor what SQLite itself would put
+// A look at a store as recovery sees it, that changes nothing: neither files of hopd's nor what SQLite itself would put
 // in order when it opens the store.
 
 import Diagnostics

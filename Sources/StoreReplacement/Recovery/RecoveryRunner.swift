@@ -15,7 +15,7 @@ package struct RecoveryOutcome: Sendable {
   package let findings: RecoveryFindings?
   /// What was decided, and done.
   package let decision: RecoveryDecision
-  /// The intent, if one was readable. After `.completed` remove it when the report is written; after `.resume` go on
+  /// The intent, if one was readable. After `.completed` remove it when the report is written; after `.resume` continue
   /// with its job.
   package let intent: ReplacementIntent?
   /// Complete old stores, newest first, to be named to an administrator.
@@ -32,6 +32,8 @@ package struct RecoveryRunner {
   let identify: (Connection) throws -> String
   let keepAlive: () -> Bool
   let index: LeftoverIndex?
+  /// Is a store checked that has no trace of hopd? Then it is opened in any case.
+  package var checksEveryStore = false
 
   /// `identify` is the same as `StoreSwap`'s. `keepAlive` is called now and then in long checks, to feed a watchdog; an
   /// answer of false gives up. With an `index` the directory of a store without a record is not listed for each store.
@@ -72,8 +74,8 @@ package struct RecoveryRunner {
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
-    // A missing store that nobody here knows is nothing to recover: whoever looks for it says that it is not there.
-    if case .none = record, leftovers.isEmpty, unfinished.isEmpty {
+    // A missing store that nobody here knows is nothing to recover: anyone who looks for it says that it is not there.
+    if case .none = record, leftovers.isEmpty, unfinished.isEmpty, !checksEveryStore {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
     }
@@ -126,7 +128,7 @@ package struct RecoveryRunner {
       (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
     else { return }
-    // A failure leaves the journal where it is: it says nothing to whoever opens the store.
+    // A failure leaves the journal where it is: it says nothing to anyone who opens the store.
     try? connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE; ROLLBACK")
     _ = try? connection.text("PRAGMA journal_mode = PERSIST")
     _ = try? connection.text("PRAGMA journal_mode = DELETE")
@@ -229,7 +231,7 @@ package struct RecoveryRunner {
         // As below.
         if let held { try? held.setJournalMode(intent?.wantedJournalMode) }
       case .restoreWriteAheadLogMode:
-        // Either mode is normal: a refusal is no failure.
+        // Either mode is normal: a refusal is not a failure.
         if let held { _ = try? held.connection.text("PRAGMA journal_mode = WAL") }
       case .removeIntent: try intents.remove(location)
       }
@@ -243,7 +245,7 @@ package struct RecoveryRunner {
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }
     let message =
       switch reason {
-      case .storeMissing: "the store is missing; it is not made again by itself"
+      case .storeMissing: "the store is missing; hopd does not create it again"
       case .storeDamaged: "the store is damaged; nothing was touched"
       case .unknownVersion: "the store has neither the version it had nor the one it was to get; nothing was touched"
       case .newerIntent: "a newer hopd was at work here; nothing was touched"

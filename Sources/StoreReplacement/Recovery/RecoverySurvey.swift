@@ -1,4 +1,4 @@
-// Which stores of a directory have traces of an interrupted job, and which: for whoever looks before anything is
+// Which stores of a directory have traces of an interrupted job, and which: for anyone who looks before anything is
 // mended. Names alone are read here; what is to be done about them, `Recovery` decides.
 
 import DurableFiles
@@ -20,7 +20,7 @@ package struct RecoveryTraces: Sendable {
   /// Is there anything under the store's name?
   package let isThere: Bool
 
-  /// Is there anything for recovery to look at?
+  /// Is there anything for recovery to inspect?
   package var isTouched: Bool { hasRecord || !staged.isEmpty || !unfinishedBackups.isEmpty }
 }
 
@@ -72,7 +72,7 @@ package struct RecoverySurvey: Sendable {
     }
   }
 
-  /// The store that a hidden name of ours speaks of; nil for other names, and for long ones, which are cut.
+  /// The store that a hidden name of hopd's refers to; nil for other names, and for long ones, which are cut.
   private static func store(in name: String) -> FilePath.Component? {
     let rest = name.dropFirst()
     let end = rest.ranges(of: ".hop-").last?.lowerBound ?? rest.ranges(of: ".hopd-backups").last?.lowerBound

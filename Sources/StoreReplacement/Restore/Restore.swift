@@ -18,7 +18,7 @@ extension HopdError.Code {
 package struct RestoreOptions: Sendable, Hashable {
   /// Is the store pinned to the version of the backup?
   package var pins = true
-  /// Does it go on where the backup is of another store, and where external files differ?
+  /// Does it continue where the backup is of another store, and where external files differ?
   package var goesOnAnyway = false
 
   /// Pins, and refuses what does not belong together.
@@ -69,7 +69,7 @@ package struct Restore {
     let source = StoreLocation(database: try files.canonical(database))
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
-        .notAStore, "the backup was left open by a program: rows of it lie in a side file", at: Place(file: file),
+        .notAStore, "the backup was left open by a program: some of its rows are in a side file", at: Place(file: file),
         hint: "open and close it once: sqlite3 \(source.database.printable) 'PRAGMA quick_check'")
     }
     let job = Job(

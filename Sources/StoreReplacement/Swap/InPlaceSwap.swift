@@ -132,6 +132,7 @@ struct InPlaceSwap {
         .storeChanged, "the staged store was replaced by another file",
         at: Place(store: held.location.database, file: staged))
     }
+    try swap.requireHeld()
     try swap.inPlaceObserver(.compared)
   }
 
@@ -163,7 +164,7 @@ struct InPlaceSwap {
       try held.foldLogIn()
       try held.setJournalMode(intent.wantedJournalMode)
     }
-    // A journal that stays says nothing to whoever opens the store, so this is no reason to fail.
+    // A journal that stays says nothing to anyone who opens the store, so this is no reason to fail.
     try? held.removeJournal()
     held.closeConnection()
   }
@@ -238,7 +239,10 @@ struct InPlaceSwap {
     attempt("remove the backup that was being made") { try backups.removeMade(folder) }
     attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
     attempt("sync the directory") { try files.syncDirectory(location.directory) }
-    if leftovers.isEmpty { attempt("remove the intent record") { try swap.intents.remove(location) } }
+    // Without the lock the record may be that of the worker that has the store now.
+    if leftovers.isEmpty, code != .workerLockLost {
+      attempt("remove the intent record") { try swap.intents.remove(location) }
+    }
     guard !leftovers.isEmpty else { return error }
     guard var told = error as? HopdError else {
       return HopdError(

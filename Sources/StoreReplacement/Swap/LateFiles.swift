@@ -1,5 +1,5 @@
 // Side files that were written for the old store and reach the directory when the new store is in place already: a
-// copying program sends the database first and its log seconds later. SQLite goes by the name, so whoever opens the
+// copying program sends the database first and its log seconds later. SQLite goes by the name, so anyone who opens the
 // store next would play the old log into the new database and ruin it. Such files are set aside under a name of their
 // own, never removed: the committed rows in them can still be joined with the backup.
 

@@ -13,7 +13,7 @@ import SystemPackage
 /// It belongs to the task that made it. A refused or interrupted job releases it and every file is as it was: a `-wal`
 /// with committed rows stays beside the store, an empty one that SQLite made goes with the connection. One thing is
 /// SQLite's own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not
-/// looked at: it is memory that other programs share, and one that cuts it off would end this process.
+/// inspected: it is memory that other programs share, and one that cuts it off would end this process.
 package final class LockedStore {
   /// The store under its canonical path.
   package let location: StoreLocation
@@ -43,75 +43,22 @@ package final class LockedStore {
   ) throws {
     let place = Place(store: given.database)
     do {
-      let directory = try files.canonical(given.directory)
-      guard let name = given.database.lastComponent, FilePath.Component(name.string) == name else {
-        throw HopdError(
-          .notAStore, "the file name is not UTF-8, so the names of its side files cannot be told",
-          hint: "rename the store together with its -wal, -shm and -journal files")
-      }
-      let longest = 255 - "-journal".utf8.count
-      guard name.string.utf8.count <= longest else {
-        throw HopdError(
-          .unsuitableFile,
-          "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal beside it",
-          hint: "give the store a name of at most \(longest) bytes, together with its side files")
-      }
-      location = StoreLocation(database: directory.appending(name))
+      location = try LockedStore.location(of: given, files: files)
       let database = location.database
-
       // P1: what it is, before anything is opened.
-      guard let folder = try files.status(directory), let found = try files.status(database) else {
-        throw HopdError(.notFound, "the store is gone")
-      }
-      guard found.kind == .regular else {
-        throw HopdError(
-          .notAStore, "the name stands for \(found.kind); only regular files are stores",
-          hint: "name the file itself, not a link to it")
-      }
-      guard found.size > 0 else {
-        // SQLite takes an empty file for a new database and writes its first page into it with the first lock.
-        throw HopdError(
-          .notAStore, "the file is empty", hint: "nothing was changed; to put a backup in its place move it away first")
-      }
-      // SQLite opens what lies under these names without looking: a pipe would hold the caller for ever.
-      for file in location.sideFiles {
-        guard let side = try files.status(file), side.kind != .regular else { continue }
-        throw HopdError(
-          .notAStore, "the name of its side file stands for \(side.kind)", at: Place(file: file),
-          hint: "move it away: beside a store there are only files that SQLite made")
-      }
-
+      let (folder, found) = try LockedStore.requireStore(location, files: files)
       // P2: one owner.
       lock = try LockedStore.lock(location, lockDirectory: lockDirectory, files: files)
-
       // Within this process too: closing any other descriptor of the file would drop the lock.
       use = try HeldFile(found.identity)
-      try files.checkWritable(directory)
+      try files.checkWritable(location.directory)
       try files.checkWritable(database)
       // A raw descriptor of the store: the last one before SQLite's locks.
       if try files.isOpenElsewhere(database) == true {
         throw HopdError.inUse(by: try? files.holder(of: database))
       }
-
       // P3: the lock.
-      let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
-      let connection: Connection
-      do {
-        connection = try HopdError.sqlite("open the store", database) {
-          let connection = try Connection(path: database, access: .exclusive(keepsLog: hasLog))
-          try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
-          return connection
-        }
-      } catch let error as HopdError where error.code == .storeBusy {
-        // The connection is gone, so the file may be opened once more to ask who it is.
-        throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
-      }
-      guard try files.status(database)?.identity == found.identity,
-        LockedStore.has(connection, open: found.identity, in: folder.identity)
-      else {
-        connection.keepWriteAheadLogOnClose()
-        throw HopdError(.storeReplaced, "the store was replaced by another file while it was being opened")
-      }
+      let connection = try LockedStore.lockedConnection(location, file: found, folder: folder, files: files)
       let facts = try HopdError.sqlite("read the store", database) {
         (try connection.text("PRAGMA journal_mode"), try connection.integer("PRAGMA page_size"))
       }
@@ -126,6 +73,77 @@ package final class LockedStore {
     } catch let error as HopdError {
       throw error.located(place)
     }
+  }
+
+  /// The location with a canonical directory, where the file's name leaves room for its side files.
+  private static func location(of given: StoreLocation, files: any DurableFileSystem) throws -> StoreLocation {
+    let directory = try files.canonical(given.directory)
+    guard let name = given.database.lastComponent, FilePath.Component(name.string) == name else {
+      throw HopdError(
+        .notAStore, "the file name is not UTF-8, so hopd cannot name its side files",
+        hint: "rename the store together with its -wal, -shm and -journal files")
+    }
+    let longest = 255 - "-journal".utf8.count
+    guard name.string.utf8.count <= longest else {
+      throw HopdError(
+        .unsuitableFile,
+        "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal beside it",
+        hint: "give the store a name of at most \(longest) bytes, together with its side files")
+    }
+    return StoreLocation(database: directory.appending(name))
+  }
+
+  /// P1: the store and its directory; throws where the store or a side file is anything but a file that SQLite made.
+  private static func requireStore(
+    _ location: StoreLocation, files: any DurableFileSystem
+  ) throws -> (folder: FileStatus, store: FileStatus) {
+    guard let folder = try files.status(location.directory), let found = try files.status(location.database) else {
+      throw HopdError(.notFound, "the store is gone")
+    }
+    guard found.kind == .regular else {
+      throw HopdError(
+        .notAStore, "it is \(found.kind); only regular files are stores",
+        hint: "name the file itself, not a link to it")
+    }
+    guard found.size > 0 else {
+      // SQLite takes an empty file for a new database and writes its first page into it with the first lock.
+      throw HopdError(
+        .notAStore, "the file is empty", hint: "nothing was changed; to put a backup in its place move it away first")
+    }
+    // SQLite opens what is under these names without looking: a pipe would hold the caller for ever.
+    for file in location.sideFiles {
+      guard let side = try files.status(file), side.kind != .regular else { continue }
+      throw HopdError(
+        .notAStore, "its side file is \(side.kind)", at: Place(file: file),
+        hint: "move it away: beside a store there are only files that SQLite made")
+    }
+    return (folder, found)
+  }
+
+  /// P3: a connection that has SQLite's exclusive lock on that very file.
+  private static func lockedConnection(
+    _ location: StoreLocation, file: FileStatus, folder: FileStatus, files: any DurableFileSystem
+  ) throws -> Connection {
+    let database = location.database
+    let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
+    let connection: Connection
+    do {
+      connection = try HopdError.sqlite("open the store", database) {
+        let connection = try Connection(path: database, access: .exclusive(keepsLog: hasLog))
+        try connection.execute("PRAGMA synchronous = EXTRA; BEGIN EXCLUSIVE; COMMIT")
+        return connection
+      }
+    } catch let error as HopdError where error.code == .storeBusy {
+      // The connection is gone, so the file may be opened once more to ask who it is.
+      throw HopdError.inUse(by: try? files.holder(of: database), cause: error.cause)
+    }
+    guard try files.status(database)?.identity == file.identity,
+      has(connection, open: file.identity, in: folder.identity)
+    else {
+      connection.keepWriteAheadLogOnClose()
+      throw HopdError(.storeReplaced, "the store was replaced by another file while it was being opened")
+    }
+    return connection
   }
 
   /// Does a connection have that very file open, with its side files in that directory? A path may have led elsewhere
@@ -149,7 +167,7 @@ package final class LockedStore {
     return try FileLock(path: files.canonical(lockDirectory).appending("store-\(key).lock"))
   }
 
-  /// The one connection. Throws after `release()`; whoever keeps it longer keeps the lock.
+  /// The one connection. Throws after `release()`; anyone who keeps it longer keeps the lock.
   package var connection: Connection {
     get throws {
       guard let held else {
@@ -161,7 +179,7 @@ package final class LockedStore {
 
   /// Gives the store back. Every statement and connection got from here must be gone by then.
   package func release() {
-    // If another file lies under the name now, its -wal is not ours to fold in.
+    // If another file is under the name now, its -wal is not ours to fold in.
     if let held, (try? isStillThere()) != true { held.keepWriteAheadLogOnClose() }
     held = nil
     use.end()
@@ -194,7 +212,7 @@ package final class LockedStore {
   package func requireSameFile() throws {
     guard try files.status(location.database) != nil else {
       throw HopdError(
-        .notFound, "the store was deleted while it was being migrated; it is not made again",
+        .notFound, "the store was deleted while it was being migrated; hopd does not create it again",
         at: Place(store: location.database), hint: "put it back from a backup: hopctl restore")
     }
     guard try isStillThere() else {
@@ -224,7 +242,7 @@ package final class LockedStore {
     if journalMode == .delete, try files.status(location.sharedMemory) != nil {
       reasons.append(
         HopdError(
-          .cannotReplace, "a -shm file lies beside a store that does not use one",
+          .cannotReplace, "there is a -shm file beside a store that does not use one",
           hint: "if no program has the store open, remove \(location.sharedMemory.printable)"))
     }
     guard !reasons.isEmpty else { return }
@@ -286,7 +304,7 @@ package final class LockedStore {
     }
   }
 
-  /// Bytes of the database as its pages tell, with what stands in the log.
+  /// Bytes of the database as its pages tell, with what is in the log.
   func databaseBytes() throws -> Int64 {
     let pages = try HopdError.sqlite("read the store", location.database) {
       try connection.integer("PRAGMA page_count") ?? 0
@@ -314,7 +332,7 @@ private final class HeldFile {
     file = StoreFileUse.File(device: identity.device, inode: identity.inode)
     guard StoreFileUse.beginHolding(file) else {
       throw HopdError(
-        .storeBusy, "the store is in use by another job of this process", hint: "it is tried again by itself")
+        .storeBusy, "the store is in use by another job of this process", hint: "hopd tries again")
     }
   }
 

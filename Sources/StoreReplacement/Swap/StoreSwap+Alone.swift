@@ -1,7 +1,7 @@
 // Nobody may have the old file open when another takes its name. SQLite's locks do not show a program that has opened
-// the store and waits for a lock: after the rename it would go on with the old file, take the new one's log, which it
-// finds by path, for its own, and ruin both. A lease on the old file tells of such programs (fcntl(2), F_SETLEASE), and
-// holds back new ones until the rename is made.
+// the store and waits for a lock: after the rename it would continue with the old file, take the new one's log, which
+// it finds by path, for its own, and ruin both. A lease on the old file tells of such programs (fcntl(2), F_SETLEASE),
+// and holds back new ones until the rename is made.
 
 import Diagnostics
 import DurableFiles
@@ -28,7 +28,8 @@ extension StoreSwap {
         + "\(obstacle.reason)",
       at: Place(store: held.location.database),
       hint: "use --replace in-place (hopd: leave `replace` out, or set it to \"in-place\")"
-        + (obstacle == .otherOwner ? ", or give the service CAP_LEASE (stores.conf.example)" : ""))
+        + (obstacle == .otherOwner
+          ? ", or give the service CAP_LEASE (/usr/share/doc/hopd/stores.conf.example)" : ""))
   }
 
   /// Waits until nobody else has the store's file open, and keeps it so; throws where the system cannot tell. The store
@@ -58,7 +59,7 @@ extension StoreSwap {
   }
 
   /// Somebody has opened the old file in the instant between the last look and the rename. While it stays locked, that
-  /// program can do nothing but give up; after a while hopd goes on all the same.
+  /// program can do nothing but give up; after a while hopd continues all the same.
   func waitUntilClosed(_ held: LockedStore) {
     let end = ContinuousClock.now + patience * 3
     while ContinuousClock.now < end {
@@ -70,7 +71,7 @@ extension StoreSwap {
 
   private func inUse(_ held: LockedStore) -> HopdError {
     HopdError(
-      .storeBusy, "the store is open in another program, which would go on with the old file",
+      .storeBusy, "the store is open in another program, which would continue to use the old file",
       at: Place(store: held.location.database),
       hint: "close the programs that have it open (fuser -v FILE names them); hopd tries again by itself. "
         + "replace = \"in-place\" does not need them closed")

@@ -87,6 +87,8 @@ package struct StoreSwap {
   var asksForOpeners = true
   /// Pages that a replacement in place writes between two signs of life.
   let pagesPerStep: Int32
+  /// Throws where a worker on another machine may have the store by now (docs/formats/worker-lock.md).
+  package var requireHeld: () throws -> Void = {}
   /// What the generations are labelled with; a restore says so.
   var backupClass = BackupClass.migration
 
@@ -174,6 +176,15 @@ package struct StoreSwap {
       return try inPlace.swap(
         held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
     }
+    return try rename(held, staged: staged, intent: given, rule: rule, journalMode: journalMode, now: now)
+  }
+
+  /// Replaces the store by renaming the staged one to its name: steps A1 to A8.
+  private func rename(
+    _ held: LockedStore, staged: FilePath, intent given: ReplacementIntent, rule: BackupRule,
+    journalMode: JournalModeRule, now: Int64
+  ) throws -> ReplacedStore {
+    let location = held.location
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let folder = backups.folder(job: given.job, now: now)
     let old = folder.appending(location.fileName)
@@ -189,6 +200,7 @@ package struct StoreSwap {
       try held.requireUnchanged()
       let new = try seal(staged, like: held, journalMode: journalMode)
       undo.staged = new
+      try requireHeld()  // from here on the store itself is written
       try foldLog(of: held, &undo)
       try clearSideFiles(of: held)
       var lease = try holdAlone(held)
@@ -197,6 +209,7 @@ package struct StoreSwap {
       try files.syncDirectory(location.directory)  // A5: the backup's name and that of the staged store are for good
       try observer(.backedUp)
       lease = try stillAlone(lease, held)
+      try requireHeld()  // the last call before the rename: a worker that takes over later removes the staged store
       try files.rename(staged, to: location.database)  // A6
       opened = lease.map { !$0.isWhole } ?? false
     } catch {
@@ -205,16 +218,9 @@ package struct StoreSwap {
       guard isRenamed else { throw undone(error, undo, held, backups, staged) }
       throw unconfirmed(error, held, old)
     }
-    var late: [HopdError] = []
+    let late: [HopdError]
     do {
-      try observer(.renamed)
-      try files.syncDirectory(location.directory)  // A7
-      try observer(.durable)
-      late = try LateFiles(location: location, files: files, identify: identify)
-        .setAsideAfterSwap(job: intent.job, old: old, placed: undo.staged)
-      if opened { waitUntilClosed(held) }
-      try confirm(held, intent.to)  // A8
-      try observer(.confirmed)
+      late = try settle(held, intent, old: old, placed: undo.staged, wasOpened: opened)
     } catch {
       throw unconfirmed(error, held, old)
     }
@@ -224,6 +230,22 @@ package struct StoreSwap {
       result.fingerprint = found
     }
     return result
+  }
+
+  /// A7 and A8: the rename becomes durable, what arrived late is set aside, and the new store is confirmed.
+  private func settle(
+    _ held: LockedStore, _ intent: ReplacementIntent, old: FilePath, placed: FileIdentity?, wasOpened: Bool
+  ) throws -> [HopdError] {
+    let location = held.location
+    try observer(.renamed)
+    try files.syncDirectory(location.directory)  // A7
+    try observer(.durable)
+    let late = try LateFiles(location: location, files: files, identify: identify)
+      .setAsideAfterSwap(job: intent.job, old: old, placed: placed)
+    if wasOpened { waitUntilClosed(held) }
+    try confirm(held, intent.to)  // A8
+    try observer(.confirmed)
+    return late
   }
 
   /// A5: the old store gets its second name, with the folder of backups owned until the end.
@@ -246,6 +268,6 @@ package struct StoreSwap {
     return BackupRecord(
       store: PathText(held.location.database), job: intent.job, from: intent.from, to: intent.to, createdAt: now,
       storeUUID: intent.storeUUID, journalMode: held.journalMode, placed: placed.map(SourceFingerprint.Stamp.init),
-      number: try backups.nextNumber(), madeBy: backupClass)
+      number: try backups.nextNumber(now: now), madeBy: backupClass)
   }
 }

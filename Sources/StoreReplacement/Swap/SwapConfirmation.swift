@@ -1,5 +1,5 @@
 // Step A8 of docs/formats/replacement.md, "Mode rename": the new store is read back before success is reported. It is
-// read as it lies on the disk, without locks and without a log: a log that is there by now is of a program that opened
+// read as it is on the disk, without locks and without a log: a log that is there by now is of a program that opened
 // the new store, or came too late (LateFiles), and neither says anything of what the rename put in place.
 
 import Diagnostics

@@ -128,6 +128,7 @@ extension StoreSwap {
       }
     }
     do { removed = try backups.prune(rule, now: now) } catch { warn("old backups could not be removed", error) }
+    warnings += (try? backups.unreadableLabels()) ?? []
     return ReplacedStore(
       location: location, version: version, backup: kept?.appending(location.fileName), removedBackups: removed,
       warnings: warnings)
@@ -166,7 +167,7 @@ extension StoreSwap {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
       // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for
       // a Core Data store; but the record must stay while it is the only one that knows which one it was.
-      if undo.isFolded, isStillThere {
+      if undo.isFolded, isStillThere, (try? requireHeld()) != nil {
         attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -195,7 +196,10 @@ extension StoreSwap {
     }
     attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
     attempt("sync the directory") { try files.syncDirectory(location.directory) }
-    if leftovers.isEmpty { attempt("remove the intent record") { try intents.remove(location) } }
+    // Without the lock the record may be that of the worker that has the store now.
+    if leftovers.isEmpty, code != .workerLockLost {
+      attempt("remove the intent record") { try intents.remove(location) }
+    }
     guard !leftovers.isEmpty else { return error }
     guard var told = error as? HopdError else {
       return HopdError(

@@ -15,11 +15,11 @@ struct CheckCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "check", abstract: "Tries every version of a model: does a store of it reach the current one?",
     discussion: """
-      A store of each version is made in a scratch folder, with rows of every kind, migrated at once and hop by hop, verified, \
-      and both results are compared. Nothing else is written.
+      For each version, check makes a store with rows of every kind in a scratch folder, migrates one copy at once and \
+      one hop by hop, verifies both and compares them. It writes nothing else.
 
-      Exit status: 0 every version gets there, 65 one does not, or a shipped version was changed, 78 wrong use, or a policy without \
-      a program.
+      Exit status: 0 every version reaches the current one; 65 one does not, or a shipped version was changed; 78 \
+      wrong use, or a policy without a program.
       """)
 
   @OptionGroup var subject: CheckSubject
@@ -32,11 +32,16 @@ struct CheckCommand: HopctlCommand {
   func execute() throws {
     let stop = StopOnSignals.start()
     do {
-      let (report, catalog, shipped) = try checked(stop)
+      let (report, catalog, known) = try checked(stop)
       output.warn(report.warnings)
       try reports.write(report, isSilent: output.json || output.quiet)
       for line in CheckText(report).lines { try output.line(line, keepingNewlines: false) }
-      if lock.freeze, !report.isRed { try freeze(catalog, shipped) }
+      if lock.freeze, report.isRed {
+        try output.line("nothing was frozen: the lock is as it was")
+      } else if lock.freeze {
+        let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
+        for line in try writing.write(catalog.bundles, report) { try output.line(line, keepingNewlines: false) }
+      }
       try output.object(ModelCheckShape(report))
       if report.status != .success { throw Finished(status: report.status) }
     } catch var error as HopdError where CheckCommand.isWrongUse(error) {
@@ -45,16 +50,18 @@ struct CheckCommand: HopctlCommand {
     }
   }
 
-  /// Notes all versions as shipped; never while one of them is stuck.
-  private func freeze(_ catalog: ModelCatalog, _ known: LockOptions.Loaded) throws {
-    let models = catalog.bundles.map { ShippedModel($0, frameworkVersion: extent.frameworkVersion) }
-    try LockOptions.write(models, over: known.lock, to: known.file)
-    let count = models.reduce(0) { $0 + $1.versions.count }
-    try output.line(
-      "froze \(MessageFormatter.count(Int64(count), "version", "versions")) in \(known.file.printable)")
+  private func checked(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
+    do {
+      return try run(stop)
+    } catch let error as HopdError {
+      // What an earlier run has written must not be taken for the result of this one.
+      try? reports.write(
+        CheckReport(refusal: error, of: subject.models.map { FilePath($0) }), isSilent: output.json || output.quiet)
+      throw error
+    }
   }
 
-  private func checked(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
+  private func run(_ stop: StopSignal) throws -> (CheckReport, ModelCatalog, LockOptions.Loaded) {
     let loaded = try subject.load()
     var request = CheckRequest(catalog: loaded.catalog)
     request.target = subject.target
@@ -67,11 +74,9 @@ struct CheckCommand: HopctlCommand {
     try extent.apply(to: &request)
     let known = try lock.load(
       models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)
-    request.bases = known.bases
-    if !lock.freeze {
-      request.shipped =
-        known.lock?.models ?? known.bases.map { ShippedModel($0, frameworkVersion: extent.frameworkVersion) }
-    }
+    request.shipped = known.record
+    request.command = CheckWords(
+      models: subject.models, options: subject.words + mapping.words + extent.words + lock.words)
     ProgramMemory.limitHeaps()
     var report = try ModelChecker(request, stop: stop).run()
     report.warnings = loaded.warnings
@@ -97,29 +102,29 @@ struct CheckSubject: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "A .xcmappingmodel, .cdm, .hopmap.toml, or a folder of them; may be repeated.",
-      discussion: "Folders given as MODEL are searched too, and the folder that a model lies in."), completion: .file())
+      discussion: "Folders given as MODEL are searched too, and the folder of a model."), completion: .file())
   var mappings: [String] = []
 
   @Option(
     name: .customLong("order"), parsing: .upToNextOption,
-    help: "All versions of the model, oldest first, where the names do not tell.")
+    help: "All versions of the model, oldest first, if their names do not give the order.")
   var order: [String] = []
 
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
 
-  @Option(help: "The way through the versions: progressive, direct or shortest.")
+  @Option(help: "The chain through the versions: progressive, direct or shortest.")
   var route: RouteRule?
 
   @Option(
     name: .customLong("rename"),
     help: ArgumentHelp(
-      "How a name goes on where renaming identifiers contradict it; may be repeated.", valueName: "old=new"))
+      "What a name becomes where renaming identifiers contradict it; may be repeated.", valueName: "old=new"))
   var renames: [String] = []
 
   @Flag(
     name: .customLong("no-rename"),
-    help: "The same name in both versions is the same thing, whatever its renaming identifier says.")
+    help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
   var noRename = false
 
   func validate() throws {
@@ -134,6 +139,16 @@ struct CheckSubject: ParsableArguments {
     var rules = RenameRules(namesCount: noRename)
     for (old, new) in renames.compactMap(RenameRules.parse) { rules.renames[old] = new }
     return rules
+  }
+
+  /// The options as typed.
+  var words: [String] {
+    var words = order.isEmpty ? [] : ["--order"] + order
+    if let to { words += ["--to", to] }
+    words += mappings.flatMap { ["--mappings", $0] }
+    if let route { words += ["--route", route.rawValue] }
+    words += renames.flatMap { ["--rename", $0] }
+    return words + (noRename ? ["--no-rename"] : [])
   }
 
   /// The models with the mapping models that go with them.
@@ -151,7 +166,7 @@ struct CheckSubject: ParsableArguments {
     return (catalog, catalog.warnings)
   }
 
-  /// Where mapping models of a model are looked for: in a folder all of them, beside a bundle those that lie there.
+  /// Where mapping models of a model are looked for: in a folder all of them, beside a bundle those that are there.
   private static func placesOfMappings(of model: FilePath) throws(HopdError) -> [FilePath] {
     let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
     guard bundles.contains(model.extension ?? "") else { return StoreModels.isStore(model) ? [] : [model] }
@@ -181,7 +196,7 @@ struct CheckExtent: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "After so many seconds no further store is tried: the models alone decide about the rest.",
+      "After this many seconds no further store is tried; the models alone decide about the rest.",
       valueName: "seconds"))
   var budget: Double?
 
@@ -205,7 +220,7 @@ struct CheckExtent: ParsableArguments {
 
   @Option(
     name: .customLong("framework-version"),
-    help: "Core Data's own version (NSPersistenceFrameworkVersion) whose habits the stores follow.")
+    help: "Core Data's own version (NSPersistenceFrameworkVersion), which decides the layout of the stores.")
   var frameworkVersion: Int64 = 1344
 
   @OptionGroup var scratch: ScratchOptions
@@ -215,6 +230,19 @@ struct CheckExtent: ParsableArguments {
     if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs is a number from 1 to 256.") }
     if let budget, !(budget > 0 && budget < 1e9) { throw ValidationError("--budget is a number of seconds above 0.") }
     if frameworkVersion < 1 { throw ValidationError("--framework-version is a number above 0, such as 1344.") }
+  }
+
+  /// The options that decide about the result, as typed.
+  var words: [String] {
+    var words = only.flatMap { ["--only", $0] }
+    if let since { words += ["--since", since] }
+    words += stores.flatMap { ["--stores", $0] }
+    if rows != 16 { words += ["--rows", "\(rows)"] }
+    if seed != 1 { words += ["--seed", "\(seed)"] }
+    if unhappy { words.append("--unhappy") }
+    if allowUnboundPolicies { words.append("--allow-unbound-policies") }
+    if frameworkVersion != 1344 { words += ["--framework-version", "\(frameworkVersion)"] }
+    return words
   }
 
   func apply(to request: inout CheckRequest) throws(HopdError) {

@@ -10,30 +10,42 @@ struct CheckText {
 
   init(_ report: CheckReport) { self.report = report }
 
-  var lines: [String] {
-    var lines: [String] = []
+  var lines: [TerminalText] {
+    var lines: [TerminalText] = []
     for model in report.models { lines += self.lines(model) }
     if !report.stores.isEmpty { lines += storeLines }
-    return lines + [summary]
+    return lines + ["\(summary)"]
   }
 
   // MARK: Models
 
-  private func lines(_ model: ModelCheck) -> [String] {
-    var lines = ["\(model.name)  \(model.path.printable)" + (model.target.map { "  → \($0)" } ?? "")]
+  private func lines(_ model: ModelCheck) -> [TerminalText] {
+    var lines: [TerminalText] = ["\(model.name)  \(model.path.printable)\(model.target.map { "  → \($0)" } ?? "")"]
     lines += MessageFormatter.table(
       model.versions.map { version in
-        [version.name.printableLine, version.verdict.word, way(version).printableLine, measure(version)]
+        [
+          "\(version.name.printableLine)", version.verdict.word, "\(way(version).printableLine)",
+          "\(measure(version))",
+        ]
       })
-    for finding in model.problems + model.findings { lines += [""] + self.lines(finding) }
+    for finding in model.problems + model.findings {
+      let told = self.lines(finding)
+      lines += ["", TerminalText(told.first ?? "", .bad)] + Self.plain(told.dropFirst())
+    }
+    for finding in model.warnings {
+      let told = self.lines(finding)
+      lines += ["", TerminalText("warning:", .attention) + " \(told.first ?? "")"] + Self.plain(told.dropFirst())
+    }
     for finding in model.extremes {
       lines += ["", "note: only rare rows are stopped, at the limits of their types or alike where they must differ:"]
       lines += self.lines(finding).map { "  \($0)" }
     }
     let remarks = model.versions.flatMap(remarks)
-    if !remarks.isEmpty { lines += [""] + remarks }
+    if !remarks.isEmpty { lines += [""] + Self.plain(remarks) }
     return lines
   }
+
+  private static func plain(_ lines: some Sequence<String>) -> [TerminalText] { lines.map { TerminalText($0) } }
 
   /// The way of a version in a few words.
   private func way(_ version: VersionCheck) -> String {
@@ -86,13 +98,13 @@ struct CheckText {
 
   // MARK: Stores
 
-  private var storeLines: [String] {
-    var lines = ["", "Stores"]
+  private var storeLines: [TerminalText] {
+    var lines: [TerminalText] = ["", "Stores"]
     lines += MessageFormatter.table(
       report.stores.map { store in
         [
-          store.path.printable, store.verdict.word, store.version?.printableLine ?? "",
-          store.objects > 0 ? MessageFormatter.count(store.objects, "object", "objects") : "",
+          "\(store.path.printable)", store.verdict.word, "\(store.version?.printableLine ?? "")",
+          store.objects > 0 ? "\(MessageFormatter.count(store.objects, "object", "objects"))" : "",
         ]
       })
     for store in report.stores {
@@ -112,14 +124,14 @@ struct CheckText {
 
 extension CheckVerdict {
   /// The verdict in a column.
-  var word: String {
+  fileprivate var word: TerminalText {
     switch self {
-    case .current: "current"
-    case .same: "same"
-    case .passed: "ok"
-    case .failed: "FAILED"
-    case .untried: "not tried"
-    case .policy: "needs a policy"
+    case .current: TerminalText("current", .good)
+    case .same: TerminalText("same", .good)
+    case .passed: TerminalText("ok", .good)
+    case .failed: TerminalText("FAILED", .bad)
+    case .untried: TerminalText("not tried", .attention)
+    case .policy: TerminalText("needs a policy", .attention)
     case .later: "later"
     case .empty: "empty"
     case .skipped: "not asked"

@@ -1,7 +1,11 @@
 import ArgumentParser
+import ConfigurationInspection
 import Diagnostics
+import HopdConfiguration
 import ManagedObjectModel
 import MigrationChecking
+import MigrationEngine
+import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -11,21 +15,15 @@ struct ExplainCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain", abstract: "Says why a store or a model is stuck, part by part, and what to type next.",
     discussion: """
-      Of a store that fits no version: the nearest ones, entity by entity and property by property, as far as the store holds its own \
-      model. Of a store without a way: the hops that are missing, and why. Of a model: every hop that cannot be inferred. Nothing is changed.
+      For a store that fits no version it shows the nearest versions, entity by entity, and property by property if \
+      the store holds its own model. For a store without a way it shows the missing hops, and why they are missing. \
+      For a model it shows every hop that cannot be inferred. It changes nothing.
       """)
 
   @Argument(help: "A store, or a model.", completion: .file())
   var path: String
 
-  @Option(help: "A model of the store; may be repeated.", completion: .file())
-  var models: [String] = []
-
-  @Option(help: "A mapping model, or a folder of them; may be repeated.", completion: .file())
-  var mappings: [String] = []
-
-  @Option(name: .customLong("order"), parsing: .upToNextOption, help: "All versions of the model, oldest first.")
-  var order: [String] = []
+  @OptionGroup var source: ModelOptions
 
   @Option(help: "The version to reach; else the model's current one.")
   var to: String?
@@ -35,17 +33,18 @@ struct ExplainCommand: HopctlCommand {
   func execute() throws {
     let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(FilePath(path).extension ?? "")
     let shape =
-      isModel || (models.isEmpty && !StoreModels.isStore(FilePath(path)))
+      isModel || (source.models.isEmpty && source.config == nil && !StoreModels.isStore(FilePath(path)))
       ? try explainModel() : try explainStore()
     for line in ExplainText(shape).lines { try output.line(line) }
     try output.object(shape)
+    if shape.state == StoreState.damaged.rawValue { throw Finished(status: .dataError) }
   }
 
   private func subject(_ paths: [String]) throws -> (checker: ModelChecker, catalog: ModelCatalog) {
     var subject = CheckSubject()
     subject.models = paths
-    subject.mappings = mappings
-    subject.order = order
+    subject.mappings = source.mappings
+    subject.order = source.order
     subject.to = to
     let loaded = try subject.load()
     output.warn(loaded.warnings)
@@ -57,6 +56,10 @@ struct ExplainCommand: HopctlCommand {
   // MARK: Models
 
   private func explainModel() throws -> ExplainShape {
+    guard source.config == nil else {
+      throw HopdError(
+        .usage, "--config is for stores, and \(FilePath(path).printable) is a model", hint: "leave it out")
+    }
     let report = try subject([path]).checker.look()
     var shape = ExplainShape(path: path, state: "model")
     for model in report.models {
@@ -71,23 +74,23 @@ struct ExplainCommand: HopctlCommand {
 
   private func explainStore() throws -> ExplainShape {
     let location = try StoreArgument.location(of: path)
-    guard !models.isEmpty else {
+    guard !source.models.isEmpty || source.config != nil else {
       throw HopdError(
         .usage, "the store is compared with models, and none was given", at: Place(store: location.database),
-        hint: "name the app's model: hopctl explain \(path.quotedForShell) --models MODEL")
+        hint: "name the app's model: hopctl explain \(path.quotedForShell) --models MODEL; or, for a store that hopd "
+          + "watches, --config /etc/hopd/hopd.toml")
     }
-    let (checker, catalog) = try subject(models)
-    let target: TargetVersion = to.map { .named($0) } ?? .current
+    let (request, target) = try request(for: location)
+    let (checker, catalog) = (ModelChecker(request), request.catalog)
     let found = try StoreIdentifier.identify(location, catalog: catalog, target: target, countsRows: false)
     var shape = ExplainShape(path: path, state: found.state.rawValue)
     shape.version = found.version?.model.name
     shape.target = found.target?.model.name
     shape.error = found.explanation.map(ErrorShape.init)
-    let model = models.map { "--models \($0.quotedForShell)" }.joined(separator: " ")
-    let command = "\(path.quotedForShell) \(model)"
+    let command = "\(path.quotedForShell) \(source.words)"
     switch found.state {
     case .current: shape.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
-    case .behind: try explainWay(location, found, checker, catalog, target, command, &shape)
+    case .behind: try explainWay(location, found, checker, request, command, &shape)
     case .unknown:
       shape.nearest = nearest(to: found, at: location, in: catalog)
       shape.next = found.explanation?.hint ?? "add the model that the store was made with: --models PATH"
@@ -98,18 +101,39 @@ struct ExplainCommand: HopctlCommand {
     return shape
   }
 
+  /// What the store is compared with: the models that are named, or those of its watch with the watch's rules.
+  private func request(for location: StoreLocation) throws -> (request: CheckRequest, target: TargetVersion) {
+    guard source.config != nil else {
+      var request = CheckRequest(catalog: try subject(source.models).catalog)
+      request.target = to.map { .named($0) } ?? .current
+      return (request, request.target)
+    }
+    let loaded = try source.load(for: location, withMappings: true)
+    output.warn(loaded.warnings)
+    var request = CheckRequest(catalog: loaded.catalog)
+    request.target = (to ?? loaded.watch?.target).map { .named($0) } ?? .current
+    if let watch = loaded.watch {
+      request.settings = MigrationSettings(watch, memoryLimit: loaded.memoryLimit ?? EngineOptions().memoryLimit)
+    }
+    return (request, request.target)
+  }
+
   /// The way of a store that is behind, or what is missing of it.
   private func explainWay(
-    _ location: StoreLocation, _ found: StoreAssessment, _ checker: ModelChecker, _ catalog: ModelCatalog,
-    _ target: TargetVersion, _ command: String, _ shape: inout ExplainShape
+    _ location: StoreLocation, _ found: StoreAssessment, _ checker: ModelChecker, _ request: CheckRequest,
+    _ command: String, _ shape: inout ExplainShape
   ) throws {
     guard let store = found.identified else { return }
     do {
       let plan = try StoreReader.withUnchangedStore(at: location) { reader in
-        try MigrationPlanner.plan(store: store, catalog: catalog, target: target, reader: reader)
+        try MigrationPlanner.plan(
+          store: store, catalog: request.catalog, target: request.target, rules: rules(request, location),
+          reader: reader)
       }
       shape.way = plan.hops.map(\.title)
       shape.next = "hopctl migrate \(command)"
+    } catch let error as HopdError where error.code == .storeDamaged {
+      throw error.located(Place(store: location.database))
     } catch let error as HopdError {
       shape.error = ErrorShape(error)
       shape.findings = checker.findings(of: error).map(ModelCheckShape.Finding.init)
@@ -117,6 +141,14 @@ struct ExplainCommand: HopctlCommand {
         shape.findings.isEmpty
         ? error.hint ?? "hopctl plan \(command)" : "one of the ways out above, then hopctl plan \(command)"
     }
+  }
+
+  /// The rules that a migration would follow.
+  private func rules(_ request: CheckRequest, _ location: StoreLocation) -> PlanningRules {
+    MigrationRequest(
+      location: location, catalog: request.catalog, target: request.target, settings: request.settings,
+      stateDirectory: location.directory, job: ""
+    ).rules
   }
 
   /// The nearest versions of a store that fits none, at most three.

@@ -130,10 +130,9 @@ struct ExplainText {
   }
 
   private func lines(_ finding: ModelCheckShape.Finding) -> [String] {
-    let place = [finding.entity, finding.property].compactMap(\.self).joined(separator: ".")
-    var lines = [
-      "  \([finding.hop.map { "hop \($0)" }, place.isEmpty ? nil : place].compactMap(\.self).joined(separator: ", ")): \(finding.message)"
-    ]
+    let part = [finding.entity, finding.property].compactMap(\.self).joined(separator: ".")
+    let place = [finding.hop.map { "hop \($0)" }, part.isEmpty ? nil : part].compactMap(\.self)
+    var lines = ["  \(place.joined(separator: ", ")): \(finding.message)"]
     for (number, way) in finding.waysOut.enumerated() {
       lines.append("    \(number + 1). \(way.title)" + (way.text.isEmpty ? "" : ":"))
       lines += way.text.split(separator: "\n").map { "         \($0)" }

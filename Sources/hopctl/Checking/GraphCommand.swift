@@ -16,7 +16,7 @@ enum GraphFormat: String, ExpressibleByArgument, CaseIterable {
 struct GraphCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "graph", abstract: "Draws the versions of a model and the hops between them.",
-    discussion: "Nothing is tried: the drawing shows what the models and mapping models say.")
+    discussion: "It tries no store: the drawing shows what the models and mapping models say.")
 
   @OptionGroup var subject: CheckSubject
 

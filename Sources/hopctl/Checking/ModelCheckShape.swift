@@ -25,6 +25,8 @@ struct ModelCheckShape: Encodable {
     let hops: [Hop]
     /// Everything that is wrong, each once.
     let findings: [Finding]
+    /// What stops nobody and is perhaps not meant.
+    let warnings: [Finding]
     /// What stops only rare rows: at the limits of their types, or alike where they must differ.
     let notes: [Finding]
   }
@@ -131,6 +133,7 @@ extension ModelCheckShape.Model {
       order: model.order.rawValue, versions: model.versions.map(ModelCheckShape.Version.init),
       hops: model.hops.map(ModelCheckShape.Hop.init),
       findings: (model.problems + model.findings).map(ModelCheckShape.Finding.init),
+      warnings: model.warnings.map(ModelCheckShape.Finding.init),
       notes: model.extremes.map(ModelCheckShape.Finding.init))
   }
 }

@@ -11,13 +11,12 @@ enum ReportFile {
   /// Writes a text to a file as typed, over what is there.
   static func write(_ text: String, to name: String) throws {
     let file = FilePath(name)
-    guard let last = file.lastComponent, last.kind == .regular else {
+    guard file.lastComponent?.kind == .regular else {
       throw HopdError(.usage, "this names no file", at: Place(file: file), hint: "name a file to write")
     }
     let files = LinuxFileSystem(isDurable: false)
-    let parent = file.removingLastComponent()
     do {
-      try write(text, to: try files.canonical(parent.isEmpty ? "." : parent).appending(last), files)
+      try write(text, to: file.resolvedInFolder(), files)
     } catch let error as HopdError where error.code == .notFound {
       throw HopdError(.notFound, "there is no such folder", at: Place(file: file), hint: "make it first")
     }

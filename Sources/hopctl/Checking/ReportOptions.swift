@@ -49,7 +49,7 @@ struct ReportOptions: ParsableArguments {
     for name in ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"] {
       if let value = getenv(name), value.pointee != 0 { return FilePath(String(cString: value)) }
     }
-    return (try? LinuxFileSystem().canonical(".")) ?? "/"
+    return (try? FilePath(".").resolved()) ?? "/"
   }
 
   /// Now, in UTC, as reports write it.

@@ -9,13 +9,15 @@ struct CatConfigCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "cat-config", abstract: "Prints the files of the configuration in the order in which they count.",
     discussion: """
-      As systemd-analyze cat-config does: a comment line with the path, then the file. Later files win. It prints what is on the \
-      disk; hopctl status names the files that are in force.
+      Like systemd-analyze cat-config: a comment line with the path, then the file. Later files win. It prints the \
+      files on the disk; hopctl status names those that the running hopd uses. What hopctl set has changed in the \
+      running hopd follows as comments.
       """)
 
   @Argument(help: "A configuration file; its own drop-ins (FILE.d) belong to it.", completion: .file())
   var file: String?
 
+  @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
   /// What is printed of one file at most.
@@ -27,12 +29,14 @@ struct CatConfigCommand: HopctlCommand {
       let content: String
     }
     let files: [File]
+    /// What the running hopd has instead, until it restarts.
+    let changed: [StatusShape.Daemon.Change]
   }
 
   func execute() throws {
     let files: [FilePath]
     if let file {
-      files = try ConfigurationLoader.files(of: try LinuxFileSystem().canonical(FilePath(file)))
+      files = try ConfigurationLoader.files(of: try FilePath(file).resolved())
     } else {
       files = try ConfigurationLoader().files()
     }
@@ -45,6 +49,16 @@ struct CatConfigCommand: HopctlCommand {
       shown.append(Shape.File(file: file.string, content: text))
     }
     if files.isEmpty { try output.line("no configuration file") }
-    try output.object(Shape(files: shown))
+    let changed = changes(to: files)
+    if !changed.isEmpty { try output.line("# hopctl set, until hopd restarts") }
+    for change in changed { try output.line("# \(change.key) = \(change.value) (configured: \(change.configured))") }
+    try output.object(Shape(files: shown, changed: changed))
+  }
+
+  /// What was set in the hopd that runs with these files; none where its state cannot be read.
+  private func changes(to files: [FilePath]) -> [StatusShape.Daemon.Change] {
+    guard let state = try? daemon.recorded() else { return [] }
+    let facts = StatusShape.Daemon(state)
+    return Set(facts.configuration).isDisjoint(with: files.map(\.printable)) ? [] : facts.changed
   }
 }

@@ -92,8 +92,20 @@ struct StatusShape: Encodable {
     @OrNull var stopped: String?
     @OrNull var paused: String?
     @OrNull var note: String?
+    /// What migrations wait for beside their turn: pressure, hours.
+    let waits: [String]
     let unserved: [String]
     let configuration: [String]
+    /// What `hopctl set` has changed until a restart.
+    let changed: [Change]
+    /// Why the running hopd is not the installed one.
+    @OrNull var outdated: String?
+
+    struct Change: Encodable {
+      let key: String
+      let value: String
+      let configured: String
+    }
 
     init(_ state: RecordedState) {
       let facts = state.facts
@@ -104,8 +116,14 @@ struct StatusShape: Encodable {
       _stopped = OrNull(wrappedValue: RecordedState.time(facts[.stopped]))
       _paused = OrNull(wrappedValue: facts[.paused])
       _note = OrNull(wrappedValue: facts[.note])
+      waits = facts[.waits]?.split(separator: "\n").map { String($0) } ?? []
       unserved = facts[.unserved]?.split(separator: "\n").map { String($0) } ?? []
       configuration = facts[.configuration]?.split(separator: "\n").map { String($0) } ?? []
+      changed = state.changes.map { change in
+        Change(
+          key: change.key, value: SetCommand.readable(change.now), configured: SetCommand.readable(change.configured))
+      }
+      _outdated = OrNull(wrappedValue: state.outdated)
     }
   }
 

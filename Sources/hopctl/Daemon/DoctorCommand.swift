@@ -1,4 +1,5 @@
 import ArgumentParser
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import Glibc
@@ -13,8 +14,8 @@ struct DoctorCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "A report on this installation, to paste where you ask for help.",
     discussion: """
-      Versions, limits, file systems, rights, counts. No name of a store, a watch, a directory or a user is in it, and no value. \
-      Findings are marked with !; status 1 if there are any.
+      It has versions, limits, file systems, rights and counts, but no name of a store, watch, directory or user, and \
+      no value. A ! marks each finding; the status is 1 if there are any.
       """)
 
   @OptionGroup var daemon: DaemonOptions
@@ -83,7 +84,17 @@ struct DoctorCommand: HopctlCommand {
       line(
         "leases", lease == "1" ? "on" : lease,
         lease == "0" ? "stores are replaced in place only: sysctl fs.leases-enable=1" : nil),
+      pressure(),
     ]
+  }
+
+  /// Does the kernel tell how long programs wait for a resource, and does anybody want to know?
+  private func pressure() -> Line {
+    let isTold = ["/proc/pressure/io", "/sys/fs/cgroup/io.pressure"].contains { read(FilePath($0)) != nil }
+    let isWanted = (try? load())?.configuration.throttle.isSet ?? false
+    return line(
+      "pressure", isTold ? "told" : "not told by this kernel",
+      isWanted && !isTold ? "[throttle] has no effect: start the kernel with psi=1" : nil)
   }
 
   private func service() -> [Line] {
@@ -98,6 +109,10 @@ struct DoctorCommand: HopctlCommand {
         "daemon", state.process == nil ? "does not run" : "runs",
         state.process == nil ? "systemctl status hopd" : nil),
     ]
+    if state.outdated != nil { lines.append(line("program", "older than the installed one", "restart the service")) }
+    for change in StatusShape.Daemon(state).changed {
+      lines.append(line("set", "\(change.key) = \(change.value), configured \(change.configured)"))
+    }
     if let process = state.process,
       let limits = try? LinuxFileSystem().read(FilePath("/proc/\(process)/limits"), limit: 1 << 14)
     {
@@ -121,6 +136,9 @@ struct DoctorCommand: HopctlCommand {
     if state.facts[.note] != nil { lines.append(line("note", "there is one", "hopctl status")) }
     let unserved = state.facts[.unserved]?.split(separator: "\n").count ?? 0
     if unserved > 0 { lines.append(line("watches not served", String(unserved), "hopctl status")) }
+    if let waits = state.facts[.waits] {
+      lines.append(line("waits", waits.contains("pressure above") ? "for lower pressure" : "for its hour"))
+    }
     if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume, once the reason is gone")) }
     var counts: [StoreCondition: Int64] = [:]
     for watch in (try? state.reader.counts().values.map { $0 }) ?? [] { counts.merge(watch) { $0 &+ $1 } }
@@ -136,16 +154,40 @@ struct DoctorCommand: HopctlCommand {
     return lines
   }
 
+  /// The one file that this hopd reads, if it is an instance or was started with --config; nil for what is installed.
+  private var file: FilePath? {
+    if daemon.unit.hasPrefix("hopd@") {
+      let file = FilePath("/etc/hopd/\(daemon.unit.dropFirst(5)).toml")
+      if (try? LinuxFileSystem().status(file)) ?? nil != nil { return file }
+    }
+    guard let first = (try? daemon.recorded())?.facts[.configuration]?.split(separator: "\n").first else { return nil }
+    let file = FilePath(String(first))
+    return ["/usr/lib/hopd", "/etc/hopd"].contains(file.removingLastComponent()) ? nil : file
+  }
+
+  private func load() throws(HopdError) -> LoadedConfiguration {
+    guard let file else { return try ConfigurationLoader().load() }
+    return try ConfigurationLoader.load(file: file)
+  }
+
   private func configured() -> [Line] {
     let loaded: LoadedConfiguration
-    do { loaded = try ConfigurationLoader().load() } catch {
-      return [line("configuration", error.code.name, "hopctl check-config")]
+    let check = file == nil ? "hopctl check-config" : "hopctl check-config FILE"
+    do { loaded = try load() } catch { return [line("configuration", error.code.name, check)] }
+    let findings = ConfigurationInspection(loaded, unit: UnitFile.serving(file)).findings()
+    var found: [String] = []
+    if !loaded.configuration.isConfigured { found.append("no watch, so that hopd does not start") }
+    for (count, what) in [(loaded.warnings.count, "unknown key"), (findings.mistakes.count, "mistake")]
+    where count > 0 { found.append(MessageFormatter.count(Int64(count), what, what + "s")) }
+    // Their directories are looked at below, but not with the eyes of the service.
+    if !findings.obstacles.isEmpty {
+      let count = MessageFormatter.count(Int64(findings.obstacles.count), "directory", "directories")
+      found.append("\(count) that the service cannot use")
     }
-    let unknown = loaded.warnings.count
     var lines = [
       line(
         "configuration", MessageFormatter.count(Int64(loaded.configuration.watches.count), "watch", "watches"),
-        unknown > 0 ? "\(unknown) unknown keys: hopctl check-config" : nil)
+        found.isEmpty ? nil : "\(found.joined(separator: ", ")): \(check)")
     ]
     // Numbers stand for names, which may be those of customers.
     for (number, watch) in loaded.configuration.watches.enumerated() {
@@ -168,16 +210,16 @@ struct DoctorCommand: HopctlCommand {
     let mode = String(status.st_mode & 0o7777, radix: 8)
     let owner =
       status.st_uid == 0 ? "root" : getpwnam("hopd")?.pointee.pw_uid == status.st_uid ? "hopd" : "another user"
+    let room = "\(MessageFormatter.bytes(free)) and \(space.f_favail) inodes free"
     return line(
-      topic,
-      "\(fileSystem(of: path)), mode \(mode), owner \(owner), \(MessageFormatter.bytes(free)) and \(space.f_favail) inodes free",
+      topic, "\(fileSystem(of: path)), mode \(mode), owner \(owner), \(room)",
       isReadOnly ? "mounted read-only" : free < 64 << 20 ? "nearly full" : nil)
   }
 
   /// The type of the file system that holds a path, as the kernel's table of mounts has it.
   private func fileSystem(of path: FilePath) -> String {
     guard let bytes = try? LinuxFileSystem().read("/proc/self/mountinfo", limit: 4 << 20),
-      let real = try? LinuxFileSystem().canonical(path)
+      let real = try? path.resolved()
     else { return "unknown" }
     var best: (length: Int, type: String) = (-1, "unknown")
     for row in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {

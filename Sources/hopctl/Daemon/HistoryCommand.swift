@@ -9,8 +9,8 @@ struct HistoryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "history", abstract: "Lists the jobs of hopd, the newest first; also while hopd is down.",
     discussion: """
-      Columns: end, result, versions, rows, time, who asked for it, store. hopd keeps the last 20,000 jobs, for 400 days; the journal \
-      has their entries (HOPD_JOB).
+      Columns: end, result, versions, rows, time, who asked for it, store. hopd keeps the last 20,000 jobs, for 400 \
+      days; the journal has their entries (HOPD_JOB).
       """)
 
   @Argument(help: ArgumentHelp("Only jobs of this store, which may be gone.", valueName: "store"), completion: .file())

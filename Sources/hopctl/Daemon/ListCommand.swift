@@ -9,9 +9,9 @@ struct ListCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "Lists the stores that hopd watches, with their state; also while hopd is down.",
     discussion: """
-      Columns: state, version, since when, next attempt, store. States: current; waiting (to be looked at or migrated); migrating; \
-      busy (another program uses it); retrying (it failed and is tried again); failed (somebody must change something); held-back \
-      (pinned by a restore); paused.
+      Columns: state, version, since when, next attempt, store. States: current; waiting (to be inspected or \
+      migrated); migrating; busy (another program uses it); retrying (it failed, and hopd tries again); failed (you \
+      must change something first); held-back (a restore pinned it); paused.
       """)
 
   @Option(
@@ -22,7 +22,9 @@ struct ListCommand: HopctlCommand {
   @Flag(help: "The same as --state failed.")
   var failed = false
 
-  @Option(help: ArgumentHelp("Only stores of this watch.", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("Only stores of this watch.", valueName: "name"),
+    completion: .custom { words, _, _ in DaemonOptions.watches(of: words) })
   var watch: String?
 
   @OptionGroup var daemon: DaemonOptions
@@ -37,17 +39,17 @@ struct ListCommand: HopctlCommand {
         .usage, "hopd knows no store of a watch \"\(watch)\"", hint: "watches with stores: \(names)")
     }
     let stores = try recorded.reader.stores(StateReader.Filter(conditions: conditions, watch: watch))
-    let rows = stores.map { store in
+    let rows: [[TerminalText]] = stores.map { store in
       [
-        store.condition.name, StoreText.versions(store.version, store.target),
-        BackupRecord.time(store.trouble?.since ?? store.since),
-        store.trouble?.nextAttempt.map { BackupRecord.time($0) } ?? "-", store.path,
+        StoreText.word(store.condition), "\(StoreText.versions(store.version, store.target))",
+        "\(BackupRecord.time(store.trouble?.since ?? store.since))",
+        "\(store.trouble?.nextAttempt.map { BackupRecord.time($0) } ?? "-")", "\(store.path)",
       ]
     }
     for (line, store) in zip(MessageFormatter.table(rows, indent: ""), stores) {
       try output.line(line)
       if let trouble = store.trouble {
-        try output.line("    \(trouble.code): \(trouble.reason)")
+        try output.line("    " + StoreText.cause(store, trouble))
         if !trouble.command.isEmpty { try output.line("    next: \(trouble.command)") }
       }
     }

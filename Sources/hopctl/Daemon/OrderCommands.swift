@@ -3,7 +3,9 @@
 
 import ArgumentParser
 import Diagnostics
+import HopdConfiguration
 import HopdControl
+import MigrationChecking
 import PersistentStore
 import ServiceState
 import SystemPackage
@@ -13,8 +15,12 @@ struct OrderShape: Encodable {
   let order: String
   /// Stores that it concerns.
   var stores: [String]?
+  /// Stores as a retry found them: current, running, waiting, paused, or again.
+  var found: [String: String]?
   /// What is paused now.
   var paused: [String]?
+  /// What the order has paused, or what it lets go on.
+  var changed: [String]?
   /// Files of the configuration that is in force.
   var files: [String]?
   var key: String?
@@ -39,7 +45,7 @@ extension ControlValue {
 struct RetryCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry", abstract: "Lets hopd try stores again at once, as if they had never failed.",
-    discussion: "A store that hopd refused is looked at again; one that waits for its next attempt has it now.")
+    discussion: "hopd inspects a refused store again; a store that waits for its next attempt gets it now.")
 
   @Argument(help: ArgumentHelp("Stores in watched directories.", valueName: "store"), completion: .file())
   var stores: [String] = []
@@ -59,47 +65,84 @@ struct RetryCommand: HopctlCommand {
     let names = try stores.map { ControlValue.string(try daemon.path(of: $0)) }
     let answer = try client.call("Retry", failed ? ["failed": .boolean(true)] : ["stores": .array(names)])
     let tried = answer.texts("stores")
-    try output.line(
-      tried.isEmpty
-        ? "nothing to try again" : "tried again now: \(MessageFormatter.count(Int64(tried.count), "store", "stores"))")
-    for store in tried.prefix(20) { try output.line("  \(store)") }
-    try output.object(OrderShape(order: "retry", stores: tried))
+    let found = (answer["results"]?.list ?? []).compactMap { result -> (store: String, word: String)? in
+      guard let store = result["store"]?.text, let word = result["found"]?.text else { return nil }
+      return (store, word)
+    }
+    if !tried.isEmpty {
+      try output.line("tried again now: \(MessageFormatter.count(Int64(tried.count), "store", "stores"))")
+      for store in tried.prefix(20) { try output.line("  \(store)") }
+    }
+    for result in found {
+      if let sentence = Self.sentence(result.word, daemon) { try output.line("\(result.store): \(sentence)") }
+    }
+    if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
+    try output.object(
+      OrderShape(
+        order: "retry", stores: tried,
+        found: Dictionary(found.map { ($0.store, $0.word) }) { first, _ in first }))
+  }
+
+  /// What is said of a store that was not in trouble.
+  static func sentence(_ found: String, _ daemon: DaemonOptions) -> String? {
+    switch found {
+    case "current": "nothing to do, it is at its target; hopd only looks at it again"
+    case "running": "at work already"
+    case "waiting": "waits for its turn already; hopctl next STORE\(daemon.words) puts it in front"
+    case "paused": "paused: hopctl resume\(daemon.words) ends that"
+    default: nil
+    }
   }
 }
 
 /// `hopctl pause [WATCH|STORE]`.
 struct PauseCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "pause", abstract: "Lets no migration begin: of all stores, of one watch, or of one store.",
+    commandName: "pause", abstract: "Halts migrations: of all stores, of one watch, or of one store.",
     discussion: """
-      Migrations at work go on to their end (hopctl cancel stops one). The pause outlives restarts and reboots; hopctl resume ends \
-      it. The file /run/hopd/pause holds all migrations back, too.
+      No migration begins, and those at work halt between two chunks. A store whose migration halts stays locked; \
+      hopctl cancel STORE unlocks it. The pause outlives restarts and reboots. hopctl resume ends it, and halted \
+      migrations continue. The file /run/hopd/pause halts all migrations while it exists.
       """)
 
-  @Argument(help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"),
+    completion: .custom { words, _, start in DaemonOptions.watches(of: words) + DaemonOptions.stores(of: words, start) }
+  )
   var name: String?
 
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    try PauseOrder(name: name, daemon: daemon, output: output).give("Pause", undo: "hopctl resume")
+    try PauseOrder(name: name, daemon: daemon, output: output).pause()
   }
 }
 
 /// `hopctl resume [WATCH|STORE]`.
 struct ResumeCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "resume", abstract: "Ends a pause; without a name, all of them.")
+    commandName: "resume", abstract: "Ends a pause; without a name, all of them.",
+    discussion: "It says what goes on, and what is still paused.")
 
-  @Argument(help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"), completion: .file())
+  @Argument(
+    help: ArgumentHelp("A watch, or a store.", valueName: "watch|store"),
+    completion: .custom { words, _, start in DaemonOptions.watches(of: words) + DaemonOptions.stores(of: words, start) }
+  )
   var name: String?
+
+  @Flag(help: "End the pause of all stores alone; watches and stores that were paused by name stay paused.")
+  var global = false
 
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
+  func validate() throws {
+    if global, name != nil { throw ValidationError("Give either a name or --global, not both.") }
+  }
+
   func execute() throws {
-    try PauseOrder(name: name, daemon: daemon, output: output).give("Resume", undo: nil)
+    try PauseOrder(name: name, daemon: daemon, output: output).resume(global: global)
   }
 }
 
@@ -109,13 +152,32 @@ private struct PauseOrder {
   let daemon: DaemonOptions
   let output: OutputOptions
 
-  func give(_ method: String, undo: String?) throws {
-    let client = try daemon.client()
-    let answer = try client.call(method, try parameters())
-    let paused = answer.texts("paused")
-    try output.line(paused.isEmpty ? "nothing is paused" : "paused: \(paused.joined(separator: ", "))")
-    if let undo, !paused.isEmpty { try output.line("\(undo) ends it") }
-    try output.object(OrderShape(order: method.lowercased(), paused: paused))
+  func pause() throws {
+    let answer = try daemon.client().call("Pause", try parameters())
+    let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
+    let what = changed.isEmpty ? [name ?? "everything"] : changed
+    try output.line(
+      changed.isEmpty
+        ? "paused already: \(what.joined(separator: ", "))" : "paused: \(what.joined(separator: ", "))")
+    try tell(paused.filter { !what.contains($0) }, as: "also paused")
+    let undo = name.map { " \($0.quotedForShell)" } ?? " --global"
+    try output.line("hopctl resume\(undo)\(daemon.words) ends it")
+    try output.object(OrderShape(order: "pause", paused: paused, changed: changed))
+  }
+
+  func resume(global: Bool) throws {
+    var parameters = try parameters()
+    if global { parameters["global"] = .boolean(true) }
+    let answer = try daemon.client().call("Resume", parameters)
+    let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
+    try tell(changed, as: "paused no more")
+    if paused.isEmpty { try output.line("nothing is paused") }
+    try tell(paused, as: "still paused")
+    try output.object(OrderShape(order: "resume", paused: paused, changed: changed))
+  }
+
+  private func tell(_ names: [String], as what: String) throws {
+    if !names.isEmpty { try output.line("\(what): \(names.joined(separator: ", "))") }
   }
 
   /// A word without a slash is a watch, unless hopd knows no such watch and there is such a file.
@@ -136,7 +198,7 @@ private struct PauseOrder {
 struct CancelCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel", abstract: "Stops the migration of a store at its next checkpoint, and pauses the store.",
-    discussion: "The store stays the complete old one. hopctl resume STORE goes on from the checkpoint.")
+    discussion: "The store stays the complete old one. hopctl resume STORE continues from the checkpoint.")
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
   var store: String
@@ -151,7 +213,7 @@ struct CancelCommand: HopctlCommand {
     try output.line(
       (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
         + FilePath(path).printable)
-    try output.line("hopctl resume STORE lets it go on")
+    try output.line("hopctl resume \(FilePath(path).printable.quotedForShell)\(daemon.words) continues it")
     try output.object(OrderShape(order: "cancel", stores: [path], running: isRunning))
   }
 }
@@ -173,8 +235,8 @@ struct NextCommand: HopctlCommand {
     let state = try client.call("Next", ["store": .string(path)])["state"]?.text ?? ""
     let what =
       switch state {
-      case "running": "at work already"
-      case "paused": "in front of the queue, but paused (hopctl resume)"
+      case "running", "current": RetryCommand.sentence(state, daemon) ?? state
+      case "paused": "in front of the queue, but paused (hopctl resume\(daemon.words))"
       default: "in front of the queue"
       }
     try output.line("\(FilePath(path).printable): \(what)")
@@ -186,8 +248,8 @@ struct NextCommand: HopctlCommand {
 struct ReloadCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload",
-    abstract: "Lets hopd read its configuration and models again, and waits until they are in force.",
-    discussion: "All or nothing: with a mistake anywhere the old configuration stays, and the status is not 0.")
+    abstract: "Lets hopd read its configuration and models again, and waits until it uses them.",
+    discussion: "If anything is wrong, hopd keeps the old configuration, and the exit status is not 0.")
 
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
@@ -202,17 +264,23 @@ struct ReloadCommand: HopctlCommand {
 
 /// `hopctl set KEY VALUE`.
 struct SetCommand: HopctlCommand {
+  static let keys = [
+    "jobs", "memory_limit", "log_level", "throttle", "io_pressure", "cpu_pressure", "memory_pressure",
+  ]
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Changes a limit of the running hopd, until it restarts.",
     discussion: """
-      Keys: jobs (stores migrated at once), memory_limit (for the chunks of all jobs together; for migrations that begin from now \
-      on), log_level. A reload keeps what was set; a restart takes what the configuration says.
+      Keys: jobs (stores migrated at once), memory_limit (for the chunks of all jobs together; applies to migrations \
+      that begin later), log_level, io_pressure, cpu_pressure and memory_pressure (as in [throttle]), throttle (on, or \
+      off: no pressure halts migrations). A reload keeps what was set; a restart returns to the configuration.
       """)
 
-  @Argument(help: "jobs, memory_limit or log_level.", completion: .list(["jobs", "memory_limit", "log_level"]))
+  @Argument(help: ArgumentHelp("One of the keys above.", valueName: "key"), completion: .list(SetCommand.keys))
   var key: String
 
-  @Argument(help: "As the configuration writes it, without quotes: 4, 128MiB, debug.")
+  @Argument(
+    help: "As the configuration writes it, without quotes: 4, 128MiB, debug.",
+    completion: .custom { words, _, _ in SetCommand.values(after: words) })
   var value: String
 
   @OptionGroup var daemon: DaemonOptions
@@ -221,7 +289,28 @@ struct SetCommand: HopctlCommand {
   func execute() throws {
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"
-    try output.line("\(key) = \(value), it was \(before); until hopd restarts")
+    try output.line("\(key) = \(value), it was \(Self.readable(before)); until hopd restarts")
     try output.object(OrderShape(order: "set", key: key, value: value, before: before))
+  }
+
+  /// Values that a key can have, for the completion of a command line.
+  static func values(after words: [String]) -> [String] {
+    switch words.first(where: { keys.contains($0) }) {
+    case "throttle": ["on", "off"]
+    case "log_level": Configuration.LogLevel.allCases.map(\.rawValue)
+    case "memory_limit": ["64MiB", "256MiB", "1GiB"]
+    case "jobs": ["1", "2", "4", "8"]
+    case .some: ["0", "20", "40", "60"]
+    case nil: []
+    }
+  }
+
+  /// A value as people write it: bytes in the largest unit that needs no fraction.
+  static func readable(_ value: String) -> String {
+    guard value.hasSuffix("B"), let bytes = Int64(value.dropLast()), bytes > 0 else { return value }
+    for (unit, size) in [("GiB", Int64(1) << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] where bytes % size == 0 {
+      return "\(bytes / size)\(unit)"
+    }
+    return value
   }
 }

@@ -7,6 +7,7 @@ import DurableFiles
 import Glibc
 import HopdConfiguration
 import HopdControl
+import MigrationChecking
 import PersistentStore
 import ServiceState
 import StoreReplacement
@@ -18,15 +19,45 @@ struct DaemonOptions: ParsableArguments {
     name: .customLong("state-directory"),
     help: ArgumentHelp(
       "The state directory of hopd.",
-      discussion: "Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
+      discussion: "Without it: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, or /var/lib/hopd.", valueName: "dir"),
     completion: .directory)
   var stateDirectory: String?
 
   @Option(
     help: ArgumentHelp(
-      "The control socket of hopd.", discussion: "Else the one that hopd has recorded, or /run/hopd/control.sock.",
+      "The control socket of hopd.",
+      discussion: "Without it: the one that hopd has recorded, or /run/hopd/control.sock.",
       valueName: "path"), completion: .file())
   var socket: String?
+
+  /// The same option as words of a shell, with a space in front, for commands to type next; empty where none was given.
+  var words: String { stateDirectory.map { " --state-directory \($0.quotedForShell)" } ?? "" }
+
+  /// The unit whose state this is: `hopd`, or `hopd@NAME` where the directory is that of an instance.
+  var unit: String {
+    guard let name = directory.lastComponent?.string, name.hasPrefix("hopd-") else { return "hopd" }
+    return "hopd@\(name.dropFirst(5))"
+  }
+
+  /// Names of watches, for the completion of a command line: those that hopd has stores of.
+  static func watches(of words: [String]) -> [String] {
+    (try? completed(words).recorded().reader.counts().keys.sorted()) ?? []
+  }
+
+  /// Stores that hopd knows whose path begins with a text, for the same.
+  static func stores(of words: [String], _ start: String) -> [String] {
+    guard start.hasPrefix("/") else { return [] }
+    let filter = StateReader.Filter(after: start, limit: 200)
+    return ((try? completed(words).recorded().reader.stores(filter)) ?? []).map(\.path).filter { $0.hasPrefix(start) }
+  }
+
+  /// The options that a command line has so far.
+  private static func completed(_ words: [String]) -> DaemonOptions {
+    var options = DaemonOptions()
+    options.socket = nil
+    options.stateDirectory = zip(words, words.dropFirst()).first { $0.0 == "--state-directory" }?.1
+    return options
+  }
 
   /// A connection to the running daemon. A socket that systemd listens on would start a stopped daemon; so it is asked
   /// only where the record does not say that none runs.
@@ -34,7 +65,7 @@ struct DaemonOptions: ParsableArguments {
     if let socket { return try ControlClient(FilePath(socket)) }
     let state = try? recorded()
     if let state, state.process == nil {
-      throw HopdError(.notRunning, state.headline, hint: "`systemctl start hopd`")
+      throw HopdError(.notRunning, state.headline, hint: "`systemctl start \(unit)`")
     }
     if let state, state.facts[.socket] == nil {
       throw HopdError(
@@ -57,8 +88,7 @@ struct DaemonOptions: ParsableArguments {
   /// What is recorded there.
   func recorded() throws -> RecordedState {
     let path: FilePath
-    do { path = try LinuxFileSystem().canonical(directory) } catch let error as HopdError where error.code == .notFound
-    {
+    do { path = try directory.resolved() } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
         .stateMissing, "there is no state directory of hopd", at: Place(file: directory),
         hint: "`systemctl status hopd` says whether hopd runs; --state-directory names another place")
@@ -106,7 +136,28 @@ struct RecordedState {
     }
     throw HopdError(
       .notFound, "hopd does not know this store", at: Place(store: location),
-      hint: "it must lie in a watched directory and match `include`: `hopctl check-config` lists the watches")
+      hint: "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
+  }
+
+  /// What `hopctl set` has changed until hopd restarts.
+  var changes: [(key: String, now: String, configured: String)] {
+    (process == nil ? nil : facts[.changed])?.split(separator: "\n").compactMap { line in
+      let words = line.split(separator: " ").map { String($0) }
+      return words.count == 3 ? (words[0], words[1], words[2]) : nil
+    } ?? []
+  }
+
+  /// Why the running hopd is not the one that is installed; nil where it is, or where that cannot be told.
+  var outdated: String? {
+    guard process != nil else { return nil }
+    let running = facts[.program].flatMap { $0.split(whereSeparator: { " ,".contains($0) }).dropFirst().first }
+    if let running, running != ProgramVersion.number {
+      return "the running hopd is \(running), this hopctl \(ProgramVersion.number)"
+    }
+    if facts[.file].flatMap({ ProgramFile(text: $0) })?.isReplaced == true {
+      return "the running hopd is older than the installed one"
+    }
+    return nil
   }
 
   /// Who runs, since when.
@@ -116,7 +167,7 @@ struct RecordedState {
       return "\(program) runs since \(Self.time(facts[.started]) ?? "?") (process \(process))"
     }
     if let stopped = Self.time(facts[.stopped]) { return "hopd is not running: it was stopped at \(stopped)" }
-    return "hopd is not running: it ended without being stopped (`systemctl status hopd`)"
+    return "hopd is not running: it ended without being stopped (`journalctl -t hopd -n 20`)"
   }
 
   /// Seconds since 1970 in the words of RFC 3339.

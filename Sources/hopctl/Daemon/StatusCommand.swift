@@ -7,10 +7,10 @@ import SystemPackage
 struct StatusCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "What hopd does, and which stores need somebody: why, since when, and what to type next.",
+    abstract: "What hopd does, and which stores need you: why, since when, and what to type next.",
     discussion: """
-      With STORE: where that store stands, and its last jobs. It reads what hopd has recorded, so it also works while hopd does not \
-      run. Status 7: hopd does not run. Without hopd's state, 66.
+      With STORE: the state of that store, and its last jobs. It reads hopd's record, so it also works while hopd is \
+      down. Exit status 7: hopd does not run; 66: hopd has no record here.
       """)
 
   @Argument(help: ArgumentHelp("A store in a watched directory.", valueName: "store"), completion: .file())
@@ -41,21 +41,28 @@ struct StatusCommand: HopctlCommand {
       inTrouble.filter { $0.condition == .failed } + inTrouble.filter { $0.condition != .failed }
     let facts = StatusShape.Daemon(state)
     try output.line(state.headline)
-    if let paused = facts.paused { try output.line("paused: \(paused)") }
+    if let paused = facts.paused { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
+    for wait in facts.waits { try output.line("waits: \(wait)") }
     for watch in facts.unserved { try output.line("not served: \(watch) (`journalctl -t hopd HOPD_WATCH=\(watch)`)") }
     if let note = facts.note { try output.line(note) }
+    for change in facts.changed {
+      try output.line("set until hopd restarts: \(change.key) = \(change.value) (configured: \(change.configured))")
+    }
+    if let outdated = facts.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit)") }
     try output.line(StoreText.counts(all))
     if counts.count > 1 {
       let rows = counts.sorted { $0.key < $1.key }.map { [$0.key, StoreText.counts($0.value)] }
       for line in MessageFormatter.table(rows) { try output.line(line) }
     }
     for store in attention.prefix(Self.most) {
-      for line in StoreText.lines(store) { try output.line(line) }
+      for line in StoreText.lines(store, daemon) { try output.line(line) }
     }
     if attention.count > Self.most {
       let rest = Int64(attention.count - Self.most)
       try output.line(
-        "and \(MessageFormatter.count(rest)) more: hopctl list --state failed --state retrying --state held-back")
+        "and \(MessageFormatter.count(rest)) more: "
+          + "hopctl list --state failed --state retrying --state held-back\(daemon.words)"
+      )
     }
     var shown: [String: Int64] = [:]
     for condition in StoreCondition.allCases { shown[condition.name] = all[condition] ?? 0 }
@@ -74,7 +81,7 @@ struct StatusCommand: HopctlCommand {
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
     if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
-    for line in StoreText.lines(store) { try output.line(line) }
+    for line in StoreText.lines(store, daemon) { try output.line(line) }
     try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
     for line in MessageFormatter.table(jobs.map { Array(StoreText.cells($0).dropLast()) }) { try output.line(line) }
     try output.object(

@@ -1,5 +1,8 @@
 // A store of the daemon's as people read it: where it stands, why, since when, what comes next, and what to type.
 
+import DurableFiles
+import MigrationChecking
+import PersistentStore
 import ServiceState
 import StoreReplacement
 import SystemPackage
@@ -7,14 +10,42 @@ import SystemPackage
 /// Lines about stores and jobs.
 enum StoreText {
   /// One store in a few lines: state, place, reason, next attempt, command.
-  static func lines(_ store: StoreRecord) -> [String] {
-    var lines = ["\(store.condition.name)  \(store.path)"]
+  static func lines(_ store: StoreRecord, _ daemon: DaemonOptions) -> [TerminalText] {
+    var lines = [word(store.condition) + "  \(store.path)"]
     guard let trouble = store.trouble else { return lines }
-    lines.append("  \(trouble.code): \(trouble.reason)")
-    lines.append("  " + after(store, trouble))
+    if store.condition == .heldBack, isReleased(store.path) {
+      return lines + [
+        "  released: its pin is gone, and hopd migrates it after its next rescan",
+        "  next: hopctl retry \(store.path.quotedForShell)\(daemon.words)",
+      ]
+    }
+    lines.append("  \(cause(store, trouble))")
+    lines.append("  \(after(store, trouble))")
     if !trouble.hint.isEmpty { lines.append("  hint: \(trouble.hint)") }
     if !trouble.command.isEmpty { lines.append("  next: \(trouble.command)") }
     return lines
+  }
+
+  /// The name of a state.
+  static func word(_ condition: StoreCondition) -> TerminalText {
+    switch condition {
+    case .current: TerminalText(condition.name, .good)
+    case .failed: TerminalText(condition.name, .bad)
+    case .busy, .retrying, .heldBack, .paused: TerminalText(condition.name, .attention)
+    case .waiting, .migrating: TerminalText(condition.name)
+    }
+  }
+
+  /// The code and what happened; the code alone where the state says the same.
+  static func cause(_ store: StoreRecord, _ trouble: StoreTrouble) -> String {
+    trouble.code == store.condition.name ? trouble.reason : "\(trouble.code): \(trouble.reason)"
+  }
+
+  /// Is the pin gone that held the store back? False where this user cannot tell.
+  private static func isReleased(_ path: String) -> Bool {
+    do {
+      return try PinStore(location: StoreLocation(database: FilePath(path)), files: LinuxFileSystem()).read() == nil
+    } catch { return false }
   }
 
   /// Since when, how often, and when again.
@@ -49,11 +80,21 @@ enum StoreText {
   }
 
   /// A job in one line of a table.
-  static func cells(_ job: JobRecord) -> [String] {
+  static func cells(_ job: JobRecord) -> [TerminalText] {
     [
-      BackupRecord.time(job.ended), job.result, versions(job.from, job.to),
-      job.rows > 0 ? MessageFormatter.count(job.rows, "row", "rows") : "",
-      job.result == "migrated" ? MessageFormatter.duration(Double(job.microseconds) / 1e6) : "", job.asker, job.path,
+      "\(BackupRecord.time(job.ended))", result(job.result), "\(versions(job.from, job.to))",
+      job.rows > 0 ? "\(MessageFormatter.count(job.rows, "row", "rows"))" : "",
+      job.result == "migrated" ? "\(MessageFormatter.duration(Double(job.microseconds) / 1e6))" : "",
+      job.asker == "user 0" ? "root" : "\(job.asker)", "\(job.path)",
     ]
+  }
+
+  /// How a job ended.
+  private static func result(_ name: String) -> TerminalText {
+    switch name {
+    case "migrated": TerminalText(name, .good)
+    case "failed", "refused": TerminalText(name, .bad)
+    default: TerminalText(name)
+    }
   }
 }

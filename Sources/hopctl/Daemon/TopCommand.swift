@@ -10,7 +10,7 @@ struct TopCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "top", abstract: "Shows the stores at work each second: rows, rows per second, time to go.",
     discussion: """
-      On a terminal the table is drawn over and over until Ctrl-C; elsewhere, or with --once, it is printed once. With --json each \
+      On a terminal it redraws the table until Ctrl-C; elsewhere, or with --once, it prints it once. With --json each \
       status is a line.
       """)
 
@@ -46,9 +46,8 @@ struct TopCommand: HopctlCommand {
     var rows = work.isEmpty ? [] : [["%", "ROWS/S", "ETA", "HOP", "ACTIVITY", "VERSIONS", "STORE"]]
     for job in work {
       let percent = Int(min(max(job["fraction"]?.real ?? 0, 0), 1) * 100)
-      let isCopying = job["activity"]?.text == "copying"
       rows.append([
-        isCopying ? "\(min(percent, 99))" : "", MessageFormatter.count(Int64(job["rowsPerSecond"]?.real ?? 0)),
+        "\(min(percent, 99))", MessageFormatter.count(Int64(job["rowsPerSecond"]?.real ?? 0)),
         job["remaining"]?.real.map { MessageFormatter.duration($0) } ?? "",
         job["hop"]?.whole.map { "\($0)/\(job["hops"]?.whole ?? 0)" } ?? "",
         [job["activity"]?.text ?? "", job["subject"]?.text ?? ""].filter { !$0.isEmpty }.joined(separator: " "),

@@ -11,8 +11,8 @@ struct BackupsCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "backups", abstract: "Lists the backups of a store, or of all stores of a directory; changes nothing.",
     discussion: """
-      Also those of stores that are gone. The last column says what removes a backup: a rule (of --config, --keep, --keep-for; else \
-      keep = 1), or only hopctl prune.
+      It also lists those of stores that are gone. The last column says what removes a backup: a rule (from --config, \
+      --keep or --keep-for; else keep = 1), or only hopctl prune.
       """)
 
   @Argument(help: "A store, which may be gone, or a folder of stores; else this folder.", completion: .file())
@@ -29,6 +29,7 @@ struct BackupsCommand: HopctlCommand {
     var problems: [HopdError] = []
     let add: (BackupSet) throws -> Bool = { backups in
       if let store = try describe(backups, rule) { stores.append(store) }
+      problems += try backups.unreadableLabels()
       return true
     }
     switch target {
@@ -45,7 +46,7 @@ struct BackupsCommand: HopctlCommand {
     try output.line(
       "\(MessageFormatter.count(Int64(all.count), "backup", "backups")) of "
         + "\(MessageFormatter.count(Int64(stores.count), "store", "stores")), \(MessageFormatter.bytes(bytes))")
-    for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
+    for problem in problems { ErrorReport.tell(problem) }
     try output.object(
       BackupsShape(
         path: target.directory.string, stores: stores, bytes: bytes, problems: problems.map(ErrorShape.init)))
@@ -109,7 +110,7 @@ struct BackupsCommand: HopctlCommand {
     let age = backup.goesAt.map { "keep_for: at \($0)" }
     let rule =
       switch backup.goesBy {
-      case "keep": ["keep: with a newer migration", age].compactMap { $0 }.joined(separator: "; ")
+      case "keep": ["keep: when the store is migrated again", age].compactMap { $0 }.joined(separator: "; ")
       case "keep_for": age ?? "keep_for"
       default: "only hopctl prune"
       }

@@ -1,5 +1,5 @@
-// Binary values as files of their own, named by their digest: equal values are one file, and a file whose content is not
-// what its name says can be found (`sha256sum`).
+// Binary values as files of their own, named by their digest: equal values are one file, and a file whose content is
+// not what its name says can be found (`sha256sum`).
 
 import Diagnostics
 import DurableFiles

@@ -12,7 +12,7 @@ import SystemPackage
 /// `hopctl create STORE --models … --model-version V`.
 struct CreateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "create", abstract: "Makes a store as Core Data of a version would, empty or with sample objects.")
+    commandName: "create", abstract: "Makes a store of a version as Core Data would, empty or with sample objects.")
 
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
@@ -66,7 +66,7 @@ struct CreateCommand: HopctlCommand {
         : "name one model with --models")
   }
 
-  /// Makes the store under a hidden name and gives it its own when it is complete: whoever watches the folder never
+  /// Makes the store under a hidden name and gives it its own when it is complete: anyone who watches the folder never
   /// finds half a store.
   private func make(_ fresh: FreshStore, at location: StoreLocation) throws {
     let files = LinuxFileSystem()

@@ -10,7 +10,7 @@ struct DumpCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump",
     abstract: "Prints every object as a line of JSON, in an order that only depends on the content.",
-    discussion: "Changes nothing. The values are the users' own: mind where the output goes.")
+    discussion: "It changes nothing. The output has users' values: take care where you send it.")
 
   @OptionGroup var store: StoreArgument
   @Option(
@@ -56,8 +56,8 @@ struct DumpCommand: HopctlCommand {
         output.warn([
           HopdError(
             .externalDataMissing,
-            "the external data of \(MessageFormatter.count(written.missingFiles, "value", "values")) is missing; the dump "
-              + "has the names of the files alone",
+            "the external data of \(MessageFormatter.count(written.missingFiles, "value", "values")) is missing; "
+              + "the dump has the names of the files alone",
             at: Place(file: location.database),
             hint: "bring the store's directory \(location.externalDataDirectory.printable) along")
         ])

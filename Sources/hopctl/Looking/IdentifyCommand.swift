@@ -2,6 +2,7 @@ import ArgumentParser
 import Diagnostics
 import HopdConfiguration
 import ManagedObjectModel
+import MigrationChecking
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -23,7 +24,7 @@ struct IdentifyCommand: HopctlCommand {
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
       location, catalog: loaded.catalog, target: wanted.target(loaded.watch))
-    try output.line("\(store.text): \(IdentifyCommand.sentence(found))")
+    try output.line("\(store.text): " + IdentifyCommand.sentence(found))
     let isSwiftData =
       found.metadata != nil
       && (try? StoreReader.withUnchangedStore(at: location, { try StoreModels.isSwiftData($0) })) == true
@@ -35,11 +36,13 @@ struct IdentifyCommand: HopctlCommand {
       try output.line(line)
     }
     if !found.sideFiles.isEmpty {
-      try output.line(
-        "  with \(found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }.joined(separator: ", "))"
-      )
+      let names = found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }
+      try output.line("  with \(names.joined(separator: ", "))")
     }
     let pin = try PinShape.of(location, found, output)
+    if found.version != nil {
+      try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
+    }
     try output.object(
       IdentifyShape(
         store: location.database.string, state: found.state.rawValue,
@@ -51,28 +54,29 @@ struct IdentifyCommand: HopctlCommand {
         storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
         frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion), swiftData: isSwiftData,
         entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
-        sideFiles: found.sideFiles.map(\.string), pin: OrNull(wrappedValue: pin),
+        sideFiles: found.sideFiles.map(\.string), notChecked: found.version == nil ? [] : ["pages", "rows"],
+        pin: OrNull(wrappedValue: pin),
         error: found.explanation.map(ErrorShape.init)))
     switch found.state {
     case .current, .behind: return
     case .newer, .unknown, .notAStore, .damaged, .encrypted:
-      if let explanation = found.explanation { StandardStreams.tell("hopctl: \(explanation)") }
+      if let explanation = found.explanation { ErrorReport.tell(explanation) }
       throw Finished(status: .dataError)
     }
   }
 
   /// "Library 2 (behind; target Library 4)".
-  static func sentence(_ found: StoreAssessment) -> String {
+  private static func sentence(_ found: StoreAssessment) -> TerminalText {
     let target = found.target?.model.name ?? "?"
     switch (found.state, found.version?.title) {
-    case (.current, let version?): return "\(version) (current)"
-    case (.behind, let version?): return "\(version) (behind; target \(target))"
-    case (.newer, let version?): return "\(version) (newer; target \(target))"
-    case (.unknown, _): return "a Core Data store of an unknown version"
-    case (.notAStore, _): return "not a Core Data store"
-    case (.damaged, _): return "damaged"
-    case (.encrypted, _): return "encrypted, as it seems"
-    case (.current, nil), (.behind, nil), (.newer, nil): return found.state.rawValue
+    case (.current, let version?): return "\(version) (" + TerminalText("current", .good) + ")"
+    case (.behind, let version?): return "\(version) (" + TerminalText("behind", .attention) + "; target \(target))"
+    case (.newer, let version?): return "\(version) (" + TerminalText("newer", .bad) + "; target \(target))"
+    case (.unknown, _): return TerminalText("a Core Data store of an unknown version", .bad)
+    case (.notAStore, _): return TerminalText("not a Core Data store", .bad)
+    case (.damaged, _): return TerminalText("damaged", .bad)
+    case (.encrypted, _): return TerminalText("encrypted, as it seems", .bad)
+    case (.current, nil), (.behind, nil), (.newer, nil): return TerminalText(found.state.rawValue)
     }
   }
 }

@@ -11,8 +11,8 @@ struct PruneCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "prune", abstract: "Removes backups.",
     discussion: """
-      Say which: a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
-      backups of migrations alone; those of restores go by --keep-for or by name. --keep does not touch backups of stores that are gone.
+      Name a backup by its folder, or stores and folders of stores with --keep, --keep-for or --orphans. --keep counts \
+      only backups of migrations, of stores that still exist; backups of restores go by --keep-for or by name.
       """)
 
   @Argument(help: "Backups, stores (which may be gone), or folders of stores.", completion: .file())
@@ -32,7 +32,7 @@ struct PruneCommand: HopctlCommand {
 
   func validate() throws {
     if paths.isEmpty { throw ValidationError("Name backups, stores, or folders of stores.") }
-    if dryRun == yes { throw ValidationError("Give --dry-run to see what would go, or --yes to remove it.") }
+    if dryRun == yes { throw ValidationError("Give --dry-run to see what would be removed, or --yes to remove it.") }
   }
 
   func execute() throws {
@@ -46,7 +46,7 @@ struct PruneCommand: HopctlCommand {
       if case .generation(let folder, _) = target { named = folder }
       guard named != nil || options.hasRule || orphans else {
         throw HopdError(
-          .usage, "nothing says which backups are to go", at: Place(file: FilePath(path)),
+          .usage, "nothing says which backups to remove", at: Place(file: FilePath(path)),
           hint: "give --keep, --keep-for or --orphans, or name a backup; hopctl backups lists them")
       }
       let treat: (BackupSet) throws -> Bool = { backups in
@@ -75,7 +75,7 @@ struct PruneCommand: HopctlCommand {
         guard let found = generations.first(where: { $0.directory == named }) else {
           throw HopdError(
             .notFound, "there is no complete backup of this name", at: Place(file: named),
-            hint: "hopctl backups lists backups; hopctl recover puts unfinished ones in order")
+            hint: "hopctl backups lists backups; hopctl recover completes or removes unfinished ones")
         }
         return [BackupRemoval(generation: found, reason: .named)]
       }
@@ -96,17 +96,17 @@ struct PruneCommand: HopctlCommand {
     let bytes = removed.reduce(Int64(0)) { $0.addingReportingOverflow($1.removal.generation.bytes).partialValue }
     for (store, removal) in removed {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
+      let size = MessageFormatter.bytes(removal.generation.bytes)
       try output.line(
         "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
-          + "(\(PruneCommand.reason(removal.reason))\(version), \(MessageFormatter.bytes(removal.generation.bytes)), of "
-          + "\(store.database.printable))")
+          + "(\(PruneCommand.reason(removal.reason))\(version), \(size), of \(store.database.printable))")
     }
     let count = MessageFormatter.count(Int64(removed.count), "backup", "backups")
     try output.line(
       yes
         ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
         : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
-    for problem in problems { StandardStreams.tell("hopctl: \(problem)") }
+    for problem in problems { ErrorReport.tell(problem) }
     try output.object(
       PruneShape(
         dryRun: dryRun,

@@ -20,7 +20,7 @@ struct VerifyCommand: HopctlCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Ask for the very schema that Core Data makes from nothing, without traces of older versions.",
+      "Require exactly the schema of a new store, without traces of older versions.",
       discussion: "A store that was migrated by altering a copy has such traces: columns that came later are last."))
   var exact = false
 
@@ -56,7 +56,10 @@ struct VerifyCommand: HopctlCommand {
           ? "all \(checks.count) checks passed" : "\(failed.count) of \(checks.count) checks failed")
         + (checks.contains(where: \.isNoted) ? ", see the notes" : "")
         + (depth == .quick ? " (quick: entries of indexes are not compared with the rows; --verify full does it)" : ""))
-    let rows = checks.map { [$0.word, $0.name, $0.detail] }
+    let rows: [[TerminalText]] = checks.map { check in
+      let mood = !check.passed ? Mood.bad : check.isNoted ? .attention : .good
+      return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
+    }
     for line in MessageFormatter.table(rows) { try output.line(line) }
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
     try output.object(
@@ -65,7 +68,7 @@ struct VerifyCommand: HopctlCommand {
         depth: depth.rawValue, passed: failed.isEmpty, checks: checks.map(CheckShape.init),
         error: error.map(ErrorShape.init)))
     if let error {
-      StandardStreams.tell("hopctl: \(error)")
+      ErrorReport.tell(error)
       throw Finished(status: error.code.exit)
     }
   }

@@ -14,11 +14,11 @@ import SystemPackage
 /// `hopctl migrate STORE`.
 struct MigrateCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "migrate", abstract: "Takes a store to the current version of its model.",
+    commandName: "migrate", abstract: "Migrates a store to the current version of its model.",
     discussion: """
-      The store is replaced when its new version is complete, verified and durable; the old one is kept beside it. A run \
-      that is interrupted leaves the store as it was, and the next one goes on. A store that a restore has pinned is migrated \
-      too: this command releases it.
+      It replaces the store when the new one is complete, verified and durable, and keeps the old one beside it. An \
+      interrupted run leaves the store as it was, and the next run continues from the checkpoint. If a restore has \
+      pinned the store, this command releases it.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -37,15 +37,17 @@ struct MigrateCommand: HopctlCommand {
   var verify: VerificationDepth?
 
   @OptionGroup var state: StateOptions
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
-    output.warn(loaded.warnings)
+    let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)
+    output.warn(remarks)
     let request = try request(location, loaded)
-    let bar = ProgressBar(output, notes: options.verbose.level)
+    let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     let report: MigrationReport
     do {
       defer { bar.end() }
@@ -56,13 +58,14 @@ struct MigrateCommand: HopctlCommand {
         guard error.code == .interrupted else { return }
         error.hint =
           request.output == nil
-          ? "the store is as it was; run the same command again: it goes on from the last checkpoint"
+          ? "the store is as it was; run the same command again: it continues from the last checkpoint"
           : "the store is as it was; run the same command again: a copy starts over"
       }
     }
-    output.warn(report.warnings)
+    let warnings = OutputOptions.news(report.warnings, after: remarks)
+    output.warn(warnings)
     try MigrationOutput(output: output).show(
-      report, verb: "migrated", depth: request.verification, warnings: loaded.warnings + report.warnings,
+      report, verb: "migrated", depth: request.verification, warnings: remarks + warnings,
       isCopy: copy != nil)
   }
 

@@ -14,7 +14,7 @@ import SystemPackage
 struct PlanCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan", abstract: "Says what a migration would do; changes nothing.",
-    discussion: "With --check the exit status tells: 0 nothing to do, 10 work to do, 65 cannot be migrated.")
+    discussion: "Exit status with --check: 0 nothing to do, 10 work to do, 65 cannot be migrated.")
 
   @OptionGroup var store: StoreArgument
   @OptionGroup var models: ModelOptions
@@ -22,7 +22,7 @@ struct PlanCommand: HopctlCommand {
 
   @OptionGroup var replacement: ReplaceOptions
 
-  @Flag(help: "Exit with 10 where there is work to do.")
+  @Flag(help: "Exit with 10 if there is work to do.")
   var check = false
 
   @Flag(
@@ -49,7 +49,8 @@ struct PlanCommand: HopctlCommand {
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     // What the catalog says of this model is among the plan's own warnings.
-    let remarks = loaded.warnings.filter { $0.code != .modelRemark }
+    let remarks =
+      loaded.warnings.filter { $0.code != .modelRemark } + options.mapping.unusedPolicies(of: loaded.catalog)
     output.warn(remarks)
     var request = try options.request(location, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
@@ -103,9 +104,9 @@ struct PlanCommand: HopctlCommand {
     var failure: HopdError?
   }
 
-  /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be looked at.
+  /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be inspected.
   private func scan(_ plan: MigrationPlan, _ request: MigrationRequest) throws -> Trial {
-    // What a migration would refuse at its first look is told without a trial.
+    // What a migration would refuse at its first look is reported without a trial.
     if request.replacement != .inPlace, let refusal = try ReplacementMode.refusalOfRename(request.location) {
       return Trial(failure: refusal)
     }
@@ -137,59 +138,17 @@ struct PlanCommand: HopctlCommand {
   ) throws {
     let drops = plan.drops + trial.drops
     let hops = try plan.hops.map { try PlanShape.Hop($0, plan: plan, drops: drops, isBound: request.isBound) }
-    let from = plan.store.version.title
-    try output.line(
-      "\(store.text): \(from) → \(plan.target.model.name), "
-        + MessageFormatter.count(Int64(plan.hops.count), "hop", "hops"))
-    for (hop, shape) in zip(plan.hops, hops) {
-      let way =
-        hop.hook.map { hook in
-          let place = hook.stage.place
-          return "stage, declared in \(place.file?.printable ?? "")" + (place.line.map { ":\($0)" } ?? "")
-        }
-        ?? (shape.mappings.isEmpty ? "inferred" : "mapping: \(shape.mappings.joined(separator: ", "))")
-      try output.line("hop \(hop.index + 1)/\(plan.hops.count)  \(hop.title)  (\(way))")
-      // Every object is carried as it is; what is to be said of a hook is its program.
-      let entities = shape.entities.filter { hop.hook == nil || $0.source != nil }
-      let rows = entities.map { entity in
-        ["\(entity.subject)", entity.type, MessageFormatter.count(entity.rows, "row", "rows")]
-          + (hop.isMapped && hop.hook == nil ? [entity.execution] : [])
-      }
-      for line in MessageFormatter.table(rows, right: [2]) { try output.line(line) }
-      for entity in entities where !entity.reasons.isEmpty {
-        try output.line("  \(entity.subject): \(entity.reasons.joined(separator: "; "))")
-      }
-      for policy in shape.policies {
-        let what = hop.hook == nil ? "policy \(policy.name)" : "then the program \(policy.name) changes objects"
-        try output.line("  \(what): \(policy.bound ? "bound" : "no program; give one with --policy")")
-      }
-      for drop in drops where drop.hop == hop.index {
-        try output.line(
-          "  drops \(drop.entity).\(drop.property) (\(drop.column)): \(MessageFormatter.count(drop.nonNull, "value", "values"))"
-        )
-      }
-    }
     let passes = try Passes(of: plan, options: request.engine)
-    for line in PlanCommand.lines(passes) { try output.line(line) }
-    for table in plan.clearedHistory where table.rows > 0 {
-      try output.line(
-        "clears \(table.table) (persistent history): \(MessageFormatter.count(table.rows, "row", "rows"))")
+    let text = PlanText(plan: plan, hops: hops, passes: passes, drops: drops, request: request)
+    let title = TerminalText("\(store.text): \(plan.store.version.title) → \(plan.target.model.name), \(text.count)")
+    for line in [title] + text.hopLines + text.passLines { try output.line(line) }
+    for warning in plan.warnings + trial.warnings {
+      try output.line(TerminalText("warning:", .attention) + " \(warning)", keepingNewlines: true)
     }
-    for warning in plan.warnings + trial.warnings { try output.line("warning: \(warning)", keepingNewlines: true) }
+    if let line = text.replacement { try output.line(line) }
+    if !stable { try output.line(text.estimate) }
+    if let failure = trial.failure { ErrorReport.tell(failure) }
     let estimate = passes.estimate
-    let disk = estimate.diskNeeded(
-      replacing: request.replacement ?? .rename, keepsBackupElsewhere: request.backup.directory != nil)
-    if request.replacement == .inPlace {
-      try output.line("replace: in-place (the file stays; SQLite writes the new store into it in one transaction)")
-    }
-    if !stable {
-      try output.line(
-        "estimate: \(MessageFormatter.count(estimate.rows, "row", "rows")), "
-          + "\(MessageFormatter.bytes(estimate.bytes)) to read, \(MessageFormatter.bytes(disk)) of free disk, "
-          + "\(MessageFormatter.bytes(estimate.memory)) of memory, about "
-          + MessageFormatter.duration(estimate.seconds))
-    }
-    if let failure = trial.failure { StandardStreams.tell("hopctl: \(failure)") }
     try output.object(
       PlanShape(
         store: name(of: request.location), from: plan.store.version.model.name, to: plan.target.model.name,
@@ -201,7 +160,7 @@ struct PlanCommand: HopctlCommand {
         estimate: stable
           ? nil
           : PlanShape.Estimate(
-            rows: estimate.rows, bytes: estimate.bytes, diskNeeded: disk, memory: estimate.memory,
+            rows: estimate.rows, bytes: estimate.bytes, diskNeeded: text.diskNeeded, memory: estimate.memory,
             seconds: estimate.seconds),
         pin: OrNull(wrappedValue: pin), warnings: told(remarks + plan.warnings + trial.warnings),
         error: trial.failure.flatMap { told([$0]).first }), isForReview: stable)
@@ -223,17 +182,6 @@ struct PlanCommand: HopctlCommand {
     error.place.file = error.place.file?.lastComponent.map { FilePath($0.string) }
     error.reasons = error.reasons.map(withoutFolders)
     return error
-  }
-
-  /// Which hops are one pass over the rows, how it is made and why, and why it ends where it ends.
-  private static func lines(_ passes: Passes) -> [String] {
-    let count = passes.groups.count
-    let lines = passes.groups.enumerated().flatMap { index, group in
-      let detail = group.execution == .copyAndAlter ? " (\(passes.reason))" : ""
-      return ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)\(detail)"]
-        + (group.boundary.map { ["  ends there: \($0)"] } ?? [])
-    }
-    return lines + (count > 0 && passes.alterProgram == nil ? ["  no copy that is altered: \(passes.reason)"] : [])
   }
 }
 

@@ -12,11 +12,11 @@ import SystemPackage
 /// `hopctl recover DIRECTORY`.
 struct RecoverCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "recover", abstract: "Explains what a crash left in a directory, and mends it with --yes.",
+    commandName: "recover", abstract: "Explains what a crash left in a directory, and repairs it with --yes.",
     discussion: """
-      Nothing depends on it: hopd does the same at its start and every migration of a store begins with it. Exit status: 0 nothing is \
-      left to do, 10 there is something to mend, 65 a store needs a person, 66 there is nothing at this path, 69 a store is in \
-      use.
+      You need it only to see what happened: hopd does the same at its start, and every migration begins with it. Exit \
+      status: 0 nothing is left to do; 10 there is something to repair; 65 a store needs you; 66 there is nothing at \
+      this path; 69 a store is in use.
       """)
 
   @Argument(help: "A folder of stores, or one store.", completion: .directory)
@@ -27,7 +27,7 @@ struct RecoverCommand: HopctlCommand {
     completion: .directory)
   var backupDirectory: String?
 
-  @Flag(help: "Mend what can be mended; without it nothing is changed.")
+  @Flag(help: "Repair what can be repaired; without --yes nothing changes.")
   var yes = false
 
   @OptionGroup var state: StateOptions
@@ -69,7 +69,7 @@ struct RecoverCommand: HopctlCommand {
 
   private func place(_ files: LinuxFileSystem) throws -> (folder: FilePath, only: FilePath?) {
     do {
-      let path = try files.canonical(FilePath(directory))
+      let path = try FilePath(directory).resolved()
       if try files.status(path)?.kind == .directory { return (path, nil) }
     } catch let error as HopdError where error.code == .notFound {
       // A store that is missing may have traces all the same.
@@ -109,11 +109,11 @@ struct RecoverCommand: HopctlCommand {
         let why =
           outcome.findings?.intent == .readable
           ? "it was interrupted before its new version got its name: the store is the old one, and complete"
-          : "the store is complete; what lies beside it is from a job that nobody goes on with"
+          : "the store is complete; the files beside it are from a job that will not be continued"
         return result(yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
       case .resume(let actions):
         let why =
-          "it was interrupted while its new version was built: the next migration goes on from the last checkpoint"
+          "it was interrupted while its new version was built: the next migration continues from the last checkpoint"
         return result(
           actions.isEmpty ? "resumes" : yes ? "mended" : "to-mend", outcome, why: why, actions: actions)
       case .completed(let actions):
@@ -153,7 +153,7 @@ struct RecoverCommand: HopctlCommand {
     case .dropJobBackup: "remove the backup of the job, which is not needed"
     case .moveBackup: "move the backup of the job to the backup directory"
     case .makeContentDurable: "make the new content durable"
-    case .setJournalMode: "set the journal mode that was asked for"
+    case .setJournalMode: "set the requested journal mode"
     case .restoreWriteAheadLogMode: "set the store back to WAL mode"
     case .removeIntent: "remove the record of the job"
     }

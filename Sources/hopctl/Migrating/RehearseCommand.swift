@@ -12,8 +12,8 @@ struct RehearseCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "rehearse", abstract: "Migrates and verifies a copy of a store, and throws it away.",
     discussion: """
-      Everything that a migration does is done, policies included, and the report is the same; the store itself is only \
-      read, and nothing of the copy stays.
+      It does everything that a migration does, policies included, and prints the same report. It only reads the \
+      store, and keeps nothing of the copy.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -24,17 +24,19 @@ struct RehearseCommand: HopctlCommand {
   @Option(help: "How thoroughly the result is verified.")
   var verify: VerificationDepth?
 
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
     let location = try store.location()
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
-    output.warn(loaded.warnings)
+    let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)
+    output.warn(remarks)
     // Nothing is replaced, so no record of a replacement is kept anywhere.
     var request = try options.request(location, loaded, stateDirectory: "")
     if let verify { request.verification = verify }
-    let bar = ProgressBar(output, notes: options.verbose.level)
+    let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
     let report: MigrationReport
     do {
       defer { bar.end() }
@@ -47,9 +49,10 @@ struct RehearseCommand: HopctlCommand {
         if error.code == .interrupted { error.hint = "the store is as it was, and nothing is left of the copy" }
       }
     }
-    output.warn(report.warnings)
+    let warnings = OutputOptions.news(report.warnings, after: remarks)
+    output.warn(warnings)
     try MigrationOutput(output: output).show(
-      report, verb: "rehearsed", depth: request.verification, warnings: loaded.warnings + report.warnings,
+      report, verb: "rehearsed", depth: request.verification, warnings: remarks + warnings,
       isCopy: false)
   }
 }

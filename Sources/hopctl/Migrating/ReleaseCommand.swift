@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import DurableFiles
+import MigrationChecking
 import PersistentStore
 import StoreReplacement
 import SystemPackage
@@ -10,8 +11,8 @@ struct ReleaseCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "release", abstract: "Lets hopd migrate a restored store again.",
     discussion: """
-      hopctl restore pins a store to its version. This takes the pin away and changes nothing else; hopd migrates the store after \
-      its next rescan, or at once after systemctl reload hopd.
+      hopctl restore pins a store to its version. This command removes the pin and changes nothing else. hopd migrates \
+      the store after its next rescan, or at once after hopctl retry STORE.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -27,8 +28,12 @@ struct ReleaseCommand: HopctlCommand {
     let released = try pins.remove()
     try output.line(
       released
-        ? "released \(store.text)" + (pin.map { ": it was \($0.sentence)" } ?? "")
+        ? "released \(store.text)" + (pin.map { ": it was \($0.account)" } ?? "") + "; hopd migrates it again"
         : "\(store.text): not pinned, nothing to do")
+    if released {
+      try output.line(
+        "  after its next rescan, or at once after: hopctl retry \(location.database.string.quotedForShell)")
+    }
     try output.object(
       ReleaseShape(
         store: location.database.string, released: released, pin: OrNull(wrappedValue: pin.map { PinShape($0) })))

@@ -12,11 +12,11 @@ import SystemPackage
 /// `hopctl restore STORE`.
 struct RestoreCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "restore", abstract: "Puts a kept old store back in its place.",
+    commandName: "restore", abstract: "Puts a backup back in the store's place.",
     discussion: """
-      The store that is there now becomes a backup itself, so that a restore can be taken back too; such a backup goes by hand or \
-      by its age, never because newer ones were made. The store is pinned to its version: hopd does not migrate it to the version \
-      that it had until hopctl migrate or hopctl release, or another target of the watch.
+      The present store becomes a backup itself, so you can undo a restore. Only hopctl prune or keep_for removes such \
+      a backup, never keep. The restored store is pinned to its version: hopd does not migrate it to the version that \
+      it had, until you type hopctl migrate or hopctl release, or the watch gets another target.
       """)
 
   @OptionGroup var store: StoreArgument
@@ -29,13 +29,13 @@ struct RestoreCommand: HopctlCommand {
     completion: .directory)
   var backupDirectory: String?
 
-  @Flag(help: "Do not ask. Needed where there is no terminal.")
+  @Flag(help: "Do not ask. Needed without a terminal.")
   var yes = false
 
   @Flag(name: .customLong("no-pin"), help: "Let hopd migrate the restored store again.")
   var noPin = false
 
-  @Flag(help: "Restore also the backup of another store, and where external files differ from the backup's.")
+  @Flag(help: "Restore also a backup of another store, and also if external files differ from the backup's.")
   var anyway = false
 
   @OptionGroup var replacement: ReplaceOptions
@@ -48,12 +48,12 @@ struct RestoreCommand: HopctlCommand {
     let files = LinuxFileSystem()
     let rule = BackupRule(keep: .max, directory: backupDirectory.map { FilePath($0) })
     func choose() throws -> Choice {
-      try self.chosen(location, BackupSet(location: location, rule: rule, files: files).generations(), files)
+      try self.chosen(location, BackupSet(location: location, rule: rule, files: files), files)
     }
     if !yes { try requireTerminal(location, try choose()) }
 
     let stateDirectory = try state.directory()
-    // A run that crashed is put in order first: its record speaks of the store that is about to go, and its backup may
+    // A run that crashed is put in order first: its record refers to the store that is about to go, and its backup may
     // go with it.
     let outcome = try MigrationPipeline().recover(location, stateDirectory: stateDirectory, backup: rule)
     if let outcome, case .completed = outcome.decision, outcome.intent?.planFingerprint == Restore.planFingerprint {
@@ -98,10 +98,11 @@ struct RestoreCommand: HopctlCommand {
   private func differences(_ names: [String], _ location: StoreLocation) -> [HopdError] {
     if names.isEmpty { return [] }
     let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
+    let count = MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")
     return [
       HopdError(
         .externalDataDiffers,
-        "\(MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")) from the backup's and "
+        "\(count) from the backup's and "
           + "\(names.count == 1 ? "was" : "were") left as \(names.count == 1 ? "it is" : "they are"): \(list)",
         at: Place(store: location.database))
     ]
@@ -130,8 +131,9 @@ struct RestoreCommand: HopctlCommand {
   }
 
   private func chosen(
-    _ location: StoreLocation, _ generations: [BackupGeneration], _ files: LinuxFileSystem
+    _ location: StoreLocation, _ backups: BackupSet, _ files: LinuxFileSystem
   ) throws -> Choice {
+    let generations = try backups.generations()
     guard let backup else {
       guard let newest = generations.first else {
         throw HopdError(
@@ -139,9 +141,15 @@ struct RestoreCommand: HopctlCommand {
           hint: "name one with --backup FILE, or the folder of backups with --backup-directory; "
             + "hopctl backups \(location.directory.printable) lists those of all stores, also of renamed ones")
       }
+      if let error = try backups.unreadableLabels().first(where: { $0.place.file == newest.label }) {
+        throw HopdError(
+          .recordUnreadable, "hopctl cannot tell which backup is the newest: the label of one cannot be read",
+          at: error.place, cause: error.cause,
+          hint: "name the backup with --backup; hopctl backups \(location.database.printable) lists them")
+      }
       return Choice(database: newest.database, version: newest.record?.from.name)
     }
-    let path = try files.canonical(FilePath(backup))
+    let path = try FilePath(backup).resolved()
     let database =
       try files.status(path)?.kind == .directory ? path.appending(location.fileName) : path
     guard try files.status(database)?.kind == .regular else {
@@ -158,21 +166,22 @@ struct RestoreCommand: HopctlCommand {
     let version = choice.version.map { " (\($0))" } ?? ""
     guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
       throw HopdError(
-        .usage, "restoring replaces the store by its backup\(version), and nobody can be asked",
-        at: Place(store: location.database), hint: "give --yes; the store that is there now is kept as a backup")
+        .usage, "restoring replaces the store by its backup\(version): without a terminal it needs --yes",
+        at: Place(store: location.database), hint: "give --yes; the present store is kept as a backup")
     }
   }
 
   /// Restoring takes what was changed since away, so a person says yes, or a script says --yes.
-  private func ask(_ location: StoreLocation, _ choice: Choice) throws(HopdError) {
+  private func ask(_ location: StoreLocation, _ choice: Choice) throws {
     if yes { return }
     let version = choice.version.map { " (\($0))" } ?? ""
     try StandardStreams.write(
-      "Replace \(store.text) by \(choice.database.printable)\(version)? What was changed since is lost to the app; the "
-        + "store that is there now is kept as a backup. [y/N] ", to: .error)
+      "Replace \(store.text) by \(choice.database.printable)\(version)? The app loses what was changed since; the "
+        + "present store is kept as a backup. [y/N] ", to: .error)
     let answer = readLine(strippingNewline: true)?.lowercased()
     guard answer == "y" || answer == "yes" else {
-      throw HopdError(.usage, "not restored", at: Place(store: location.database))
+      StandardStreams.tell("hopctl: \(store.text) is not restored, as you answered; nothing was changed")
+      throw Finished(status: .failure)
     }
   }
 }

@@ -8,10 +8,10 @@ import SystemPackage
 /// `hopctl mapping infer PATH FROM TO`.
 struct MappingInferCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
-    commandName: "infer", abstract: "Writes what is inferred between two versions as a text mapping, to begin with.",
+    commandName: "infer", abstract: "Writes the inferred mapping between two versions as a text mapping.",
     discussion: """
-      A migration needs no mapping model where it can be inferred; this shows what inference does, and is a start for a mapping that \
-      differs from it. docs/MAPPINGS.md says how to go on.
+      A hop that can be inferred needs no mapping model. This command shows what inference does, as a start for a \
+      mapping model that differs from it. docs/MAPPINGS.md says how to continue.
       """)
 
   @Argument(help: "The model that has both versions.", completion: .file())
@@ -28,7 +28,7 @@ struct MappingInferCommand: HopctlCommand {
     completion: .file())
   var file: String?
 
-  @Flag(help: "Write what can be inferred, and what cannot as comments that begin with TODO.")
+  @Flag(help: "Write also what cannot be inferred, as comments that begin with TODO.")
   var skeleton = false
 
   @OptionGroup var output: OutputOptions

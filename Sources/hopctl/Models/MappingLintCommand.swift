@@ -8,13 +8,13 @@ struct MappingLintCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "lint", abstract: "Finds what a mapping model leaves behind, and what in it does nothing.",
     discussion: """
-      It finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads (dropped-value), \
-      entities that no entity mapping takes (unmapped-entity), policies that are never asked (unused-policy), and look-ups that never find \
-      an object (empty-lookup) or only objects that the relationship cannot hold (unfit-lookup). No store is needed; `hopctl plan` counts \
-      the rows at stake.
+      It finds entity mappings without effect (dead-mapping), properties of the old version that no expression reads \
+      (dropped-value), entities without an entity mapping (unmapped-entity), policies that never run (unused-policy), \
+      and look-ups that never find an object (empty-lookup) or only objects that the relationship cannot hold \
+      (unfit-lookup). It needs no store; `hopctl plan` counts the rows at stake.
 
-      The exit status is 0 where the mapping model can be followed, and 65 where it cannot or serves no hop. With --strict every finding \
-      makes it 65.
+      The exit status is 0 if hopd can follow the mapping model, and 65 if it cannot, or if the mapping model serves \
+      no hop. With --strict every finding makes it 65.
       """)
 
   @Argument(help: "A .xcmappingmodel, .cdm or .hopmap.toml, or a folder that holds one.", completion: .file())
@@ -33,7 +33,7 @@ struct MappingLintCommand: HopctlCommand {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "A policy class for which there is a program, as --policy of migrate names it; may be repeated.",
+      "A policy class that has a program, as in --policy of migrate; may be repeated.",
       valueName: "class[=command]"))
   var policies: [String] = []
 
@@ -83,6 +83,6 @@ struct MappingLintCommand: HopctlCommand {
       try output.line("  \(finding.message.printableLine)")
       try output.line("  → \(finding.hint.printableLine)")
     }
-    for error in errors { StandardStreams.tell("hopctl: \(error)") }
+    for error in errors { ErrorReport.tell(error) }
   }
 }

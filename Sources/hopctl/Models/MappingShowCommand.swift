@@ -11,9 +11,9 @@ struct MappingShowCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Shows what a mapping model does, expression by expression.",
     discussion: """
-      What Xcode's compiler would fill in is filled in. What could not be followed in a migration is a warning here: names that lead \
-      nowhere, expressions that are not supported. One that fits no two versions is shown for those that are nearest; entity mappings \
-      without effect there are called dead.
+      It fills in what Xcode's compiler would fill in. It warns of what a migration could not follow: names that lead \
+      nowhere, and expressions that are not supported. A mapping model that fits no two versions is shown for the \
+      nearest two; entity mappings without effect there are called dead.
       """)
 
   @Argument(help: "A .xcmappingmodel, .cdm or .hopmap.toml, or a folder that holds one.", completion: .file())
@@ -52,12 +52,35 @@ struct MappingShowCommand: HopctlCommand {
         name: mapping.name, sourceVersion: mapping.sourceVersion, destinationVersion: mapping.destinationVersion,
         entityMappings: mapping.entityMappings.map(MappingShowShape.EntityMapping.init),
         warnings: warnings.map(ErrorShape.init), text: text))
+    if let text { try requireAccepted(text, subject) }
+  }
+
+  /// Throws where hopd would not follow the text: what cannot be followed as it is cannot be followed as text either,
+  /// and a name may mean something else there.
+  private func requireAccepted(_ text: String, _ subject: MappingSubject) throws {
+    var reasons = subject.findings
+    // Look-ups in the other mapping models of the hop would lead nowhere in a text that is alone.
+    if reasons.isEmpty, subject.others.isEmpty {
+      let file = FilePath(file).removingLastComponent().appending("\(FilePath(file).stem ?? "text").hopmap.toml")
+      do {
+        let loaded = try TextMapping(text: text, file: file).load(
+          source: subject.source, destination: subject.destination)
+        reasons = MappingChecker.findings(
+          in: [loaded.mapping], source: subject.source, destination: subject.destination)
+      } catch {
+        reasons = [error]
+      }
+    }
+    guard !reasons.isEmpty else { return }
+    throw HopdError(
+      .invalidMapping, "hopd would refuse this text, as it refuses the mapping model",
+      at: Place(file: FilePath(file)), hint: "mend what is named here in the text, then: hopctl mapping lint",
+      reasons: reasons)
   }
 
   private func show(_ mapping: ExplicitMapping) throws(HopdError) {
-    try output.line(
-      "\(mapping.name.printableLine): \(mapping.sourceVersion.printableLine) → \(mapping.destinationVersion.printableLine)"
-    )
+    let versions = "\(mapping.sourceVersion.printableLine) → \(mapping.destinationVersion.printableLine)"
+    try output.line("\(mapping.name.printableLine): \(versions)")
     for entity in mapping.entityMappings {
       for line in Self.lines(of: entity) { try output.line(line) }
     }

@@ -41,5 +41,5 @@ struct ModelCommand: ParsableCommand {
 
 extension HopdError.Code {
   /// A remark on a model.
-  static let modelWarning = HopdError.Code("model-remark", exit: .success)
+  static let modelWarning = HopdError.Code("model-remark", severity: .note)
 }

@@ -11,8 +11,8 @@ struct ModelDiffCommand: HopctlCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Says what differs between two versions, and what a hop does to rows.",
     discussion: """
-      A and B are models of one version each: .xcdatamodel, .mom, or a store that holds its model; of a bundle its current version is \
-      taken. With three words the first is a model, and the others are two of its versions.
+      Two words name a model each: .xcdatamodel, .mom, a store that holds its model, or a bundle, of which diff takes \
+      the current version. With three words the first is a model, and the others are two of its versions.
       """)
 
   @Argument(help: "Two models, or a model and two of its versions.", completion: .file())

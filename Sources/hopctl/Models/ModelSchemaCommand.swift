@@ -32,9 +32,8 @@ struct ModelSchemaCommand: HopctlCommand {
     output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
     for statement in schema.createStatements { try output.line(statement + ";") }
     for entry in schema.primaryKeyEntries {
-      try output.line(
-        "INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(SQLiteIdentifier.literal(entry.name)), \(entry.parent), 0);"
-      )
+      let name = SQLiteIdentifier.literal(entry.name)
+      try output.line("INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(name), \(entry.parent), 0);")
     }
     try output.object(
       ModelSchemaShape(

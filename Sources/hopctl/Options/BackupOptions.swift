@@ -29,7 +29,7 @@ struct BackupOptions: ParsableArguments {
   @Option(help: "The watch of --config, where it has several.")
   var watch: String?
 
-  @Flag(help: "Look through the folders below too.")
+  @Flag(help: "Search the folders below, too.")
   var recursive = false
 
   func validate() throws {
@@ -52,13 +52,13 @@ struct BackupOptions: ParsableArguments {
       directory: watch?.backup.directory)
     if let keep { rule.keep = keep }
     if let keepFor { rule.keepFor = Quantity.duration(keepFor) }
-    if let backupDirectory { rule.directory = try LinuxFileSystem().canonical(FilePath(backupDirectory)) }
+    if let backupDirectory { rule.directory = try FilePath(backupDirectory).resolved() }
     return (rule, recursive || watch?.recursive == true)
   }
 
   private func watch(for directory: FilePath) throws -> Configuration.Watch? {
     guard let config else { return nil }
-    let configuration = try ConfigurationLoader.load(file: LinuxFileSystem().canonical(FilePath(config))).configuration
+    let configuration = try ConfigurationLoader.load(file: FilePath(config).resolved()).configuration
     let place = Place(file: FilePath(config))
     let names = configuration.watches.map(\.name).joined(separator: ", ")
     if let watch {
@@ -66,9 +66,7 @@ struct BackupOptions: ParsableArguments {
       throw HopdError(
         .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
     }
-    let around = configuration.watches.filter {
-      $0.recursive ? directory.starts(with: $0.directory) : directory == $0.directory
-    }
+    let around = configuration.watches(around: directory)
     if let only = around.first, around.count == 1 { return only }
     throw HopdError(.usage, "which watch is meant?", at: place, hint: "name it with --watch: \(names)")
   }
@@ -83,10 +81,10 @@ enum BackupTarget {
   /// A backup of a store.
   case generation(FilePath, of: StoreLocation)
 
-  /// Looks what lies under a path.
+  /// Looks what is under a path.
   init(_ text: String) throws {
     let files = LinuxFileSystem()
-    guard let path = try? files.canonical(FilePath(text)) else {
+    guard let path = try? FilePath(text).resolved() else {
       self = .store(try StoreArgument.location(of: text))
       return
     }
@@ -95,7 +93,7 @@ enum BackupTarget {
       guard folder.removingLastComponent().lastComponent?.string.hasSuffix(".hopd-backups") == true else { continue }
       guard let store = BackupSet.store(ofGeneration: folder, files: files) else {
         throw HopdError(
-          .notFound, "this is no backup, or its label cannot be read", at: Place(file: folder),
+          .notFound, "this is not a backup, or its label cannot be read", at: Place(file: folder),
           hint: "hopctl backups lists backups")
       }
       self = .generation(folder, of: store)
@@ -122,7 +120,7 @@ enum BackupTarget {
   }
 }
 
-/// Z_UUID of the store that lies under a name; nil where there is none that can be read.
+/// Z_UUID of the store that is under a name; nil where there is none that can be read.
 func livingUUID(_ location: StoreLocation) -> String? {
   try? StoreReader.withUnchangedStore(at: location) { try $0.metadata().uuid }
 }

@@ -13,16 +13,16 @@ struct LayoutOptions: ParsableArguments {
   @Option(
     name: .customLong("framework-version"),
     help: ArgumentHelp(
-      "Core Data's own version (NSPersistenceFrameworkVersion) whose habits are followed.",
+      "Core Data's own version (NSPersistenceFrameworkVersion), which decides the layout.",
       discussion:
-        "Stores of 241 to 1526 were measured; for a number that was never seen the nearest known one is followed."
+        "Stores of 241 to 1526 were measured; for another number hopd takes the nearest known one."
     ))
   var frameworkVersion: Int64 = 1344
 
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The end that names a many-to-many table of an entity with itself, where hopd cannot tell; may be repeated.",
+      "The end that names a many-to-many table of an entity with itself, if hopd cannot determine it; may be repeated.",
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
@@ -72,9 +72,9 @@ struct LayoutOptions: ParsableArguments {
       + schema.contradictedJoinTables.map {
         HopdError(
           .joinTableNameUnexpected,
-          "the table of this many-to-many is named after \($0.alternative), as it was said; Core Data's rule names it "
+          "the table of this many-to-many is named after \($0.alternative), as configured; Core Data's rule names it "
             + "after \($0.computed)", at: Place(file: path, entity: $0.entity, property: $0.alternative),
-          hint: "take --join-table away, unless a store that the app made has that name")
+          hint: "remove --join-table, unless a store that the app made has that name")
       } + [FrameworkVersion.remark(on: schema.frameworkVersion)].compactMap(\.self)
       + schema.unsupported.filter { $0.code != .layoutUnsupported }.map { $0.located(Place(file: path)) }
   }
@@ -82,5 +82,5 @@ struct LayoutOptions: ParsableArguments {
 
 extension HopdError.Code {
   /// A name that cannot be computed was guessed.
-  static let tableNameGuessed = HopdError.Code("table-name-guessed", exit: .success)
+  static let tableNameGuessed = HopdError.Code("table-name-guessed", severity: .warning)
 }

@@ -1,37 +1,44 @@
-// What a migration over mapping models is told beside the models: programs for policies, rules for rows, and how much
-// of the work is shown.
+// What a migration over mapping models needs beside the models: programs for policies, rules for rows, and how
+// much of the work is shown.
 
 import ArgumentParser
 import Diagnostics
 import Glibc
 import HopdConfiguration
 import ManagedObjectModel
+import MappingModel
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import MigrationPolicy
 import PolicyHost
 
+extension HopdError.Code {
+  /// A program is bound to a policy that nothing names.
+  static let unusedPolicy = HopdError.Code("unused-policy", severity: .warning)
+}
+
 /// `--policy`, `--invalid-rows`, `--unmapped-entities`.
 struct MappingOptions: ParsableArguments {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
-      "The program that stands in for a migration policy class; may be repeated.",
-      discussion: "COMMAND is split into words as a shell does, with quotes and backslashes; nothing is expanded.",
+      "A program for a migration policy class; may be repeated.",
+      discussion: "hopctl splits COMMAND into words as a shell does, with quotes and backslashes, and expands nothing.",
       valueName: "class=command"))
   var policies: [PolicyArgument] = []
 
   @Option(
     name: .customLong("invalid-rows"),
     help: ArgumentHelp(
-      "What becomes of rows that break the new version's rules: fail, skip, default, quarantine; may be repeated for entities.",
+      "What becomes of rows that break the new version's rules: fail, skip, default or quarantine. May be repeated, "
+        + "for entities.",
       valueName: "rule|entity=rule"))
   var invalidRows: [InvalidRowsArgument] = []
 
   @Option(
     name: .customLong("unmapped-entities"),
-    help: "What becomes of the rows of an entity that goes on while no entity mapping takes it.")
+    help: "What becomes of the rows of an entity that both versions have, without an entity mapping.")
   var unmappedEntities: UnmappedEntitiesRule?
 
   func validate() throws {
@@ -41,10 +48,40 @@ struct MappingOptions: ParsableArguments {
     }
   }
 
+  /// The options as typed.
+  var words: [String] {
+    var words = policies.flatMap { ["--policy", $0.text] } + invalidRows.flatMap { ["--invalid-rows", $0.text] }
+    if let unmappedEntities { words += ["--unmapped-entities", unmappedEntities.rawValue] }
+    return words
+  }
+
   /// Puts the rules of the command line over those of the configuration.
   func override(_ rules: inout InvalidRowsRules) {
     for argument in invalidRows {
       if let entity = argument.entity { rules.byEntity[entity] = argument.rule } else { rules.standard = argument.rule }
+    }
+  }
+
+  /// A warning for each `--policy` that no mapping model and no stage names: its program would never be started. None
+  /// where a mapping model cannot be read, because that one may name it.
+  func unusedPolicies(of catalog: ModelCatalog) -> [HopdError] {
+    guard !policies.isEmpty, catalog.mappings.isReadable else { return [] }
+    var known = Set(catalog.mappings.stages.flatMap { [$0.willMigrate, $0.didMigrate].compactMap(\.self) })
+    for bundle in catalog.bundles {
+      let hops = catalog.mappings.hops(among: catalog.versions.filter { $0.path == bundle.path })
+      for pair in hops.pairs {
+        guard let hop = try? hops.hop(from: pair.source, to: pair.destination) else { continue }
+        known.formUnion(hop.hop.policies)
+      }
+    }
+    let bare = Set(known.map(PolicyClassName.bare))
+    return policies.map(\.name).filter { !bare.contains(PolicyClassName.bare($0)) }.map { name in
+      let near = NearestName.among(known, to: name)
+      let names = known.sorted().map(\.printableLine).joined(separator: ", ")
+      return HopdError(
+        .unusedPolicy, "--policy binds \(name.printableLine), which no mapping model and no stage names",
+        hint: near.map { "do you mean \($0.printableLine)?" }
+          ?? (known.isEmpty ? "the mapping models that were given name no policy" : "they name: \(names)"))
     }
   }
 
@@ -64,6 +101,7 @@ struct MappingOptions: ParsableArguments {
 
 /// CLASS=COMMAND.
 struct PolicyArgument: ExpressibleByArgument {
+  let text: String
   let name: String
   let command: [String]
 
@@ -71,6 +109,7 @@ struct PolicyArgument: ExpressibleByArgument {
     guard let sign = argument.firstIndex(of: "="),
       let words = ShellWords.split(argument[argument.index(after: sign)...])
     else { return nil }
+    text = argument
     name = String(argument[..<sign])
     command = words
     if name.isEmpty || words.first?.isEmpty != false { return nil }
@@ -79,6 +118,7 @@ struct PolicyArgument: ExpressibleByArgument {
 
 /// RULE, or ENTITY=RULE.
 struct InvalidRowsArgument: ExpressibleByArgument {
+  let text: String
   let entity: String?
   let rule: InvalidRowsRule
 
@@ -86,6 +126,7 @@ struct InvalidRowsArgument: ExpressibleByArgument {
     let sign = argument.lastIndex(of: "=")
     let word = sign.map { argument[argument.index(after: $0)...] } ?? argument[...]
     guard let rule = InvalidRowsRule(rawValue: String(word)), sign != argument.startIndex else { return nil }
+    text = argument
     self.rule = rule
     entity = sign.map { String(argument[..<$0]) }
   }

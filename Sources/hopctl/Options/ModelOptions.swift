@@ -7,6 +7,7 @@ import DurableFiles
 import HopdConfiguration
 import ManagedObjectModel
 import MappingModel
+import MigrationChecking
 import MigrationPlanning
 import PersistentStore
 import SystemPackage
@@ -21,8 +22,10 @@ struct ModelOptions: ParsableArguments {
 
   @Option(
     name: .customLong("mappings"),
-    help:
-      "A .xcmappingmodel, .cdm, .hopmap.toml, .hopstages.toml, or a folder of them; may be repeated. Folders given to --models are searched too.",
+    help: """
+      A .xcmappingmodel, .cdm, .hopmap.toml, .hopstages.toml, or a folder of them; may be repeated. The folders of \
+      --models are searched, too.
+      """,
     completion: .file())
   var mappings: [String] = []
 
@@ -31,7 +34,8 @@ struct ModelOptions: ParsableArguments {
     help: ArgumentHelp(
       "All versions of the model, oldest first.",
       discussion:
-        "Else stages give the order, else the project file beside the model, else the names; `hopctl model list` shows it.",
+        "Without it, stages give the order, else the Xcode project beside the model, else the names. "
+        + "`hopctl model list` shows it.",
       valueName: "version"))
   var order: [String] = []
 
@@ -39,7 +43,9 @@ struct ModelOptions: ParsableArguments {
     help: "Take models and rules from a watch in this configuration file.", completion: .file(extensions: ["toml"]))
   var config: String?
 
-  @Option(help: "The watch of --config, where it has several and the store lies in none.")
+  @Option(
+    help: "The watch of --config, if there are several and the store is in none.",
+    completion: .custom { words, _, _ in ModelOptions.watches(of: words) })
   var watch: String?
 
   func validate() throws {
@@ -49,6 +55,25 @@ struct ModelOptions: ParsableArguments {
       throw ValidationError("Give either --order or --config, whose watch has the key `versions`, not both.")
     }
     if watch != nil, config == nil { throw ValidationError("--watch names a watch of --config.") }
+  }
+
+  /// Names of the watches of --config, for the completion of a command line.
+  static func watches(of words: [String]) -> [String] {
+    guard let file = zip(words, words.dropFirst()).first(where: { $0.0 == "--config" })?.1,
+      let path = try? FilePath(file).resolved()
+    else { return [] }
+    return ((try? ConfigurationLoader.load(file: path))?.configuration.watches ?? []).map(\.name)
+  }
+
+  /// The same options as words of a shell, for a command to type next.
+  var words: String {
+    var words: [String] = []
+    for (name, values) in [("--models", models), ("--mappings", mappings), ("--config", config.map { [$0] } ?? [])] {
+      words += values.flatMap { [name, $0.quotedForShell] }
+    }
+    if let watch { words += ["--watch", watch.quotedForShell] }
+    if !order.isEmpty { words += ["--order"] + order.map(\.quotedForShell) }
+    return words.joined(separator: " ")
   }
 
   /// Models with the rules that came with them.
@@ -78,7 +103,7 @@ struct ModelOptions: ParsableArguments {
       }
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
-    let loaded = try ConfigurationLoader.load(file: try LinuxFileSystem().canonical(FilePath(config)))
+    let loaded = try ConfigurationLoader.load(file: try FilePath(config).resolved())
     let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
     var catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
     catalog.allowsOlder = allowsOlder
@@ -92,6 +117,13 @@ struct ModelOptions: ParsableArguments {
       policies: loaded.configuration.policies, warnings: loaded.warnings + catalog.warnings)
   }
 
+  /// The configuration of `--config`, where the watch of each store is to be found; nil where one rule holds for all.
+  func severalWatches() throws -> Configuration? {
+    guard let config, watch == nil else { return nil }
+    let found = try ConfigurationLoader.load(file: try FilePath(config).resolved()).configuration
+    return found.watches.count > 1 ? found : nil
+  }
+
   private func watch(
     of configuration: Configuration, for store: StoreLocation?, file: FilePath
   ) throws(HopdError) -> Configuration.Watch {
@@ -103,10 +135,7 @@ struct ModelOptions: ParsableArguments {
         .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
     }
     if configuration.watches.count == 1, let only = configuration.watches.first { return only }
-    let around = configuration.watches.filter { watch in
-      guard let store else { return false }
-      return watch.recursive ? store.directory.starts(with: watch.directory) : store.directory == watch.directory
-    }
+    let around = store.map { configuration.watches(around: $0.directory) } ?? []
     if around.count == 1, let only = around.first { return only }
     throw HopdError(
       .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch", at: place,
@@ -123,7 +152,7 @@ struct WantedVersion: ParsableArguments {
     name: .customLong("allow-older"),
     help: ArgumentHelp(
       "Go back to an older version by inference.",
-      discussion: "What only the later version has is dropped; the plan says how much that is."))
+      discussion: "It drops what only the later version has; the plan says how much."))
   var allowOlder = false
 
   func target(_ watch: Configuration.Watch?) -> TargetVersion {
@@ -131,49 +160,52 @@ struct WantedVersion: ParsableArguments {
   }
 }
 
-/// `--to`, `--allow-older`, `--route`, `--rename`, `--no-rename`, `--join-table`, `--reference`, `--history`, `--cloudkit`.
+/// `--to`, `--allow-older`, `--route`, `--rename`, `--no-rename`, `--join-table`, `--reference`, `--history`,
+/// `--cloudkit`.
 struct TargetOptions: ParsableArguments {
   @OptionGroup var version: WantedVersion
 
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The end that names a many-to-many table of an entity with itself, where hopd cannot tell; may be repeated.",
+      "The end that names a many-to-many table of an entity with itself, if hopd cannot determine it; may be repeated.",
       valueName: "entity.relationship"))
   var joinTables: [String] = []
 
   @Option(
-    help: "A store that the app made with the version to reach: names of tables are read off it.", completion: .file())
+    help: "A store that the app made with the version to reach; it shows the names of tables.", completion: .file())
   var reference: String?
 
   @Option(
     help: ArgumentHelp(
       "What becomes of persistent history: migrate, clear or refuse.",
       discussion: """
-        migrate, the default, takes its rows along, so that tokens stay valid; a store with rows in it is refused where a mapping model is followed. clear drops its rows, refuse \
-        leaves a store with rows in it alone.
+        migrate, the default, keeps its rows, so that tokens stay valid; it refuses a store with such rows if the \
+        chain has a mapping model. clear drops the rows. refuse refuses every store with such rows.
         """))
   var history: HistoryRule?
 
   @Option(
     name: .customLong("rename"),
     help: ArgumentHelp(
-      "How a name goes on where renaming identifiers contradict it; may be repeated.",
+      "What a name becomes where renaming identifiers contradict it; may be repeated.",
       discussion:
-        "Entity.old=new for a property, Old=New for an entity. Entity.old= drops what the property holds: one of that name starts anew.",
+        "Entity.old=new for a property, Old=New for an entity. Entity.old= drops the property's values, and a new "
+        + "property of that name starts empty.",
       valueName: "old=new"))
   var renames: [String] = []
 
   @Flag(
     name: .customLong("no-rename"),
-    help: "The same name in both versions is the same thing, whatever its renaming identifier says.")
+    help: "The same name in both versions is the same thing, even if its renaming identifiers differ.")
   var noRename = false
 
   @Option(
     help: ArgumentHelp(
-      "The way through the versions: progressive, direct or shortest.",
+      "The chain through the versions: progressive, direct or shortest.",
       discussion: """
-        progressive takes every version in its turn and skips one only where no hop leads through it. direct is one hop. shortest has the fewest hops.
+        progressive takes every version in its turn, and skips one only if no hop leads through it. direct takes one \
+        hop. shortest takes the fewest hops.
         """))
   var route: RouteRule?
 

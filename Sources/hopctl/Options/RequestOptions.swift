@@ -1,5 +1,5 @@
 // What plan, migrate and rehearse ask of the pipeline: the command line over the configuration over the defaults, the
-// same for all three, so that a plan and a rehearsal speak of the very migration that would run.
+// same for all three, so that a plan and a rehearsal refer to the very migration that would run.
 
 import ArgumentParser
 import ConfigurationInspection
@@ -26,7 +26,7 @@ struct RequestOptions: ParsableArguments {
     name: .customLong("no-fuse"),
     help: ArgumentHelp(
       "Make each hop's store on its own.",
-      discussion: "Else hops that follow each other are one pass over the rows, where the result is the same."))
+      discussion: "Without it, hops that follow each other run in one pass over the rows, if the result is the same."))
   var noFuse = false
 
   /// The request for a store.
@@ -44,7 +44,7 @@ struct RequestOptions: ParsableArguments {
   }
 
   /// The settings of the watch, else the defaults, with what the command line says over them.
-  private func settings(_ loaded: ModelOptions.Loaded) -> MigrationSettings {
+  func settings(_ loaded: ModelOptions.Loaded) -> MigrationSettings {
     let standard = EngineOptions().memoryLimit
     var settings =
       loaded.watch.map { MigrationSettings($0, memoryLimit: loaded.memoryLimit ?? standard) } ?? MigrationSettings()
@@ -71,8 +71,9 @@ struct ReplaceOptions: ParsableArguments {
     help: ArgumentHelp(
       "How the new store takes the old one's place: rename or in-place.",
       discussion: """
-        rename puts a new file there. It is the default where the system can tell who has the store open. in-place writes into the file itself, in one transaction of SQLite, and \
-        keeps its links, owner, attributes and mounts; it needs about three times the store's size of free space.
+        rename puts a new file there. It is the default where the system can tell which programs have the store open. \
+        in-place writes into the file itself, in one transaction of SQLite, and keeps its links, owner, attributes and \
+        mounts; it needs free space of about three times the store's size.
         """))
   var replace: ReplacementMode?
 }
@@ -83,8 +84,9 @@ extension ReplacementMode: ExpressibleByArgument {}
 struct ScratchOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Where a copy that is thrown away is built: a private folder is made there.",
-      discussion: "Else $TMPDIR or /var/tmp. It needs about as much space as the migration."), completion: .directory)
+      "Where the temporary copy is built, in a private folder.",
+      discussion: "Without it: $TMPDIR or /var/tmp. It needs about as much space as the migration."),
+    completion: .directory)
   var scratch: String?
 
   var directory: FilePath? { scratch.map { FilePath($0) } }
@@ -102,7 +104,7 @@ extension MappingOptions {
       var command = policy.command
       // Programs run in /, the command line speaks from here.
       if let program = command.first, program.contains("/"), !program.hasPrefix("/") {
-        command[0] = try LinuxFileSystem().canonical(FilePath(program)).string
+        command[0] = try FilePath(program).resolved().string
       }
       bindings[policy.name] = PolicyBinding(command: command)
     }

@@ -12,10 +12,10 @@ struct StateOptions: ParsableArguments {
   @Option(
     name: .customLong("state-directory"),
     help: ArgumentHelp(
-      "Where records of running migrations lie.",
+      "The directory for locks and for the records of running migrations.",
       discussion: """
-        Else $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd where that may be written, $XDG_STATE_HOME/hopd, or \
-        .local/state/hopd in $HOME or in the user's home directory.
+        Without it: $HOPD_STATE_DIRECTORY, $STATE_DIRECTORY, /var/lib/hopd if you may write there, \
+        $XDG_STATE_HOME/hopd, or .local/state/hopd in $HOME or in the user's home directory.
         """), completion: .directory)
   var stateDirectory: String?
 
@@ -37,7 +37,7 @@ struct StateOptions: ParsableArguments {
     var folder = path
     while true {
       do {
-        folder = try files.canonical(folder)
+        folder = try folder.resolved()
         break
       } catch let error as HopdError where error.code == .notFound {
         guard let name = folder.lastComponent else { throw error }
@@ -76,7 +76,7 @@ struct StateOptions: ParsableArguments {
     }
     throw HopdError(
       .usage,
-      "there is no place for the record of the migration: $HOME is not set, and this user has no home directory",
+      "there is no directory for the record of the migration: $HOME is not set, and this user has no home directory",
       hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
 

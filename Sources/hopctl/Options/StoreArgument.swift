@@ -21,12 +21,11 @@ struct StoreArgument: ParsableArguments {
   /// The same for any path.
   static func location(of path: String) throws -> StoreLocation {
     let given = FilePath(path)
-    guard let name = given.lastComponent, name.kind == .regular else {
+    guard given.lastComponent?.kind == .regular else {
       throw HopdError(.usage, "this names no file", at: Place(file: given), hint: "name the store's SQLite file")
     }
-    let folder = given.removingLastComponent()
     do {
-      return StoreLocation(database: try LinuxFileSystem().canonical(folder.isEmpty ? "." : folder).appending(name))
+      return StoreLocation(database: try given.resolvedInFolder())
     } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
         .notFound, "there is no such folder", at: Place(store: given), cause: error.cause, hint: "check the path")

@@ -24,7 +24,7 @@ struct PinShape: Encodable {
     self.holdsBack = holdsBack
   }
 
-  /// The pin of a store that was looked at, also told in a line; nil where it has none. A pin that cannot be read is a
+  /// The pin of a store that was inspected, also told in a line; nil where it has none. A pin that cannot be read is a
   /// warning.
   static func of(_ location: StoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws -> PinShape? {
     let pipeline = MigrationPipeline()
@@ -70,7 +70,7 @@ struct BackupsShape: Encodable {
   let stores: [Store]
   /// Bytes of all backups; data that living stores share by hard links is counted too.
   let bytes: Int64
-  /// What could not be looked at.
+  /// What could not be inspected.
   let problems: [ErrorShape]
 
   struct Store: Encodable {

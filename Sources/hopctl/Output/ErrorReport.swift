@@ -6,7 +6,7 @@ import SQLite
 
 /// Tells errors.
 enum ErrorReport {
-  /// Any error as one of ours, so that every way out has a code.
+  /// Any error as one of hopd's, so that every way out has a code.
   static func hopdError(_ error: any Error) -> HopdError {
     switch error {
     case let error as HopdError: error
@@ -18,8 +18,8 @@ enum ErrorReport {
   }
 
   /// On standard error, and with `json` also as `{"error":…}` on standard output.
-  static func tell(_ error: HopdError, json: Bool) {
-    StandardStreams.tell("hopctl: \(error)")
+  static func tell(_ error: HopdError, json: Bool = false) {
+    StandardStreams.tell(TerminalText("hopctl:", .bad) + " \(error)")
     if json { tellJSON(error) }
   }
 

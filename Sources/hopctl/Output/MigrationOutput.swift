@@ -94,7 +94,9 @@ struct MigrationOutput {
       let why = removal.reason == .keep ? "--backup or `keep` keeps no more" : "it is older than `keep_for`"
       try output.line("  an older backup is removed, \(why): \(removal.generation.directory.printable)")
     }
-    if let pin = report.releasedPin { try output.line("  released: the store was \(pin.sentence)") }
+    if let pin = report.releasedPin {
+      try output.line("  released: the store was \(pin.account); it is pinned no longer")
+    }
   }
 
   /// What became of rows that make no object of their own.
@@ -121,7 +123,7 @@ struct MigrationOutput {
   func fail(_ failure: MigrationFailure, store: FilePath, hint: (inout HopdError) -> Void) throws -> Never {
     var error = failure.error
     hint(&error)
-    StandardStreams.tell("hopctl: \(error)")
+    ErrorReport.tell(error)
     let isRefusal: Bool
     switch failure.stage {
     case .identify, .lock, .recover, .plan: isRefusal = true

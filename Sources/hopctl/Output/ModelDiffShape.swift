@@ -1,4 +1,5 @@
-// What `model diff --json` prints, and `check --json` for each hop. Keys are a contract: they are added to, never renamed.
+// What `model diff --json` prints, and `check --json` for each hop. Keys are a contract: they are added to, never
+// renamed.
 
 import MigrationChecking
 

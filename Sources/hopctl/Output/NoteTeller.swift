@@ -1,4 +1,4 @@
-// Statements and decisions on standard error, for whoever looks for the reason of something: `--verbose` or
+// Statements and decisions on standard error, for anyone who looks for the reason of something: `--verbose` or
 // HOPD_LOG=debug shows the SQL as it runs (as -com.apple.CoreData.SQLDebug), HOPD_LOG=trace each decision too (as
 // MigrationDebug). No value of a user's attribute is among them.
 
@@ -24,7 +24,7 @@ struct VerboseOptions: ParsableArguments {
 
 /// Writes notes of the engine.
 struct NoteTeller {
-  /// What is shown, each with what stands before it.
+  /// What is shown, each with what is before it.
   enum Level: String, Comparable {
     case none, debug, trace
 

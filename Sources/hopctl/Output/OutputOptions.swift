@@ -16,8 +16,15 @@ struct OutputOptions: ParsableArguments {
   /// file holds, so here control characters are escaped for all lines; `keepingNewlines` is for text whose newlines are
   /// hopctl's own.
   func line(_ text: String, keepingNewlines: Bool = false) throws(HopdError) {
+    try line(TerminalText(text), keepingNewlines: keepingNewlines)
+  }
+
+  /// The same of a line whose words may have a mood: on a terminal they have colours.
+  func line(_ text: TerminalText, keepingNewlines: Bool = false) throws(HopdError) {
     guard !json, !quiet else { return }
-    try StandardStreams.write(text.escapingControls(keepingNewlines: keepingNewlines) + "\n", to: .output)
+    let inColour = StandardStreams.Stream.output.showsColour
+    try StandardStreams.write(
+      text.rendered(inColour: inColour, keepingNewlines: keepingNewlines) + "\n", to: .output)
   }
 
   /// The result as JSON; nothing without `--json`.
@@ -25,9 +32,14 @@ struct OutputOptions: ParsableArguments {
     if json { try StandardStreams.write(JSONText.of(value, isForReview: isForReview) + "\n", to: .output) }
   }
 
+  /// Those of some remarks that were not made already: a plan repeats what the catalog says of its model.
+  static func news(_ remarks: [HopdError], after told: [HopdError]) -> [HopdError] {
+    remarks.filter { remark in !told.contains { $0.code == remark.code && $0.message == remark.message } }
+  }
+
   /// Remarks on standard error.
   func warn(_ warnings: [HopdError]) {
     guard !quiet else { return }
-    for warning in warnings { StandardStreams.tell("warning: \(warning)") }
+    for warning in warnings { StandardStreams.tell(TerminalText("warning:", .attention) + " \(warning)") }
   }
 }

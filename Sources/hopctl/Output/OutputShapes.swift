@@ -100,10 +100,12 @@ struct IdentifyShape: Encodable {
   @OrNull var modelSource: String?
   @OrNull var storeUUID: String?
   @OrNull var frameworkVersion: Int64?
-  /// Was the store made by SwiftData? False for other stores of Core Data, and for what is no store.
+  /// Was the store made by SwiftData? False for other stores of Core Data, and for what is not a store.
   let swiftData: Bool
   let entities: [Rows]
   let sideFiles: [String]
+  /// What may be damaged all the same: only `verify` reads it.
+  let notChecked: [String]
   /// What a restore has noted of the store; null where it is not pinned.
   @OrNull var pin: PinShape?
   /// Why the state is neither current nor behind.
@@ -316,7 +318,7 @@ struct RecoverShape: Encodable {
     let store: String
     /// untouched, to-mend, mended, resumes, needs-attention, busy.
     let state: String
-    /// What lies there: missing, damaged, old, new, other; nil where nobody looked.
+    /// What is there: missing, damaged, old, new, other; nil where nobody looked.
     @OrNull var content: String?
     /// none, readable, unreadable, newer.
     @OrNull var record: String?

@@ -7,34 +7,46 @@ import MigrationPipeline
 /// Shows how far a command is.
 final class ProgressBar {
   private let isShown: Bool
+  private let isJSON: Bool
   private let teller: NoteTeller
   private var lastDrawn: ContinuousClock.Instant?
+  private var lastPart: WorkPart?
   private var isDrawn = false
 
-  init(_ output: OutputOptions, notes level: NoteTeller.Level = .none) {
+  init(_ output: OutputOptions, form: ProgressForm = .bar, notes level: NoteTeller.Level = .none) {
     teller = NoteTeller(level: level, isQuiet: output.quiet)
-    isShown = !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
+    isJSON = form == .json
+    isShown =
+      form == .bar && !output.json && !output.quiet && !output.noProgress && StandardStreams.Stream.error.isTerminal
   }
 
   /// An event of a migration.
   func show(_ event: MigrationEvent) {
     switch event {
-    case .progress(let progress):
-      let pace = progress.elapsed > 0.5 ? Double(progress.rows) / progress.elapsed : nil
+    case .advanced(let progress):
+      if isJSON { return tell(progress) }
+      let isInHop = !progress.subject.isEmpty
       draw(
-        fraction: progress.fraction, subject: "hop \(progress.hop + 1)/\(progress.hops) \(progress.subject)",
-        pace: pace,
-        remaining: progress.remaining)
+        fraction: progress.fraction,
+        subject: isInHop ? "hop \(progress.hop + 1)/\(progress.hops) \(progress.subject)" : progress.part.rawValue,
+        pace: progress.rowsPerSecond, remaining: progress.remaining)
     case .recovered(let sentence): note(sentence)
     case .resumed(let hop, let hops): note("going on with hop \(hop + 1) of \(hops)")
-    case .verifying: draw(fraction: 1, subject: "verifying", pace: nil, remaining: nil)
-    case .replacing: draw(fraction: 1, subject: "replacing", pace: nil, remaining: nil)
     case .note(let note):
       guard let line = teller.line(note) else { return }
       end()
       StandardStreams.tell(line)
-    case .identified, .planned, .hopStarted, .hopFinished, .verified, .alive: return
+    case .identified, .planned, .hopStarted, .hopFinished, .progress, .verifying, .verified, .replacing, .alive: return
     }
+  }
+
+  /// A line for programs; the last one, and the first of each part, are reported in any case.
+  private func tell(_ progress: MigrationProgress) {
+    let now = ContinuousClock.now
+    if let lastDrawn, progress.part == lastPart, now - lastDrawn < .milliseconds(100) { return }
+    (lastDrawn, lastPart) = (now, progress.part)
+    guard let text = try? JSONText.of(ProgressShape(progress)) else { return }
+    try? StandardStreams.write(text + "\n", to: .error)
   }
 
   /// Rows of a store that is being made.

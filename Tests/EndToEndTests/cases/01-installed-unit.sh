@@ -11,7 +11,8 @@ wait_for 10 'a status that says what it watches' idle
 matches 'systemctl status' 'Status: ".*watching' "$(systemctl status hopd --no-pager -n 0)"
 said serviceStarted || fail 'no entry serviceStarted'
 said serviceReady || fail 'no entry serviceReady'
-systemd-analyze security --no-pager --threshold=10 hopd.service >"$ROOM/security" || fail "exposure over 1.0: $(tail -n 1 "$ROOM/security")"
+systemd-analyze security --no-pager --threshold=10 hopd.service >"$ROOM/security" \
+    || fail "exposure over 1.0: $(tail -n 1 "$ROOM/security")"
 timeout 30 systemctl stop hopd
 same Result success "$(show Result)"
 said serviceStopping || fail 'no entry serviceStopping'

@@ -18,7 +18,8 @@ printf '[[watch]]\nname = "bad"\ndirectory = 7\n' >/etc/hopd/hopd.toml.d/30-bad.
 if systemctl reload hopd 2>/dev/null; then fail 'a reload with a broken file succeeds'; fi
 same 'state after the failed reload' active "$(show ActiveState)"
 wait_for 20 'entry reloadFailed' said reloadFailed
-matches 'text of reloadFailed' '30-bad\.toml:3' "$(values MESSAGE MESSAGE_ID="$(message_id reloadFailed)") $(values HOPD_CONFIG MESSAGE_ID="$(message_id reloadFailed)")"
+matches 'text of reloadFailed' '30-bad\.toml:3' "$(values MESSAGE \
+    MESSAGE_ID="$(message_id reloadFailed)") $(values HOPD_CONFIG MESSAGE_ID="$(message_id reloadFailed)")"
 # Whoever sends the signal himself finds it in the status.
 kill -HUP "$pid"
 says_so() { [[ $(status_text) == *onfiguration* ]]; }
@@ -27,7 +28,8 @@ make_store "$STORES/more/y.sqlite" "$OLD" 20 2
 wait_migrated "$STORES/more/y.sqlite"
 wait_migrated "$STORES/big.sqlite" 150
 same 'main process' "$pid" "$(main_pid)"
-same 'starts of the big migration' 1 "$(count MESSAGE_ID="$(message_id migrationStarted)" HOPD_STORE="$STORES/big.sqlite")"
+same 'starts of the big migration' 1 \
+    "$(count MESSAGE_ID="$(message_id migrationStarted)" HOPD_STORE="$STORES/big.sqlite")"
 # Put right again
 rm /etc/hopd/hopd.toml.d/30-bad.toml
 systemctl reload hopd

@@ -11,13 +11,16 @@ t0=$SECONDS
 timeout 130 systemctl stop hopd
 [ $((SECONDS - t0)) -le 20 ] || fail "the stop took $((SECONDS - t0)) s"
 same Result success "$(show Result)"
-same 'version after the stop (raise HOPD_E2E_ROWS if the machine is too quick)' "$OLD" "$(version_of "$STORES/big.sqlite")"
+same 'version after the stop (raise HOPD_E2E_ROWS if the machine is too quick)' "$OLD" \
+    "$(version_of "$STORES/big.sqlite")"
 same 'content after the stop' "$before" "$(content_of "$STORES/big.sqlite")"
 said migrationInterrupted "$STORES/big.sqlite" || fail 'no entry migrationInterrupted'
 start
 wait_migrated "$STORES/big.sqlite" 150
-matches 'entry of the second start' 'resum' "$(values MESSAGE MESSAGE_ID="$(message_id migrationStarted)" HOPD_STORE="$STORES/big.sqlite")"
+matches 'entry of the second start' 'resum' "$(values MESSAGE MESSAGE_ID="$(message_id migrationStarted)" \
+    HOPD_STORE="$STORES/big.sqlite")"
 hopctl migrate "$ROOM/copy.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" --no-progress >/dev/null
-same 'content against an uninterrupted migration' "$(content_of "$ROOM/reference.sqlite")" "$(content_of "$STORES/big.sqlite")"
+same 'content against an uninterrupted migration' "$(content_of "$ROOM/reference.sqlite")" \
+    "$(content_of "$STORES/big.sqlite")"
 plain_check "$STORES/big.sqlite"
 same 'staged files left' '' "$(staged_files)"

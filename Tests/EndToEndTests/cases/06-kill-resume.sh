@@ -12,14 +12,17 @@ for round in 1 2; do
     restarted() { [ "$(main_pid)" != "$pid" ] && [ "$(show ActiveState)" = active ]; }
     wait_for 30 'a restart' restarted
     if [ $round = 1 ]; then
-        same 'version after the kill (raise HOPD_E2E_ROWS if the machine is too quick)' "$OLD" "$(version_of "$STORES/big.sqlite")"
+        same 'version after the kill (raise HOPD_E2E_ROWS if the machine is too quick)' "$OLD" \
+            "$(version_of "$STORES/big.sqlite")"
         sleep 0.3
     fi
 done
 [ "$(show NRestarts)" -ge 2 ] || fail "NRestarts=$(show NRestarts)"
 wait_migrated "$STORES/big.sqlite" 150
-matches 'entry after the restart' 'resum' "$(values MESSAGE MESSAGE_ID="$(message_id migrationStarted)" HOPD_STORE="$STORES/big.sqlite")"
+matches 'entry after the restart' 'resum' "$(values MESSAGE MESSAGE_ID="$(message_id migrationStarted)" \
+    HOPD_STORE="$STORES/big.sqlite")"
 hopctl migrate "$ROOM/copy.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" --no-progress >/dev/null
-same 'content against an uninterrupted migration' "$(content_of "$ROOM/reference.sqlite")" "$(content_of "$STORES/big.sqlite")"
+same 'content against an uninterrupted migration' "$(content_of "$ROOM/reference.sqlite")" \
+    "$(content_of "$STORES/big.sqlite")"
 plain_check "$STORES/big.sqlite"
 same 'staged files left' '' "$(staged_files)"

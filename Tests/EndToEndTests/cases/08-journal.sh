@@ -26,7 +26,8 @@ matches HOPD_ROWS '^[1-9][0-9]*$' "$(values HOPD_ROWS "$M" "$S")"
 matches HOPD_USEC '^[1-9][0-9]*$' "$(values HOPD_USEC "$M" "$S")"
 uuid=$(sqlite3 -batch "$STORES/life.sqlite" 'SELECT Z_UUID FROM Z_METADATA')
 same HOPD_STORE_UUID "$uuid" "$(values HOPD_STORE_UUID "$M" "$S")"
-same 'jobs of one migration' 1 "$(values HOPD_JOB "$S" MESSAGE_ID="$(message_id migrationStarted)" MESSAGE_ID="$(message_id hopFinished)" "$M" | sort -u | wc -l)"
+same 'jobs of one migration' 1 "$(values HOPD_JOB "$S" MESSAGE_ID="$(message_id migrationStarted)" \
+    MESSAGE_ID="$(message_id hopFinished)" "$M" | sort -u | wc -l)"
 same 'other stores under this store' "$STORES/life.sqlite" "$(values HOPD_STORE "$S" | sort -u)"
 # The catalog: every field in the text is filled in
 text=$(journalctl -q --no-pager -x "$M" "$S")

@@ -27,7 +27,8 @@ for bad in noise truncated plain nometa torn newer; do
     matches "hint of $bad" '.' "$(values HOPD_HINT HOPD_STORE="$STORES/$bad.sqlite")"
     note "$bad: $(values HOPD_ERROR HOPD_STORE="$STORES/$bad.sqlite" | sort -u | paste -sd ' ')"
 done
-codes=$(for bad in noise nometa newer torn; do values HOPD_ERROR HOPD_STORE="$STORES/$bad.sqlite" | tail -n 1; done | sort -u | wc -l)
+codes=$(for bad in noise nometa newer torn; do values HOPD_ERROR HOPD_STORE="$STORES/$bad.sqlite" | tail -n 1; done \
+    | sort -u | wc -l)
 [ "$codes" -ge 3 ] || fail "noise, no metadata, newer and torn are not told apart ($codes codes)"
 unchanged "$STORES" "$before"
 # Told once: a rescan repeats nothing while the file stays the same.

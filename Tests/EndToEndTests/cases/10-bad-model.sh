@@ -9,7 +9,8 @@ before=$(snapshot "$STORES")
 systemctl start hopd || true
 named() { journalctl -q -o cat SYSLOG_IDENTIFIER=hopd | grep -q 'Library 4\.xcdatamodel'; }
 wait_for 30 'an entry that names the model file' named
-matches 'the entry' 'Datum|attributeType|attribute type' "$(journalctl -q -o cat SYSLOG_IDENTIFIER=hopd | grep -A6 'Library 4\.xcdatamodel')"
+matches 'the entry' 'Datum|attributeType|attribute type' "$(journalctl -q -o cat SYSLOG_IDENTIFIER=hopd \
+    | grep -A6 'Library 4\.xcdatamodel')"
 sleep 2
 unchanged "$STORES" "$before"
 [ "$(show NRestarts)" -le 1 ] || fail "it restarts in a loop: $(show NRestarts)"

@@ -10,7 +10,8 @@ before=$(snapshot "$STORES")
 start
 wait_for 30 'entry storeDeferred' said storeDeferred "$S"
 same 'result' deferred "$(values HOPD_RESULT MESSAGE_ID="$(message_id storeDeferred)" HOPD_STORE="$S" | tail -n 1)"
-matches 'message' 'use|busy|lock' "$(values MESSAGE MESSAGE_ID="$(message_id storeDeferred)" HOPD_STORE="$S" | tail -n 1)"
+matches 'message' 'use|busy|lock' "$(values MESSAGE MESSAGE_ID="$(message_id storeDeferred)" HOPD_STORE="$S" \
+    | tail -n 1)"
 sleep 6
 unchanged "$STORES" "$before"
 [ "$(count HOPD_STORE="$S")" -le 20 ] || fail "$(count HOPD_STORE="$S") entries while it waits"

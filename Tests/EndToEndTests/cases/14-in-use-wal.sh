@@ -20,5 +20,6 @@ same 'identify reads past the log' "$OLD" "$(version_of "$S")"
 let_go KILL
 wait_migrated "$S"
 same 'authors' $((rows + 1)) "$(sqlite3 -batch "$S" 'SELECT count(*) FROM ZAUTHOR')"
-same 'the row that was only in the log' 1 "$(sqlite3 -batch "$S" "SELECT count(*) FROM ZAUTHOR WHERE ZNAME = 'from the log'")"
+same 'the row that was only in the log' 1 \
+    "$(sqlite3 -batch "$S" "SELECT count(*) FROM ZAUTHOR WHERE ZNAME = 'from the log'")"
 plain_check "$S"

@@ -5,7 +5,8 @@ make_store "$STORES/new.sqlite" "$NEW" 30 2
 sqlite3 -batch "$STORES/plain.sqlite" 'CREATE TABLE t (a)'
 head -c 9000 /dev/urandom >"$STORES/noise.sqlite"
 cp "$STORES/old.sqlite" "$STORES/torn.sqlite"
-dd if=/dev/urandom of="$STORES/torn.sqlite" bs=1 seek=$(($(stat -c %s "$STORES/torn.sqlite") / 2)) count=3000 conv=notrunc status=none
+dd if=/dev/urandom of="$STORES/torn.sqlite" bs=1 seek=$(($(stat -c %s "$STORES/torn.sqlite") / 2)) count=3000 \
+    conv=notrunc status=none
 cp "$STORES/old.sqlite" "$STORES/held.sqlite"
 cp -R "$MODEL" "$ROOM/Broken.xcdatamodeld"
 echo '<model' >"$ROOM/Broken.xcdatamodeld/Library 2.xcdatamodel/contents"
@@ -22,7 +23,8 @@ bad=0
 status() {
     local want=$1 rc=0; shift
     "$@" --json >"$ROOM/out" 2>"$ROOM/err" || rc=$?
-    case ",$want," in *,$rc,*) ;; *) echo "WRONG: exit status $rc, expected $want: $*"; cat "$ROOM/out" "$ROOM/err"; bad=$((bad + 1)); return 0 ;; esac
+    case ",$want," in *,$rc,*) ;; *) echo "WRONG: exit status $rc, expected $want: $*"
+        cat "$ROOM/out" "$ROOM/err"; bad=$((bad + 1)); return 0 ;; esac
     if [ "$rc" != 0 ] && [ "$rc" != 10 ] && [ "$rc" != 64 ]; then
         [ -s "$ROOM/err" ] || { echo "WRONG: nothing on standard error: $*"; bad=$((bad + 1)); }
         if [[ $2 != identify ]] && ! "$PY" -I -S -c 'import json, sys
@@ -69,10 +71,12 @@ if [ "$(id -u)" = 0 ]; then
 else
     as() { "$@"; }
 fi
-mkdir "$ROOM/locked"; cp "$STORES/old.sqlite" "$ROOM/locked/"; chmod 444 "$ROOM/locked/old.sqlite"; chmod 555 "$ROOM/locked"
+mkdir "$ROOM/locked"; cp "$STORES/old.sqlite" "$ROOM/locked/"; chmod 444 "$ROOM/locked/old.sqlite"
+chmod 555 "$ROOM/locked"
 if as test -r "$ROOM/locked/old.sqlite" && as test -x "$(command -v hopctl)"; then
     rc=0; as hopctl migrate "$ROOM/locked/old.sqlite" "${m[@]}" --no-progress --json >"$ROOM/out" 2>"$ROOM/err" || rc=$?
-    [ $rc = 77 ] || { echo "WRONG: exit status $rc, expected 77 in a folder that may not be written"; cat "$ROOM/err"; bad=$((bad + 1)); }
+    [ $rc = 77 ] || { echo "WRONG: exit status $rc, expected 77 in a folder that may not be written"
+        cat "$ROOM/err"; bad=$((bad + 1)); }
 else note 'another user cannot reach the folder: not tried without rights'; fi
 let_go
 [ $bad = 0 ] || fail "$bad of the table"

@@ -3,7 +3,8 @@
 make_store "$STORES/a.sqlite" "$OLD" 200 1
 S=$STORES/a.sqlite
 before=$(content_of "$S")
-titles() { sqlite3 -batch "$1" 'SELECT group_concat(ZTITLE) FROM (SELECT ZTITLE FROM ZBOOK ORDER BY Z_PK)' | sha256sum; }
+titles() { sqlite3 -batch "$1" 'SELECT group_concat(ZTITLE) FROM (SELECT ZTITLE FROM ZBOOK ORDER BY Z_PK)' \
+    | sha256sum; }
 old_titles=$(titles "$S")
 hopctl migrate "$S" --models "$MODEL" --no-progress --json >"$ROOM/report"
 same result migrated "$(json result <"$ROOM/report")"

@@ -11,8 +11,8 @@ for table, columns in {
     "ACHANGE": "Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZCHANGETYPE INTEGER, ZENTITY INTEGER, "
                "ZENTITYPK INTEGER, ZTRANSACTIONID INTEGER, ZCOLUMNS BLOB",
     "ATRANSACTION": "Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZAUTHORTS INTEGER, ZBUNDLEIDTS INTEGER, "
-                    "ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER, ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, ZBUNDLEID VARCHAR, "
-                    "ZCONTEXTNAME VARCHAR, ZPROCESSID VARCHAR, ZQUERYGEN BLOB",
+                    "ZCONTEXTNAMETS INTEGER, ZPROCESSIDTS INTEGER, ZTIMESTAMP FLOAT, ZAUTHOR VARCHAR, "
+                    "ZBUNDLEID VARCHAR, ZCONTEXTNAME VARCHAR, ZPROCESSID VARCHAR, ZQUERYGEN BLOB",
     "ATRANSACTIONSTRING": "Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZNAME VARCHAR",
 }.items():
     store.execute(f"CREATE TABLE {table} ( {columns} )")
@@ -29,13 +29,15 @@ store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 store.close()
 PY
 cp "$ROOM/out/history.sqlite" "$ROOM/refused.sqlite"
-hopctl migrate "$ROOM/refused.sqlite" --models "$MODEL" --history refuse --no-progress >"$ROOM/refusal" 2>&1 && fail 'not refused'
+hopctl migrate "$ROOM/refused.sqlite" --models "$MODEL" --history refuse --no-progress >"$ROOM/refusal" 2>&1 \
+    && fail 'not refused'
 matches 'the refusal' 'history' "$(cat "$ROOM/refusal")"
 move_in "$ROOM/out" "$STORES"
 start
 wait_migrated "$STORES/history.sqlite" 60
 same 'rows of history' '3 2 4' "$(sqlite3 -batch "$STORES/history.sqlite" \
-    "SELECT (SELECT count(*) FROM ACHANGE) || ' ' || (SELECT count(*) FROM ATRANSACTION) || ' ' || (SELECT count(*) FROM ATRANSACTIONSTRING)")"
+    "SELECT (SELECT count(*) FROM ACHANGE) || ' ' || (SELECT count(*) FROM ATRANSACTION) || ' '
+    || (SELECT count(*) FROM ATRANSACTIONSTRING)")"
 same 'marks of history' '3 2 4' "$(sqlite3 -batch "$STORES/history.sqlite" \
     "SELECT group_concat(Z_MAX, ' ') FROM (SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 16000 ORDER BY Z_ENT)")"
 journal=$(journalctl -q -u hopd --no-pager -o cat)

@@ -41,10 +41,12 @@ before=$(sha256sum <"$STORES/quiet.sqlite")
 sed -i 's/^distinct_by/distinct_bye/' "$MODEL/1 to 2.hopmap.toml"
 systemctl reload hopd || true
 mkdir "$ROOM/making/r3"
-hopctl create "$ROOM/making/r3/later.sqlite" --models "$DOCS/Examples/Mappings/normalise/Recipes.xcdatamodeld" --model-version Recipes --rows 5 --seed 4 >/dev/null
+hopctl create "$ROOM/making/r3/later.sqlite" --models "$DOCS/Examples/Mappings/normalise/Recipes.xcdatamodeld" \
+    --model-version Recipes --rows 5 --seed 4 >/dev/null
 old=$(sha256sum <"$ROOM/making/r3/later.sqlite")
 move_in "$ROOM/making/r3" "$STORES"
-named() { journalctl -q -o cat SYSLOG_IDENTIFIER=hopd | grep -q '1 to 2.hopmap.toml.*distinct_bye\|distinct_bye.*1 to 2.hopmap.toml'; }
+named() { journalctl -q -o cat SYSLOG_IDENTIFIER=hopd \
+    | grep -q '1 to 2.hopmap.toml.*distinct_bye\|distinct_bye.*1 to 2.hopmap.toml'; }
 wait_for 30 'an entry that names the key' named
 sleep 2
 same 'the new store' "$old" "$(sha256sum <"$STORES/later.sqlite")"

@@ -68,7 +68,8 @@ books() {
     local room=$ROOM/making/$1
     mkdir "$room"
     hopctl create "$room/$1.sqlite" --models "$MODEL" --model-version Books --rows "$2" --seed 7 >/dev/null
-    sqlite3 -batch "$room/$1.sqlite" "UPDATE ZBOOK SET ZTITLE = 'Marjoram ' || Z_PK, ZAUTHORNAME = CASE WHEN Z_PK % 10 THEN 'Tarragon ' || (Z_PK % 7) END;
+    sqlite3 -batch "$room/$1.sqlite" "UPDATE ZBOOK
+        SET ZTITLE = 'Marjoram ' || Z_PK, ZAUTHORNAME = CASE WHEN Z_PK % 10 THEN 'Tarragon ' || (Z_PK % 7) END;
         UPDATE ZBOOK SET ZTITLE = NULL WHERE Z_PK IN (3, 30, 33); ${3:+UPDATE ZBOOK SET ZTITLE = '$3' WHERE Z_PK = 40;}"
     move_in "$room" "$STORES"
 }
@@ -81,17 +82,23 @@ same 'books and authors' '497|7|448' "$(sqlite3 -batch -separator '|' "$S" \
 same 'primary keys' '1 2 4' "$(sqlite3 -batch "$S" 'SELECT Z_PK FROM ZBOOK ORDER BY 1 LIMIT 3' | paste -sd ' ')"
 # The policy's lines: what it prints and what it logs, under its name
 L=MESSAGE_ID=$(message_id policyOutput)
-matches 'what the policy printed' 'begins with BookToBook' "$(values MESSAGE "$L" HOPD_STORE="$S" HOPD_POLICY=BookToBookPolicy HOPD_MAPPING=BookToBook)"
-matches 'what the policy logged' '500 books seen' "$(values MESSAGE "$L" HOPD_STORE="$S" HOPD_POLICY=BookToBookPolicy HOPD_MAPPING=BookToBook)"
+matches 'what the policy printed' 'begins with BookToBook' "$(values MESSAGE "$L" HOPD_STORE="$S" \
+    HOPD_POLICY=BookToBookPolicy HOPD_MAPPING=BookToBook)"
+matches 'what the policy logged' '500 books seen' "$(values MESSAGE "$L" HOPD_STORE="$S" HOPD_POLICY=BookToBookPolicy \
+    HOPD_MAPPING=BookToBook)"
 # The quarantine: told with rule, entity and number, and a file that SQLite reads
 I=MESSAGE_ID=$(message_id invalidRows)
-same 'quarantine told' 'Book 3 quarantine 4' "$(for f in HOPD_ENTITY HOPD_COUNT HOPD_RESULT PRIORITY; do values $f "$I" HOPD_STORE="$S"; done | paste -sd ' ')"
+same 'quarantine told' 'Book 3 quarantine 4' "$(for f in HOPD_ENTITY HOPD_COUNT HOPD_RESULT PRIORITY; do \
+    values $f "$I" HOPD_STORE="$S"; done | paste -sd ' ')"
 side=$(echo "$S".quarantine-*)
 [ -f "$side" ] || fail "no file of the quarantine: $(ls -A "$STORES")"
-matches 'the entry of the migration' "${side##*/}" "$(values MESSAGE MESSAGE_ID="$(message_id storeMigrated)" HOPD_STORE="$S")"
+matches 'the entry of the migration' "${side##*/}" \
+    "$(values MESSAGE MESSAGE_ID="$(message_id storeMigrated)" HOPD_STORE="$S")"
 same 'owner and mode of the quarantine' "$(stat -c '%U %a' "$S")" "$(stat -c '%U %a' "$side")"
-same 'rows in quarantine' '3 30 33' "$(sqlite3 -batch "$side" 'SELECT Z_PK FROM "hop 1 ZBOOK" ORDER BY 1' | paste -sd ' ')"
-same 'why' 'Book|title|1570' "$(sqlite3 -batch "$side" 'SELECT DISTINCT entity, property, code FROM "hop 1 VIOLATIONS"')"
+same 'rows in quarantine' '3 30 33' "$(sqlite3 -batch "$side" 'SELECT Z_PK FROM "hop 1 ZBOOK" ORDER BY 1' \
+    | paste -sd ' ')"
+same 'why' 'Book|title|1570' \
+    "$(sqlite3 -batch "$side" 'SELECT DISTINCT entity, property, code FROM "hop 1 VIOLATIONS"')"
 matches 'the decision of the hop' 'by the policy BookToBookPolicy' "$(values MESSAGE HOPD_STORE="$S" PRIORITY=7)"
 if journalctl -q -o cat SYSLOG_IDENTIFIER=hopd | grep -qE 'Marjoram|Tarragon'; then fail 'the journal has a value'; fi
 
@@ -111,10 +118,13 @@ for wish in fail hang die flood babble eat; do
     same "$wish: told once" 1 "$(count "$F" HOPD_STORE="$STORES/$wish.sqlite")"
     matches "$wish: hint" . "$(values HOPD_HINT "$F" HOPD_STORE="$STORES/$wish.sqlite")"
 done
-same 'codes' 'policy-failed policy-limit policy-failed' "$(for w in fail hang die; do values HOPD_ERROR "$F" HOPD_STORE="$STORES/$w.sqlite"; done | paste -sd ' ')"
+same 'codes' 'policy-failed policy-limit policy-failed' "$(for w in fail hang die; do \
+    values HOPD_ERROR "$F" HOPD_STORE="$STORES/$w.sqlite"; done | paste -sd ' ')"
 matches 'what the policy threw' 'no such shelf' "$(values MESSAGE HOPD_STORE="$STORES/fail.sqlite")"
 matches 'what the policy wrote last' 'last words' "$(values MESSAGE "$L" HOPD_STORE="$STORES/die.sqlite")"
-for line in "${sums[@]}"; do same "${line% *}.sqlite is as it was" "${line#* }" "$(sum "$STORES/${line% *}.sqlite")"; done
+for line in "${sums[@]}"; do
+    same "${line% *}.sqlite is as it was" "${line#* }" "$(sum "$STORES/${line% *}.sqlite")"
+done
 same 'staged files left' '' "$(find "$STORES" -name '.*.hop-*')"
 [ "$(find "$STORES" -name '*quarantine-*' | wc -l)" = 1 ] || fail "a quarantine without its store: $(ls -A "$STORES")"
 if pgrep -u hopd -f 'book-to-book|sleep 1000'; then fail 'a program of a policy is still there'; fi
@@ -126,6 +136,7 @@ sed -i '/^BookToBookPolicy/d' /etc/hopd/hopd.toml.d/policies.toml
 systemctl reload hopd
 books unbound 20
 wait_for 30 'refused for want of a program' refused_with "$STORES/unbound.sqlite" policy-not-bound
-printf 'BookToBookPolicy = { command = ["/usr/lib/hopd/policies/book-to-book"] }\n' >>/etc/hopd/hopd.toml.d/policies.toml
+printf 'BookToBookPolicy = { command = ["/usr/lib/hopd/policies/book-to-book"] }\n' \
+    >>/etc/hopd/hopd.toml.d/policies.toml
 systemctl reload hopd
 wait_migrated "$STORES/unbound.sqlite"

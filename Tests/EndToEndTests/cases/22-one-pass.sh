@@ -7,9 +7,11 @@ LOG_LEVEL=debug configure
 big_store "$STORES/big.sqlite"
 mkdir -p "$ROOM/hand" "$ROOM/state"
 cp "$STORES/big.sqlite" "$ROOM/hand/big.sqlite"
-hopctl migrate "$ROOM/hand/big.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" --no-fuse --no-progress >/dev/null
+hopctl migrate "$ROOM/hand/big.sqlite" --models "$MODEL" --output "$ROOM/reference.sqlite" --no-fuse \
+    --no-progress >/dev/null
 reference=$(content_of "$ROOM/reference.sqlite")
-plan() { hopctl plan "$ROOM/hand/big.sqlite" --models "$MODEL" --json "$@" | "$PY" -I -S -c 'import json,sys; print(*(p["hops"] for p in json.load(sys.stdin)["passes"]))'; }
+plan() { hopctl plan "$ROOM/hand/big.sqlite" --models "$MODEL" --json "$@" \
+    | "$PY" -I -S -c 'import json,sys; print(*(p["hops"] for p in json.load(sys.stdin)["passes"]))'; }
 same 'passes' '[1, 2, 3]' "$(plan)"
 same 'passes with --no-fuse' '[1] [2] [3]' "$(plan --no-fuse)"
 # The daemon.
@@ -32,14 +34,18 @@ wait_migrated "$STORES/big.sqlite" 150
 same 'content by the daemon' "$reference" "$(content_of "$STORES/big.sqlite")"
 plain_check "$STORES/big.sqlite"
 same 'staged files left' '' "$(staged_files)"
-same 'hops told' '1 2 3' "$(values HOPD_HOP MESSAGE_ID="$(message_id hopFinished)" HOPD_STORE="$STORES/big.sqlite" | sort -u | paste -sd ' ')"
+same 'hops told' '1 2 3' "$(values HOPD_HOP MESSAGE_ID="$(message_id hopFinished)" HOPD_STORE="$STORES/big.sqlite" \
+    | sort -u | paste -sd ' ')"
 # hopctl.
-printf '[[watch]]\nname = "hand"\ndirectory = "%s"\nmodels = ["%s"]\n[watch.migration]\nchunk_rows_max = 500\n' "$ROOM/hand" "$MODELS" >"$ROOM/hand.toml"
-migrate() { HOPD_STATE_DIRECTORY=$ROOM/state hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" --no-progress "$@"; }
+printf '[[watch]]\nname = "hand"\ndirectory = "%s"\nmodels = ["%s"]\n[watch.migration]\nchunk_rows_max = 500\n' \
+    "$ROOM/hand" "$MODELS" >"$ROOM/hand.toml"
+migrate() { HOPD_STATE_DIRECTORY=$ROOM/state hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" \
+    --no-progress "$@"; }
 rounds=0
 for round in 1 2 3 4; do
     # In the shell's own place, so that the kill meets hopctl itself.
-    (HOPD_STATE_DIRECTORY=$ROOM/state exec hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" --no-progress) >/dev/null 2>&1 & runner=$!
+    (HOPD_STATE_DIRECTORY=$ROOM/state exec hopctl migrate "$ROOM/hand/big.sqlite" --config "$ROOM/hand.toml" \
+        --no-progress) >/dev/null 2>&1 & runner=$!
     staged_by_hand() { [ -n "$(find "$ROOM/hand" -name '.*.hop-*' -size +512k)" ] || ! kill -0 $runner; }
     wait_for 60 "the middle by hand, round $round" staged_by_hand
     pause

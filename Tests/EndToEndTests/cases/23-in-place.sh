@@ -36,7 +36,8 @@ hopctl migrate "$S" --config "$ROOM/in-place.toml" --no-progress >/dev/null 2>&1
 same 'file by the configuration' "$file" "$(inode "$S")"
 same 'version by the configuration' "$NEW" "$(version_of "$S")"
 # A file that is a mount of its own
-if [ "$(id -u)" = 0 ] && make_store "$STORES/m.sqlite" "$OLD" 50 2 && mount --bind "$STORES/m.sqlite" "$STORES/m.sqlite" 2>/dev/null; then
+if [ "$(id -u)" = 0 ] && make_store "$STORES/m.sqlite" "$OLD" 50 2 \
+    && mount --bind "$STORES/m.sqlite" "$STORES/m.sqlite" 2>/dev/null; then
     M=$STORES/m.sqlite
     rc=0; migrate "$M" >"$ROOM/out" 2>&1 || rc=$?
     same 'status of a rename over a mount' 73 "$rc"
@@ -49,8 +50,8 @@ if [ "$(id -u)" = 0 ] && make_store "$STORES/m.sqlite" "$OLD" 50 2 && mount --bi
 else
     note 'no mounts here: the mounted store was not tried'
 fi
-# A writer that waits for the lock commits into the new store. While there is a staged store the lock is held: looking for the lock itself would
-# be in its way. The migration may be over before anybody has looked: then once more
+# A writer that waits for the lock commits into the new store. While there is a staged store the lock is held: looking
+# for the lock itself would be in its way. The migration may be over before anybody has looked: then once more
 locked() { compgen -G "$STORES/.w$seed.sqlite.hop-*" >/dev/null; }
 seen=''
 for seed in 3 13 23 33 43 53; do
@@ -78,7 +79,8 @@ for mode in DELETE WAL; do
     sqlite3 -batch "$K" "PRAGMA journal_mode=$mode" >/dev/null
     file=$(inode "$K")
     for delay in 0.05 0.2 0.3 0.35 0.4 0.5; do
-        timeout -s KILL $delay hopctl migrate "$K" --models "$MODEL" --no-progress --replace in-place >/dev/null 2>&1 || true
+        timeout -s KILL $delay hopctl migrate "$K" --models "$MODEL" --no-progress --replace in-place >/dev/null 2>&1 \
+            || true
         cp "$K" "$ROOM/raw"; for side in journal wal; do [ ! -e "$K-$side" ] || cp "$K-$side" "$ROOM/raw-$side"; done
         same 'integrity after a kill' ok "$(sqlite3 -batch "$ROOM/raw" 'PRAGMA integrity_check')"
         rm -f "$ROOM"/raw*

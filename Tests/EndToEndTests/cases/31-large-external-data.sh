@@ -14,7 +14,8 @@ printf end >>"$external/HOLES"
 head -c 200M /dev/urandom >"$external/DATA"
 start
 for mode in rename in-place; do
-    [ $mode = rename ] || { sed -i 's/^\[watch.migration\]$/&\nreplace = "in-place"/' /etc/hopd/hopd.toml; systemctl restart hopd; }
+    [ $mode = rename ] || { sed -i 's/^\[watch.migration\]$/&\nreplace = "in-place"/' /etc/hopd/hopd.toml
+        systemctl restart hopd; }
     rm -rf -- "$STORES"/* "$STORES"/.[!.]* "${backups:?}"/*
     cp -a --sparse=always "$ROOM/making/x" "$ROOM/making/$mode"
     since=$(date +%s)

@@ -11,7 +11,8 @@ hopctl restore "$S" --yes >"$ROOM/out"
 matches 'restore says that it pins' 'pinned: restored to Library' "$(cat "$ROOM/out")"
 wait_for 30 'held back' said storeHeldBack "$S"
 matches 'identify' 'pinned: restored to Library' "$(hopctl identify "$S" --models "$MODEL")"
-same 'holds back' True "$(hopctl plan "$S" --models "$MODEL" --json | "$PY" -c 'import json, sys; print(json.load(sys.stdin)["pin"]["holdsBack"])')"
+same 'holds back' True "$(hopctl plan "$S" --models "$MODEL" --json \
+    | "$PY" -c 'import json, sys; print(json.load(sys.stdin)["pin"]["holdsBack"])')"
 # Three rescans later nothing has happened, and nothing more was told.
 sleep 10
 same 'version of the restored store' "$OLD" "$(version_of "$S")"
@@ -22,8 +23,10 @@ wait_for 60 'migrated again' is_version "$S" "$NEW"
 twice() { [ "$(count "$M" HOPD_STORE="$S")" = 2 ]; }
 wait_for 15 "journal: migrated twice" twice
 kept=$(hopctl backups "$S" --json | "$PY" -c 'import json, sys
-print("\n".join(b["backup"] for s in json.load(sys.stdin)["stores"] for b in s["backups"] if b["madeBy"] == "restore"))')
-same 'what was written before the restore' 'WRITTEN AFTER' "$(sqlite3 -batch "$kept" 'SELECT ZTITLE FROM ZBOOK WHERE Z_PK = 1')"
+made = (b for s in json.load(sys.stdin)["stores"] for b in s["backups"] if b["madeBy"] == "restore")
+print("\n".join(b["backup"] for b in made))')
+same 'what was written before the restore' 'WRITTEN AFTER' \
+    "$(sqlite3 -batch "$kept" 'SELECT ZTITLE FROM ZBOOK WHERE Z_PK = 1')"
 said backupPruned "$S" || fail 'the older backup went without a word'
 # The same command by hand
 hopctl restore "$S" --yes >/dev/null

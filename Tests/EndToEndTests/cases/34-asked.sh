@@ -4,9 +4,11 @@ export RESCAN=2s
 configure
 make_store "$STORES/old.sqlite" "$OLD" 20 1
 make_store "$STORES/cur rent.sqlite" "$NEW" 20 2
-head -c 20000 /dev/urandom >"$ROOM/making/noise.sqlite"; chown hopd: "$ROOM/making/noise.sqlite"; mv "$ROOM/making/noise.sqlite" "$STORES/"
+head -c 20000 /dev/urandom >"$ROOM/making/noise.sqlite"; chown hopd: "$ROOM/making/noise.sqlite"
+mv "$ROOM/making/noise.sqlite" "$STORES/"
 make_store "$ROOM/making/mine.sqlite" "$OLD" 20 3
-chown root:root "$ROOM/making/mine.sqlite"; chmod 600 "$ROOM/making/mine.sqlite"; mv "$ROOM/making/mine.sqlite" "$STORES/"
+chown root:root "$ROOM/making/mine.sqlite"; chmod 600 "$ROOM/making/mine.sqlite"
+mv "$ROOM/making/mine.sqlite" "$STORES/"
 make_store "$STORES/held.sqlite" "$OLD" 20 4
 hold "$STORES/held.sqlite" 'BEGIN IMMEDIATE;'
 rc=0; hopctl status >"$ROOM/out" 2>&1 || rc=$?
@@ -28,9 +30,11 @@ next=$(hopctl status "$STORES/noise.sqlite" --json | json store.trouble.command)
 matches 'next command' '^hopctl identify' "$next"
 rc=0; sh -c "$next" >"$ROOM/next" 2>&1 || rc=$?
 same 'status of the next command' 65 "$rc"
-matches 'next attempt' '^20[0-9-]+T[0-9:]+Z$' "$(hopctl status "$STORES/mine.sqlite" --json | json store.trouble.nextAttempt)"
+matches 'next attempt' '^20[0-9-]+T[0-9:]+Z$' "$(hopctl status "$STORES/mine.sqlite" --json \
+    | json store.trouble.nextAttempt)"
 same 'failed' "$STORES/noise.sqlite" "$(hopctl list --failed --json | json stores.0.store)"
-same 'stores of the watch' 5 "$(hopctl list --watch test --json | "$PY" -c 'import json,sys; print(len(json.load(sys.stdin)["stores"]))')"
+same 'stores of the watch' 5 "$(hopctl list --watch test --json \
+    | "$PY" -c 'import json,sys; print(len(json.load(sys.stdin)["stores"]))')"
 # A store is found whatever way it is named.
 (cd "$STORES" && hopctl status ./held.sqlite >/dev/null) || fail 'a relative name'
 ln -s "$STORES" "$ROOM/link"
@@ -40,7 +44,8 @@ same 'status of an unknown store' 66 "$rc"
 # History, with the backup.
 same 'result' migrated "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.result)"
 same 'asker' hopd "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.askedBy)"
-[ -f "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.backup)" ] || fail 'the backup of the history is not there'
+[ -f "$(hopctl history "$STORES/old.sqlite" --json | json jobs.0.backup)" ] \
+    || fail 'the backup of the history is not there'
 # A member of the group may ask, anybody else not.
 useradd -M -G hopd asker; useradd -M stranger
 setpriv --reuid asker --regid "$(id -g asker)" --init-groups hopctl list >/dev/null || fail 'a member of the group'

@@ -7,7 +7,8 @@ configure
 sed -i "s#^jobs = .*#&\nmetrics_file = \"$ROOM/prom/hopd.prom\"#" /etc/hopd/hopd.toml
 make_store "$STORES/a.sqlite" "$OLD" 20 1
 make_store "$STORES/b.sqlite" "$NEW" 20 2
-head -c 20000 /dev/urandom >"$ROOM/making/noise.sqlite"; chown hopd: "$ROOM/making/noise.sqlite"; mv "$ROOM/making/noise.sqlite" "$STORES/"
+head -c 20000 /dev/urandom >"$ROOM/making/noise.sqlite"; chown hopd: "$ROOM/making/noise.sqlite"
+mv "$ROOM/making/noise.sqlite" "$STORES/"
 F=$ROOM/prom/hopd.prom
 start
 value() { sed -nE "s/^$1 (.*)/\1/p" "$F"; }
@@ -29,7 +30,8 @@ wait_for 70 'the pause' is hopd_paused 1
 PATH=$PATH:/opt/hopd-promtool
 if command -v promtool >/dev/null; then
     promtool check metrics <"$F" >"$ROOM/out" 2>&1 || fail "promtool check metrics: $(cat "$ROOM/out")"
-    promtool check rules "$DOCS/Examples/Monitoring/hopd.rules.yml" >"$ROOM/out" 2>&1 || fail "promtool check rules: $(cat "$ROOM/out")"
+    promtool check rules "$DOCS/Examples/Monitoring/hopd.rules.yml" >"$ROOM/out" 2>&1 \
+        || fail "promtool check rules: $(cat "$ROOM/out")"
 else
     note 'SKIPPED: no promtool (package prometheus): metrics and alerts were not checked with it'
 fi

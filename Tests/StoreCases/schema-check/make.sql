@@ -1,1 +1,3 @@
-PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR CHECK (length(randomblob(1000000000)) > 0)') WHERE name = 'ZTAG';
+PRAGMA writable_schema = ON;
+UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR CHECK (length(randomblob(1000000000)) > 0)')
+  WHERE name = 'ZTAG';

@@ -1,1 +1,2 @@
-PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR COLLATE NOCASE') WHERE name = 'ZTAG';
+PRAGMA writable_schema = ON;
+UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR COLLATE NOCASE') WHERE name = 'ZTAG';

@@ -1,1 +1,3 @@
-PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR DEFAULT (lower(hex(randomblob(9))))') WHERE name = 'ZTAG';
+PRAGMA writable_schema = ON;
+UPDATE sqlite_master SET sql = replace(sql, 'ZNAME VARCHAR', 'ZNAME VARCHAR DEFAULT (lower(hex(randomblob(9))))')
+  WHERE name = 'ZTAG';

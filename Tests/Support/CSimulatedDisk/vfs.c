@@ -188,7 +188,9 @@ static int file_control(sqlite3_file *base, int op, void *argument) {
   sd_file *file = (sd_file *)base;
   switch (op) {
   case SQLITE_FCNTL_LOCKSTATE: *(int *)argument = file->lock; return SQLITE_OK;
-  case SQLITE_FCNTL_HAS_MOVED: *(int *)argument = sd_find(file->disk, file->path, NULL, NULL) != file->inode; return SQLITE_OK;
+  case SQLITE_FCNTL_HAS_MOVED:
+    *(int *)argument = sd_find(file->disk, file->path, NULL, NULL) != file->inode;
+    return SQLITE_OK;
   case SQLITE_FCNTL_VFSNAME: *(char **)argument = sqlite3_mprintf("%s", vfs.zName); return SQLITE_OK;
   case SQLITE_FCNTL_SIZE_HINT: return SQLITE_OK;
   default: return SQLITE_NOTFOUND;

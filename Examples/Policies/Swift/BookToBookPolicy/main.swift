@@ -1,7 +1,8 @@
 // MHWBookToBookPolicy, as Objective-C code of a well-known article on Core Data migrations has it, in Swift for hopd.
 //
-// It serves two hops and learns from the mapping's user info which one it is in: in the first, a book's author name becomes an
-// Author that books share; in the second, a book's file URL becomes a File that belongs to the book and to a user.
+// It serves two hops and learns from the mapping's user info which one it is in: in the first, a book's author name
+// becomes an Author that books share; in the second, a book's file URL becomes a File that belongs to the book and to a
+// user.
 
 import MigrationPolicy
 
@@ -28,8 +29,8 @@ final class MHWBookToBookPolicy: EntityMigrationPolicy {
     }
   }
 
-  /// A book with all attributes that both versions have. The class made a new object; the standard one has the source's primary
-  /// key, so that what an app kept of the old book means the new one.
+  /// A book with all attributes that both versions have. The class made a new object; the standard one has the source's
+  /// primary key, so that what an app kept of the old book means the new one.
   private func copy(of source: ManagedObject, manager: MigrationManager) throws -> ManagedObject {
     let book = try manager.insertStandardInstance(for: source)
     for name in source.attributeNames where book.has(name) {

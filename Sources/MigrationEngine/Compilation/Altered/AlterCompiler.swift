@@ -20,7 +20,7 @@ package enum AlterDecision: Sendable, Hashable {
 
 /// Decides, from the plan alone.
 package struct AlterCompiler {
-  /// From this version on Core Data appends columns; before, it made the table anew (docs/formats/store-layout.md,
+  /// From this version on Core Data appends columns; before, it made the table again (docs/formats/store-layout.md,
   /// "Apple's migration in place").
   static let appendsSince: Int64 = 977
 
@@ -34,8 +34,8 @@ package struct AlterCompiler {
 
   /// The decision for a plan, with its reason.
   package static func decide(_ plan: MigrationPlan, options: EngineOptions = EngineOptions()) -> AlterDecision {
-    guard options.altersCopies else { return .chunks(reason: "rows are asked for") }
-    guard options.fusesHops || plan.hops.count == 1 else { return .chunks(reason: "every hop is to be made by itself") }
+    guard options.altersCopies else { return .chunks(reason: "altering copies is switched off") }
+    guard options.fusesHops || plan.hops.count == 1 else { return .chunks(reason: "fusing is switched off") }
     let compiler = AlterCompiler(plan: plan)
     do throws(Reason) {
       return .copyAndAlter(try compiler.program())
@@ -62,7 +62,7 @@ package struct AlterCompiler {
     }
     if !added.isEmpty, first.sourceSchema.frameworkVersion < Self.appendsSince {
       throw Reason(
-        "Core Data of framework \(first.sourceSchema.frameworkVersion) makes a table anew when it gets a column")
+        "Core Data of framework \(first.sourceSchema.frameworkVersion) rebuilds a table to add a column")
     }
     let final = last.destinationSchema
     try checkHistory(last)
@@ -138,7 +138,7 @@ package struct AlterCompiler {
       } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name) {
         bookkeeping.append(object.name)
       } else {
-        throw Reason("the store has the table \(object.name), which is none of its version")
+        throw Reason("the store has the table \(object.name), which is not in its version")
       }
     }
     for name in tables.keys.sorted() + joins.keys.sorted() where !seen.contains(name) {
@@ -159,6 +159,6 @@ package struct AlterCompiler {
   }
 
   private static func strange(_ table: String) -> String {
-    "the table \(table) was not written down as Core Data does"
+    "the table \(table) has another text than Core Data writes"
   }
 }

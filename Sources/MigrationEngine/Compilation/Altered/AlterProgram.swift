@@ -27,7 +27,7 @@ package struct AlterProgram: Sendable, Hashable {
   package let createdIndexes: [SchemaIndex]
   /// Join tables, whose rows with a missing end no hop would carry.
   package let joinTables: [JoinTable]
-  /// Core Data's bookkeeping, which is made anew.
+  /// Core Data's bookkeeping, which is made again.
   package let droppedTables: [String]
   /// Rows that the last hop would have read.
   package let rows: Int64

@@ -5,6 +5,7 @@ import ManagedObjectModel
 import MappingModel
 import MigrationPlanning
 import PersistentStore
+import SQLite
 
 struct AlterableHop {
   typealias Reason = AlterCompiler.Reason
@@ -27,7 +28,7 @@ struct AlterableHop {
     for table in destination.tables {
       guard let before = source.tables.first(where: { $0.name == table.name }),
         before.entities.map(source.number) == table.entities.map(destination.number)
-      else { throw Reason("the table \(table.name) is not one of before, with the same entities") }
+      else { throw Reason("the table \(table.name) is new, or has other entities") }
       guard before.uniqueConstraints == table.uniqueConstraints else {
         throw Reason("the constraints in the table \(table.name) change")
       }
@@ -40,14 +41,14 @@ struct AlterableHop {
   private func checkEntities() throws(Reason) {
     for entity in hop.destination.entities {
       let mapping = hop.mapping.mapping(toDestination: entity.name)
-      guard let before = mapping?.sourceEntity else { throw Reason("the entity \(entity.name) comes") }
+      guard let before = mapping?.sourceEntity else { throw Reason("the entity \(entity.name) is new") }
       guard isSame(before, entity.name) else { throw Reason("the entity \(entity.name) gets another number") }
     }
     if let gone = hop.mapping.entityMappings.first(where: { $0.destinationEntity == nil }) {
-      throw Reason("the entity \(gone.sourceEntity ?? gone.name) goes")
+      throw Reason("the entity \(gone.sourceEntity ?? gone.name) is removed")
     }
     guard source.numbers.count == destination.numbers.count, source.tables.count == destination.tables.count else {
-      throw Reason("its entities are not those of before")
+      throw Reason("its entities change")
     }
   }
 
@@ -62,7 +63,7 @@ struct AlterableHop {
   private func addedColumns(of table: EntityTable, before: EntityTable) throws(Reason) -> [AlterProgram.AddedColumn] {
     let after = Dictionary(table.columns.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     for column in before.columns {
-      guard let same = after[column.name] else { throw Reason("the column \(table.name).\(column.name) goes") }
+      guard let same = after[column.name] else { throw Reason("the column \(table.name).\(column.name) is removed") }
       guard same.declaredType == column.declaredType, isCarried(column, as: same, table: table) else {
         throw Reason("the column \(table.name).\(column.name) changes")
       }
@@ -71,7 +72,7 @@ struct AlterableHop {
     var added: [AlterProgram.AddedColumn] = []
     for column in table.columns where !known.contains(column.name) {
       guard case .attribute(let entity, let name) = column.role else {
-        throw Reason("the column \(table.name).\(column.name) of a relationship comes")
+        throw Reason("the column \(table.name).\(column.name) of a relationship is new")
       }
       added.append(try addedColumn(column, of: table, entity: entity, attribute: name))
     }
@@ -85,7 +86,7 @@ struct AlterableHop {
     guard let value = hop.destination.entity(named: entity)?.attributes.first(where: { $0.name == attribute }),
       !members.isEmpty, members.allSatisfy({ source(of: attribute, in: $0) == nil })
     else { throw Reason("\(entity).\(attribute) gets values from elsewhere") }
-    let literal = value.defaultValue.flatMap { StoredDefault.literal(of: $0, for: value) }
+    let literal = SQLExpression.defaultValue(of: value)
     if value.defaultValue != nil, literal == nil {
       throw Reason("the default of \(entity).\(attribute) is an object of the app")
     }
@@ -114,26 +115,23 @@ struct AlterableHop {
     case (.toOne(let old, _), .toOne(let new, let name)):
       isSame(old, new)
         && isCarried(relationship: name, of: new) { storage in
-          guard case .toOne(table.name, let column, _, _) = storage else { return false }
-          return column == before.name
+          storage.ownColumns.map { $0.table == table.name && $0.key == before.name } ?? false
         }
     case (.discriminator(let old, _), .discriminator(let new, let name)):
       isSame(old, new)
         && isCarried(relationship: name, of: new) { storage in
-          guard case .toOne(table.name, _, let column, _) = storage else { return false }
-          return column == before.name
+          storage.ownColumns.map { $0.table == table.name && $0.discriminator == before.name } ?? false
         }
     case (.orderKey(let old, _), .orderKey(let new, let name)):
       isSame(old, new)
         && isCarried(relationship: name, of: new) { storage in
-          guard case .toOne(table.name, _, _, let column) = storage else { return false }
-          return column == before.name
+          storage.ownColumns.map { $0.table == table.name && $0.orderKey == before.name } ?? false
         }
     case (.owner(let old, _), .owner(let new, let name)):
       isSame(old, new)
         && isCarried(relationship: name, of: new) { storage in
-          guard case .ownerColumn(table.name, let column) = storage else { return false }
-          return column == before.name
+          guard case .owned(let columns) = storage else { return false }
+          return columns.table == table.name && columns.key == before.name
         }
     default: false
     }
@@ -190,7 +188,7 @@ struct AlterableHop {
 
   private func checkJoinTables() throws(Reason) {
     guard source.joinTables.count == destination.joinTables.count else {
-      throw Reason("its join tables are not those of before")
+      throw Reason("its join tables change")
     }
     for join in destination.joinTables {
       guard let before = source.joinTables.first(where: { $0.name == join.name }),
@@ -199,8 +197,8 @@ struct AlterableHop {
         isCarried(
           relationship: join.relationship, of: join.entity,
           { storage in
-            guard case .join(let found, isOwner: true) = storage else { return false }
-            return found == before
+            guard case .join(let found) = storage else { return false }
+            return found.isOwner && found.join == before
           })
       else { throw Reason("the join table \(join.name) changes") }
     }

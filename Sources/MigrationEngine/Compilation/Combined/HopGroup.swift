@@ -85,10 +85,7 @@ private struct FusedPass {
     let (inner, next) = (hops[end - 1], hops[end])
     // A stage's program only sees what is written.
     if next.hook == nil, let policy = next.mapped?.policies.first {
-      return "\(next.title) runs the policy \(policy), which asks for single objects of the version before"
-    }
-    if next.isMapped, options.evaluatesOnInstances {
-      return "\(next.title) evaluates expressions object by object"
+      return "\(next.title) runs the policy \(policy), which fetches single objects of the previous version"
     }
     let layout = try Self.layout(of: inner)
     let program = try IntermediateHop(hop: inner, source: space, layout: layout, options: options)
@@ -174,8 +171,8 @@ private struct FusedPass {
   }
 }
 
-/// How many columns of the store's tables stand in the expressions of views, counted as often as they stand there: a
-/// view's values are computed anew wherever a later hop writes them.
+/// How many columns of the store's tables are in the expressions of views, counted as often as they are there: a
+/// view's values are computed again wherever a later hop writes them.
 private struct ColumnWeights {
   /// By table and column; of what is not named 1.
   private var weights: [String: [String: Int]] = [:]

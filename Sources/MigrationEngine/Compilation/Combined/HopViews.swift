@@ -13,7 +13,7 @@ package enum HopViews {
   /// Makes the views of a hop over `source`; its metadata and key marks are kept in `counts`. None of them may be there
   /// yet, and after an error none is.
   ///
-  /// Checks the hop's preconditions and the destination's rules over the rows: errors speak of that hop. Throws an
+  /// Checks the hop's preconditions and the destination's rules over the rows: errors refer to that hop. Throws an
   /// internal error for a hop that `HopFusion` does not let be an inner one.
   package static func create(
     _ hop: Hop, over source: SourceTables, connection: Connection, options: EngineOptions,

@@ -31,7 +31,7 @@ struct IntermediateHop: Sendable {
       if found == nil { found = Self.obstacle(in: layout) }
       let compiler = MappedHopCompiler(
         hop: hop, layout: layout, source: source, destinationSchema: Self.destination, moment: 0, withIndexes: false,
-        evaluatesOnInstances: options.evaluatesOnInstances, isSound: isSound)
+        isSound: isSound)
       program = try compiler.compile()
       let fallbacks = compiler.fallbacks
       if found == nil, let reason = fallbacks.reasons.first {
@@ -39,7 +39,7 @@ struct IntermediateHop: Sendable {
         found = "an expression of \(name) is evaluated object by object"
       }
       // What `now()` is belongs to the hop that is made, and is the same over all runs.
-      if found == nil, fallbacks.asksForMoment { found = "it asks for the moment at which it is made" }
+      if found == nil, fallbacks.asksForMoment { found = "it uses the present time" }
     } else {
       program = try HopCompiler.compile(
         hop: hop, source: source, destinationSchema: Self.destination, withIndexes: false)
@@ -69,18 +69,17 @@ struct IntermediateHop: Sendable {
     if let policy = hop.mapped?.policies.first {
       return "it runs the \(hop.hook == nil ? "policy" : "program") \(policy)"
     }
-    if hop.isMapped, options.evaluatesOnInstances { return "its expressions are evaluated object by object" }
     if let counted = hop.computed.first {
       return "\(counted.entity).\(counted.attribute) is counted when all rows are there"
     }
     if hop.isMapped {
       let entities = hop.destination.entities.map(\.name)
       if let name = entities.first(where: { options.invalidRows.rule(for: $0) != .fail }) {
-        return "objects of \(name) that break a rule are mended or left out"
+        return "objects of \(name) that break a rule get a default or are left out"
       }
     }
     if let table = hop.destinationSchema.tables.first(where: { !$0.uniqueConstraints.isEmpty }) {
-      return "the uniqueness constraint of \(table.rootEntity) is looked after while its rows are written"
+      return "the uniqueness constraint of \(table.rootEntity) is enforced while its rows are written"
     }
     return nil
   }

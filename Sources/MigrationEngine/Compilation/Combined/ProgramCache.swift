@@ -8,7 +8,7 @@ import PersistentStore
 import SQLite
 import Synchronization
 
-/// Compiles through a memo that belongs to the hops; without one everything is compiled anew.
+/// Compiles through a memo that belongs to the hops; without one everything is compiled again.
 struct ProgramCache {
   let memo: Memo?
 

@@ -16,8 +16,8 @@ extension HopCompiler {
     var sources: [RelationshipMapping.SourcePairs] = []
     for lane in lanes(into: table) where subtree.contains(lane.destination.name) {
       guard let pairs = pairs(of: join.relationship, lane: lane) else { continue }
-      let canonical = canonical(pairs)
-      if !sources.contains(canonical) { sources.append(canonical) }
+      let declared = declared(pairs)
+      if !sources.contains(declared) { sources.append(declared) }
     }
     var steps: [HopProgram.CopyStep] = []
     for source in sources { steps.append(try joinStep(into: join, from: source)) }

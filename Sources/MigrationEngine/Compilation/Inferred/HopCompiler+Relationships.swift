@@ -42,43 +42,23 @@ extension HopCompiler {
         continue
       }
       let storage = hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity)
-      let target: (column: String, discriminator: String?, order: String?, entity: Entity?)
+      let target: (columns: ToOneColumns, entity: Entity?)
       switch (storage, source.isInverted) {
-      case (.toOne(_, let key, let discriminator, let order), false):
-        target = (key, discriminator, order, destinationEntity(of: source))
-      case (.inverseOfToOne(_, let key, let order), true):
+      case (.toOne(let own, _), false): target = (own, destinationEntity(of: source))
+      case (.members(let columns), true), (.owned(let columns), true):
         // The to-one itself is new by name, its inverse is not: the same column under another name.
-        target = (key, nil, order, hop.source.entity(named: source.entity))
-      case (.ownerColumn(_, let key), true):
-        target = (key, nil, nil, hop.source.entity(named: source.entity))
+        target = (columns, hop.source.entity(named: source.entity))
       default:
-        // The pairs lie elsewhere: in the rows of the other end, or in a join table.
-        if part == .key {
-          try addPairUpdate(
-            source, column: column.name, of: .owner, table: table, entity: entity, relationship,
-            destination: value.destinationEntityName)
-        }
-        if part == .number {
-          addDiscriminatorUpdate(column: column.name, value: value, entity: entity, table: table)
-        }
-        if part == .order {
-          if let kept = stored(source)?.pairs.inverseOrder {
-            try addPairUpdate(
-              source, column: column.name, of: .owner, table: table, entity: entity, relationship,
-              destination: value.destinationEntityName, value: kept)
-          } else {
-            addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
-          }
-        }
+        try addToOneUpdate(source, column: column, value: value, entity: entity, table: table, part: part)
         continue
       }
-      columns.insert(target.column)
-      let key = SQLExpression.column(target.column)
+      columns.insert(target.columns.key)
+      let key = SQLExpression.column(target.columns.key)
       let filtered = filteredKey(key, source: target.entity, destination: value.destinationEntityName)
       switch part {
       case .key: cases.append((lane.sourceNumber, filtered))
       case .order:
-        if let order = target.order {
+        if let order = target.columns.orderKey {
           let kept = SQLExpression.column(order)
           // A reference that is cleared has no place in the order either.
           cases.append(
@@ -90,7 +70,9 @@ extension HopCompiler {
         cases.append(
           (
             lane.sourceNumber,
-            targetNumber(key: key, filteredKey: filtered, discriminator: target.discriminator, source: target.entity)
+            targetNumber(
+              key: key, filteredKey: filtered,
+              discriminator: source.isInverted ? nil : target.columns.discriminator, source: target.entity)
           ))
       }
     }
@@ -99,11 +81,28 @@ extension HopCompiler {
     return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
   }
 
+  /// Fills a to-one whose pairs the source has elsewhere: in the rows of the other end, or in a join table.
+  private mutating func addToOneUpdate(
+    _ source: RelationshipMapping.SourcePairs, column: SchemaColumn, value: Relationship, entity: String,
+    table: EntityTable, part: ToOnePart
+  ) throws(HopdError) {
+    let kept = part == .order ? stored(source)?.pairs.inverseOrder : nil
+    switch part {
+    case .number: addDiscriminatorUpdate(column: column.name, value: value, entity: entity, table: table)
+    case .order where kept == nil:
+      addOrderUpdate(order: column.name, relationship: value, entity: entity, table: table)
+    case .key, .order:
+      try addPairUpdate(
+        source, column: column.name, of: .owner, table: table, entity: entity, value.name,
+        destination: value.destinationEntityName, value: kept)
+    }
+  }
+
   /// Has the entity a to-one whose key is in one of the columns?
   private func hasToOne(in columns: Set<String>, _ entity: Entity) -> Bool {
     hop.source.allRelationships(of: entity).keys.contains { name in
       switch hop.sourceSchema.storage(ofRelationship: name, in: entity.name) {
-      case .toOne(_, let key, _, _), .ownerColumn(_, let key): columns.contains(key)
+      case .toOne(let own, _), .owned(let own): columns.contains(own.key)
       default: false
       }
     }
@@ -182,8 +181,8 @@ extension HopCompiler {
     for lane in lanes(into: ownerTable) where subtree.contains(lane.destination.name) {
       guard let pairs = pairs(of: relationship, lane: lane) else { continue }
       owners[lane.sourceNumber] = lane.destinationNumber
-      let canonical = canonical(pairs)
-      if !sources.contains(canonical) { sources.append(canonical) }
+      let declared = declared(pairs)
+      if !sources.contains(declared) { sources.append(declared) }
     }
     guard let source = sources.first else { return nil }
     guard sources.count == 1 else {
@@ -192,10 +191,10 @@ extension HopCompiler {
         relationship)
     }
     switch (hop.sourceSchema.storage(ofRelationship: source.relationship, in: source.entity), source.isInverted) {
-    case (.ownerColumn(_, let key), false), (.inverseOfToOne(_, let key, _), false):
-      return ownerKey(.column(key), declared: hop.source.entity(named: source.entity), owners)
-    case (.toOne(_, let key, _, _), true):
-      return ownerKey(.column(key), declared: destinationEntity(of: source), owners)
+    case (.owned(let columns), false), (.members(let columns), false):
+      return ownerKey(.column(columns.key), declared: hop.source.entity(named: source.entity), owners)
+    case (.toOne(let own, _), true):
+      return ownerKey(.column(own.key), declared: destinationEntity(of: source), owners)
     default:
       guard let destination = declaring.relationships.first(where: { $0.name == relationship })?.destinationEntityName
       else { return nil }
@@ -216,7 +215,7 @@ extension HopCompiler {
   }
 
   /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
-  func canonical(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
+  func declared(_ pairs: RelationshipMapping.SourcePairs) -> RelationshipMapping.SourcePairs {
     let owner =
       hop.source.entity(named: pairs.entity)
       .flatMap { hop.source.declaringEntity(of: pairs.relationship, in: $0) }?.name ?? pairs.entity
@@ -271,7 +270,7 @@ extension HopCompiler {
   private mutating func addDiscriminatorUpdate(
     column: String, value: Relationship, entity: String, table: EntityTable
   ) {
-    guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: value.name, in: entity),
+    guard let key = hop.destinationSchema.storage(ofRelationship: value.name, in: entity)?.ownColumns?.key,
       let target = hop.destinationSchema.table(of: value.destinationEntityName)
     else { return }
     let update = HopProgram.StatementStep(
@@ -285,11 +284,10 @@ extension HopCompiler {
 
   // MARK: Order keys
 
-  /// A to-many becomes ordered: its targets are numbered by Z_PK, 2048, 3072, 4096 … per owner, as Core Data numbers
-  /// the first ones (docs/formats/store-layout.md, "Order keys"); which order Core Data itself would choose is not
+  /// A to-many becomes ordered: its targets are numbered by Z_PK; which order Core Data itself would choose is not
   /// known.
   mutating func addOrderUpdate(order: String, relationship: Relationship, entity: String, table: EntityTable) {
-    guard case .toOne(_, let key, _, _) = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)
+    guard let key = hop.destinationSchema.storage(ofRelationship: relationship.name, in: entity)?.ownColumns?.key
     else { return }
     addOrderUpdate(
       order: order, partition: key, by: "Z_PK", table: table.name, subject: "\(entity).\(relationship.name)")
@@ -298,10 +296,11 @@ extension HopCompiler {
   mutating func addOrderUpdate(order: String, partition: String, by: String, table: String, subject: String) {
     let name = qualified(table, in: destinationSchema)
     let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
+    let keys = OrderKey.numbering(
+      partition: "\(partition)", order: "\(SQLiteIdentifier.quoted(by)), rowid")
     let update = HopProgram.StatementStep(
       subject: subject, .rows(of: table),
-      "UPDATE \(name) SET \(order) = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
-        + " (PARTITION BY \(partition) ORDER BY \(SQLiteIdentifier.quoted(by)), rowid) AS k FROM \(name)"
+      "UPDATE \(name) SET \(order) = n.k FROM (SELECT rowid AS r, \(keys) AS k FROM \(name)"
         + " WHERE \(partition) IS NOT NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
     if !updates.contains(update) { updates.append(update) }
   }

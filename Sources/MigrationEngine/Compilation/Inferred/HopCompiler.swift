@@ -61,7 +61,7 @@ package struct HopCompiler {
       source: source, destination: destinationSchema, preconditions: preconditions, steps: steps)
   }
 
-  /// What stands at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
+  /// What is at the end of every hop, whoever wrote the rows: updates, counts, and where the store is the last one
   /// its indexes and triggers.
   static func closingSteps(
     hop: Hop, destinationSchema: String, updates: [HopProgram.StatementStep], withIndexes: Bool
@@ -196,7 +196,7 @@ package struct HopCompiler {
     if hop.computed.contains(where: { $0.entity == entity && $0.attribute == attribute }) {
       return zeroExpression(below: declaring, lanes: lanes)
     }
-    let standard = value.defaultValue.flatMap { StoredDefault.literal(of: $0, for: value) }
+    let standard = SQLExpression.defaultValue(of: value)
     let subtree = Set(hop.destination.subtree(of: declaring).map(\.name))
     let concerned = lanes.filter { subtree.contains($0.destination.name) }
     var cases: [(number: Int64, expression: SQLExpression)] = []
@@ -233,7 +233,7 @@ package struct HopCompiler {
     // reason.
     let others = lanes.filter { !subtree.contains($0.destination.name) }
     if isRewritten, !others.isEmpty {
-      // What stands in sibling rows has no form that could be rewritten.
+      // What is in sibling rows has no form that could be rewritten.
       return choose(cases + others.map { ($0.sourceNumber, .null) }, otherwise: nil)
     }
     guard !others.isEmpty, isUnique(entity: entity, attribute: attribute) else {

@@ -36,17 +36,15 @@ package struct MappedExpressions {
   let moment: Double
   /// What is evaluated on objects; filled while statements are made.
   let fallbacks: ExpressionFallbacks
-  let evaluatesOnInstances: Bool
 
   /// Compiles for the tables of `source`; `moment` is the value of `now()`.
   package init(
-    hop: Hop, source: SourceTables, moment: Double, fallbacks: ExpressionFallbacks, evaluatesOnInstances: Bool
+    hop: Hop, source: SourceTables, moment: Double, fallbacks: ExpressionFallbacks
   ) {
     self.hop = hop
     self.source = source
     self.moment = moment
     self.fallbacks = fallbacks
-    self.evaluatesOnInstances = evaluatesOnInstances
   }
 
   func qualified(_ table: String) -> String { source.qualified(table) }
@@ -98,26 +96,22 @@ package struct MappedExpressions {
     var order: SQLExpression?
     var inverseOrder: SQLExpression?
     switch storage {
-    case .toOne(_, let key, _, let orderKey):
+    case .toOne(let own, _):
       reached.tables.append("\(qualified(target.name)) AS \(to)")
-      reached.conditions.append("\(to).\"Z_PK\" = \(column(from, key))")
-      inverseOrder = orderKey.map { column(from, $0) }
-    case .inverseOfToOne(let table, let key, let orderKey):
-      reached.tables.append("\(qualified(table)) AS \(to)")
-      reached.conditions.append("\(column(to, key)) = \(from).\"Z_PK\"")
-      order = orderKey.map { column(to, $0) }
-    case .ownerColumn(let table, let key):
-      reached.tables.append("\(qualified(table)) AS \(to)")
-      reached.conditions.append("\(column(to, key)) = \(from).\"Z_PK\"")
-    case .join(let join, let isOwner):
+      reached.conditions.append("\(to).\"Z_PK\" = \(column(from, own.key))")
+      inverseOrder = own.orderKey.map { column(from, $0) }
+    case .members(let columns), .owned(let columns):
+      reached.tables.append("\(qualified(columns.table)) AS \(to)")
+      reached.conditions.append("\(column(to, columns.key)) = \(from).\"Z_PK\"")
+      order = columns.orderKey.map { column(to, $0) }
+    case .join(let join):
       let pair = SQLiteIdentifier.quoted("\(alias)j")
-      let (owner, other) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-      reached.tables += ["\(qualified(join.name)) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
+      reached.tables += ["\(qualified(join.table)) AS \(pair)", "\(qualified(target.name)) AS \(to)"]
       reached.conditions += [
-        "\(column(pair, owner)) = \(from).\"Z_PK\"", "\(to).\"Z_PK\" = \(column(pair, other))",
+        "\(column(pair, join.owner)) = \(from).\"Z_PK\"", "\(to).\"Z_PK\" = \(column(pair, join.target))",
       ]
-      order = (isOwner ? join.orderColumn : join.inverseOrderColumn).map { column(pair, $0) }
-      inverseOrder = (isOwner ? join.inverseOrderColumn : join.orderColumn).map { column(pair, $0) }
+      order = join.order.map { column(pair, $0) }
+      inverseOrder = join.inverseOrder.map { column(pair, $0) }
     }
     let wasToOne = reached.isToOne
     reached.alias = to
@@ -172,8 +166,7 @@ extension MappedExpressions {
       scope: ExpressionScope(
         model: hop.source, sourceEntity: lane.sourceEntity, place: place, variables: row.variables.mapValues(\.entity),
         hasPolicy: lane.mapping.policy != nil),
-      schema: hop.sourceSchema, space: source, moment: moment, fallbacks: fallbacks,
-      evaluatesOnInstances: evaluatesOnInstances)
+      schema: hop.sourceSchema, space: source, moment: moment, fallbacks: fallbacks)
   }
 
   private func compiled<Result>(
@@ -193,7 +186,7 @@ extension MappedExpressions {
     if case .constant(.null) = node { return .null }
     // Content is never evaluated, it is carried.
     let isContent = attribute.type == .binary || attribute.type == .transformable
-    if isContent || !evaluatesOnInstances, let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
+    if let (reached, before, column) = plainAttribute(node, row: row, prefix: "v"),
       before.type == attribute.type, reached.tables.isEmpty || isContent
     {
       return scalar(HopCompiler.carried(column, from: before, to: attribute), over: reached)
@@ -228,14 +221,14 @@ extension MappedExpressions {
   func objects(
     _ node: ExpressionNode, row: MappedRow, prefix: String, lane: AssociationLayout.Lane, property: String?
   ) throws(HopdError) -> ReachedObjects {
-    if !evaluatesOnInstances, let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
+    if let reached = plainObjects(node, row: row, prefix: prefix) { return reached }
     let found = try compiled(lane: lane, property: property) { () throws(NotCompilable) in
       try compiler(.relationship, row: row, lane: lane).objects(node, row: row)
     }
     guard let table = hop.sourceSchema.table(of: found.entity) else {
       throw unsupported("objects of \(found.entity)", lane: lane, property: property)
     }
-    // Under an alias of ours: those of the compiler come again inside other expressions of the statement.
+    // Under an alias of hopd's: those of the compiler come again inside other expressions of the statement.
     let alias = SQLiteIdentifier.quoted("\(prefix)c")
     return ReachedObjects(
       tables: [found.from, "\(qualified(table.name)) AS \(alias)"],

@@ -36,7 +36,6 @@ package struct MappedHopCompiler {
   let destinationSchema: String
   let moment: Double
   let withIndexes: Bool
-  let evaluatesOnInstances: Bool
   /// Do all references of a column of the source lead to objects of that entity?
   let isSound: (SourceReference) throws(SQLiteError) -> Bool
   /// What the program's statements evaluate on objects; to be registered on the connection and kept while they run.
@@ -44,10 +43,10 @@ package struct MappedHopCompiler {
   let expressions: MappedExpressions
   let associations: AssociationSQL
 
-  /// Prepares to compile `hop`; `layout` must speak of its source as it is, and `moment` is what `now()` means.
+  /// Prepares to compile `hop`; `layout` must refer to its source as it is, and `moment` is what `now()` means.
   package init(
     hop: Hop, layout: AssociationLayout, source: SourceTables, destinationSchema: String, moment: Double,
-    withIndexes: Bool, evaluatesOnInstances: Bool = false,
+    withIndexes: Bool,
     isSound: @escaping (SourceReference) throws(SQLiteError) -> Bool = { _ in false }
   ) {
     self.isSound = isSound
@@ -57,11 +56,9 @@ package struct MappedHopCompiler {
     self.destinationSchema = destinationSchema
     self.moment = moment
     self.withIndexes = withIndexes
-    self.evaluatesOnInstances = evaluatesOnInstances
     fallbacks = ExpressionFallbacks()
     expressions = MappedExpressions(
-      hop: hop, source: source, moment: moment, fallbacks: fallbacks,
-      evaluatesOnInstances: evaluatesOnInstances)
+      hop: hop, source: source, moment: moment, fallbacks: fallbacks)
     associations = AssociationSQL(layout: layout, expressions: expressions, destinationSchema: destinationSchema)
   }
 
@@ -118,7 +115,7 @@ package struct MappedHopCompiler {
     steps.append(.validate)
     let ends = policySteps(.end)
     steps += ends
-    // `end` may change objects as every hook may, and nobody looks at them later.
+    // `end` may change objects as every hook may, and nobody inspects them later.
     if !ends.isEmpty { steps.append(.validate) }
     steps += HopCompiler.closingSteps(
       hop: hop, destinationSchema: destinationSchema, updates: [], withIndexes: withIndexes)
@@ -144,7 +141,7 @@ package struct MappedHopCompiler {
 
   // MARK: Groups
 
-  /// Which source object speaks for each value of the keys.
+  /// The source object that represents each distinct value of the keys.
   private func groupSteps(_ lane: AssociationLayout.Lane) throws(HopdError) -> [HopProgram.Step] {
     let keys: [ExpressionNode]
     let keep: KeepRule
@@ -176,19 +173,11 @@ package struct MappedHopCompiler {
     let head = "INSERT INTO \(qualified(table)) (\(list), \"representative\", \"members\", \"latest\") SELECT \(list),"
     let index: SQLExpression =
       "CREATE UNIQUE INDEX \(qualified("\(table)_KEYS")) ON \(SQLiteIdentifier.quoted(table)) (\(list))"
-    let representative: String
-    switch keep {
-    case .lowest: representative = "min(\"key\")"
-    case .highest: representative = "max(\"key\")"
-    case .latest:
-      let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
-      let update =
-        "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
-        + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
+    if case .latest = keep {
       // Rows come by their keys, so that of equal ones the lowest stays.
       let sql: SQLExpression =
         "\(head) \"key\", 1, \"latest\" FROM \(members("s.\"Z_PK\" BETWEEN ?1 AND ?2 AND ")) ORDER BY \"key\""
-        + " ON CONFLICT (\(list)) DO UPDATE SET \(update)"
+        + " ON CONFLICT (\(list)) DO UPDATE SET \(Self.latestUpdate)"
       return [
         .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
         .chunks(
@@ -197,6 +186,7 @@ package struct MappedHopCompiler {
             actions: [HopProgram.Action(.scratch, sql, isRanged: true)])),
       ]
     }
+    let representative = keep == .lowest ? "min(\"key\")" : "max(\"key\")"
     // One sort of all keys, and the index behind it: many times quicker than a look into a growing index for each
     // object, and worth that an interruption begins this step again.
     return [
@@ -207,6 +197,13 @@ package struct MappedHopCompiler {
       .update(HopProgram.StatementStep(subject: lane.mapping.name, .schema, index)),
     ]
   }
+
+  /// Assignments that count a member and let the later of two objects represent their group.
+  private static let latestUpdate: String = {
+    let isLater = "(excluded.\"latest\" > \"latest\" OR (\"latest\" IS NULL AND excluded.\"latest\" IS NOT NULL))"
+    return "\"members\" = \"members\" + 1, \"representative\" = CASE WHEN \(isLater) THEN excluded.\"representative\""
+      + " ELSE \"representative\" END, \"latest\" = CASE WHEN \(isLater) THEN excluded.\"latest\" ELSE \"latest\" END"
+  }()
 
   /// The pairs of source objects and members, with the keys of their objects above all ranges.
   private func expandStep(_ lane: AssociationLayout.Lane) throws(HopdError) -> HopProgram.ChunkStep? {
@@ -325,8 +322,8 @@ package struct MappedHopCompiler {
         let value = try expressions.value(node, row: row, storedAs: attribute, lane: lane)
         if !value.isNull { result.append((column, value)) }
       case nil:
-        guard let standard = attribute.defaultValue else { continue }
-        guard let literal = StoredDefault.literal(of: standard, for: attribute) else {
+        guard attribute.defaultValue != nil else { continue }
+        guard let literal = SQLExpression.defaultValue(of: attribute) else {
           throw HopdError(
             .defaultUnsupported, "its default is an object that only the app can turn into a stored value",
             at: Place(hop: hop.title, entity: entity.name, property: name),

@@ -39,7 +39,7 @@ struct MappedHopValidation {
   /// Looks at every object, and does with the invalid ones what the rules say.
   ///
   /// Throws `invalid-rows` with every violation that no rule settles. Leaving objects out may break others, which are
-  /// then looked at too, until nothing is left to do.
+  /// then inspected too, until nothing is left to do.
   func run() throws -> [InvalidRows] {
     try ValidationFunctions.register(on: connection)
     let all = demands ?? ValidationRule.all(in: layout, space: space)
@@ -137,8 +137,8 @@ struct MappedHopValidation {
       .invalidRows, "objects break the rules of the version they are migrated to (Core Data 1560)",
       at: Place(hop: hop),
       hint:
-        "mend them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, \"default\" or \"quarantine\","
-        + " for all or by entity (hopctl: --invalid-rows)", reasons: reasons)
+        "correct them with the app, or say what becomes of them: `invalid_rows = \"skip\"`, \"default\" or "
+        + "\"quarantine\", for all or by entity (hopctl: --invalid-rows)", reasons: reasons)
   }
 
   // MARK: Settling
@@ -146,9 +146,9 @@ struct MappedHopValidation {
   /// The model's default of the rule's attribute as SQL; nil where there is none that could mend anything.
   private func defaultValue(for rule: ValidationRule) -> String? {
     guard rule.column != nil, let entity = layout.model.entity(named: rule.entity),
-      let attribute = layout.model.allAttributes(of: entity)[rule.property], let value = attribute.defaultValue
+      let attribute = layout.model.allAttributes(of: entity)[rule.property]
     else { return nil }
-    return StoredDefault.literal(of: value, for: attribute)?.text
+    return SQLExpression.defaultValue(of: attribute)?.text
   }
 
   private func remove(_ broken: [ValidationRule]) throws {

@@ -44,7 +44,7 @@ struct MappedScratch: Sendable, Hashable {
     for name in names { try connection.execute("DROP TABLE IF EXISTS \(prefix)\(SQLiteIdentifier.quoted(name))") }
   }
 
-  /// Notes what deduplication dropped and removes every other table of ours but the checkpoint.
+  /// Notes what deduplication dropped and removes every other table of hopd's but the checkpoint.
   func keepResults(_ connection: Connection, schema: String) throws(SQLiteError) {
     let prefix = SQLiteIdentifier.quoted(schema) + "."
     try connection.execute("CREATE TABLE \(prefix)\(Self.mergedTable) (mapping TEXT, groups INTEGER, dropped INTEGER)")
@@ -81,8 +81,8 @@ struct MappedScratch: Sendable, Hashable {
   func keep(_ invalid: [InvalidRows], _ connection: Connection, schema: String) throws(SQLiteError) {
     let table = SQLiteIdentifier.quoted(schema) + "." + Self.settledTable
     try connection.execute(
-      "CREATE TABLE IF NOT EXISTS \(table) (entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)"
-    )
+      "CREATE TABLE IF NOT EXISTS \(table) "
+        + "(entity TEXT, property TEXT, code INTEGER, rule TEXT, rows INTEGER, keys TEXT)")
     for rows in invalid {
       try connection.run(
         "INSERT INTO \(table) VALUES (?, ?, ?, ?, ?, ?)",

@@ -51,27 +51,26 @@ extension RelationshipSetters {
     func fill(_ table: String, order: String, partition: String, by key: String) {
       let name = compiler.qualified(table)
       let (order, partition) = (SQLiteIdentifier.quoted(order), SQLiteIdentifier.quoted(partition))
+      let keys = OrderKey.numbering(partition: "o", order: "k", above: "last")
+      let last = "coalesce(max(\(order)) OVER (PARTITION BY \(partition)), \(OrderKey.zero))"
+      let rows =
+        "SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k, \(last) AS last"
+        + " FROM \(name) WHERE \(partition) IS NOT NULL"
       let step = HopProgram.StatementStep(
         subject: table, .rows(of: table),
-        "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, last + 1024 * row_number() OVER (PARTITION BY o ORDER "
-          + "BY k)"
-          + " AS k FROM (SELECT rowid AS r, \(partition) AS o, \(order) AS f, \(SQLiteIdentifier.quoted(key)) AS k,"
-          + " coalesce(max(\(order)) OVER (PARTITION BY \(partition)), 1024) AS last FROM \(name)"
-          + " WHERE \(partition) IS NOT NULL) WHERE f IS NULL) AS n WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid"
-      )
+        "UPDATE \(name) SET \(order) = n.k FROM (SELECT r, \(keys) AS k FROM (\(rows)) WHERE f IS NULL) AS n"
+          + " WHERE n.r = \(SQLiteIdentifier.quoted(table)).rowid")
       if !result.contains(step) { result.append(step) }
     }
     for (position, setter) in setters.enumerated() {
       switch setter.storage {
-      case .toOne(let table, let key, _, let order?):
-        if !inline.contains(position) || !hasInverseOrder(setter) {
-          fill(table, order: order, partition: key, by: "Z_PK")
+      case .toOne(let own, _):
+        if let order = own.orderKey, !inline.contains(position) || !hasInverseOrder(setter) {
+          fill(own.table, order: order, partition: own.key, by: "Z_PK")
         }
-      case .join(let join, let isOwner):
-        let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
-        let (owner, target) = isOwner ? (join.ownerColumn, join.targetColumn) : (join.targetColumn, join.ownerColumn)
-        if let inverseOrder { fill(join.name, order: inverseOrder, partition: target, by: owner) }
-      default: break
+      case .join(let join):
+        if let order = join.inverseOrder { fill(join.table, order: order, partition: join.target, by: join.owner) }
+      case .members, .owned: break
       }
     }
     return result

@@ -72,7 +72,7 @@ extension RelationshipSetters {
     var result: [(column: String, value: SQLExpression)] = []
     for position in inline.sorted() where setters[position].lane.index == lane.index {
       let setter = setters[position]
-      guard case .toOne(_, let column, let discriminator, let orderKey) = setter.storage else { continue }
+      guard let own = setter.storage.ownColumns else { continue }
       var keys: [SQLExpression] = []
       var numbers: [SQLExpression] = []
       var orders: [SQLExpression] = []
@@ -86,9 +86,9 @@ extension RelationshipSetters {
       func first(_ values: [SQLExpression]) -> SQLExpression? {
         values.count > 1 ? "coalesce(\(values.joined(separator: ", ")))" : values.first
       }
-      if let key = first(keys) { result.append((column, key)) }
-      if let discriminator, let number = first(numbers) { result.append((discriminator, number)) }
-      if let orderKey, let order = first(orders) { result.append((orderKey, order)) }
+      if let key = first(keys) { result.append((own.key, key)) }
+      if let discriminator = own.discriminator, let number = first(numbers) { result.append((discriminator, number)) }
+      if let orderKey = own.orderKey, let order = first(orders) { result.append((orderKey, order)) }
     }
     return result
   }
@@ -97,21 +97,20 @@ extension RelationshipSetters {
   private func plainReference(
     _ source: SetterSource, of setter: RelationshipSetter, row: MappedRow, _ found: SetterObjects
   ) throws(HopdError) -> SetterObjects? {
-    guard !compiler.evaluatesOnInstances, case .lookup(let target, let node) = source, target.isArithmetic,
+    guard case .lookup(let target, let node) = source, target.isArithmetic,
       target.mapping.filter == nil,
       let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
-      case .toOne(let table, let column, _, _)? = hop.sourceSchema.storage(
-        ofRelationship: relationship.name, in: setter.lane.sourceEntity)
+      let own = hop.sourceSchema.storage(ofRelationship: relationship.name, in: setter.lane.sourceEntity)?.ownColumns
     else { return nil }
     do {
       let reference = SourceReference(
-        table: table, column: column, targetTable: target.sourceTable, targetNumber: target.sourceNumber)
+        table: own.table, column: own.key, targetTable: target.sourceTable, targetNumber: target.sourceNumber)
       guard try compiler.isSound(reference) else { return nil }
     } catch {
       // Whatever is wrong with the source shows where its rows are read.
       return nil
     }
-    let key = SQLExpression.column(column, of: row.alias)
+    let key = SQLExpression.column(own.key, of: row.alias)
     return SetterObjects(
       tables: [], conditions: ["\(key) IS NOT NULL"], key: associations.sum(key, target.offset), number: found.number,
       order: nil, inverseOrder: found.inverseOrder)

@@ -82,8 +82,8 @@ extension RelationshipSetters {
         add("\(entity).\(attribute)", table.name, column)
       }
       let before = Set(setters.prefix(position).map(\.end)).union(inline.map { setters[$0].end })
-      if case .join(let join, isOwner: false) = setter.storage, mustClear(setter, written: before) {
-        add(setter.end, join.name, join.targetColumn)
+      if case .join(let join) = setter.storage, !join.isOwner, mustClear(setter, written: before) {
+        add(setter.end, join.table, join.owner)
       }
     }
     return result
@@ -94,56 +94,38 @@ extension RelationshipSetters {
   /// Takes away what the other end has set for the objects of the mapping.
   private func clearing(_ setter: RelationshipSetter) -> [HopProgram.ChunkStep] {
     switch setter.storage {
-    case .toOne(let table, let column, let discriminator, let orderKey):
+    case .toOne(let own, let other):
       // What stays where it is keeps its place in an order: seen row by row when the objects are set.
-      guard setter.isOneToOne, let other = otherColumns(setter) else { return [] }
+      guard let other else { return [] }
       return [
-        clear(table, [column, discriminator, orderKey], where: column, owned: "t.\"Z_PK\"", setter: setter),
-        clear(
-          other.table, [other.key, other.discriminator, other.orderKey], where: other.key,
-          owned: "t.\(SQLiteIdentifier.quoted(other.key))", setter: setter),
+        clear(own, owned: "t.\"Z_PK\"", setter: setter),
+        clear(other, owned: .column(other.key, of: "t"), setter: setter),
       ]
-    case .inverseOfToOne(let table, let column, let orderKey):
-      let discriminator = otherColumns(setter)?.discriminator
-      return [
-        clear(
-          table, [column, discriminator, orderKey], where: column, owned: "t.\(SQLiteIdentifier.quoted(column))",
-          setter: setter)
-      ]
-    case .ownerColumn(let table, let column):
-      return [
-        clear(table, [column], where: column, owned: "t.\(SQLiteIdentifier.quoted(column))", setter: setter)
-      ]
+    case .members(let columns), .owned(let columns):
+      return [clear(columns, owned: .column(columns.key, of: "t"), setter: setter)]
     case .join: return []
     }
   }
 
   private func clear(
-    _ table: String, _ columns: [String?], where column: String, owned: SQLExpression, setter: RelationshipSetter
+    _ columns: ToOneColumns, owned: SQLExpression, setter: RelationshipSetter
   ) -> HopProgram.ChunkStep {
-    let name = compiler.qualified(table)
-    let assignments = columns.compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }
+    let name = compiler.qualified(columns.table)
     return HopProgram.ChunkStep(
       subject: setter.end, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
       actions: [
         Action(
-          .rows(of: table),
-          "UPDATE \(name) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
-            + " AND t.\(SQLiteIdentifier.quoted(column)) IS NOT NULL AND "
+          .rows(of: columns.table),
+          "UPDATE \(name) AS t SET \(cleared(columns.names)) WHERE t.\"Z_PK\" BETWEEN ?1 AND ?2"
+            + " AND t.\(SQLiteIdentifier.quoted(columns.key)) IS NOT NULL AND "
             + "\(associations.isOwned(owned, by: setter.lane))",
           isRanged: true)
       ])
   }
 
-  /// The columns of the to-one at the other end.
-  private func otherColumns(
-    _ setter: RelationshipSetter
-  ) -> (table: String, key: String, discriminator: String?, orderKey: String?)? {
-    guard let inverse = setter.inverse,
-      case .toOne(let table, let key, let discriminator, let orderKey) = hop.destinationSchema.storage(
-        ofRelationship: inverse.relationship.name, in: inverse.entity.name)
-    else { return nil }
-    return (table, key, discriminator, orderKey)
+  /// Assignments that clear a to-one.
+  private func cleared(_ columns: [String]) -> String {
+    columns.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }.joined(separator: ", ")
   }
 
   // MARK: Setting
@@ -215,26 +197,23 @@ extension RelationshipSetters {
   private func joining(
     _ setter: RelationshipSetter, rows: AssociationSQL.Rows
   ) throws(HopdError) -> [Action]? {
-    guard case .join(let join, let isOwner) = setter.storage,
-      (isOwner ? join.orderColumn : join.inverseOrderColumn) == nil
-    else { return nil }
-    let inverseOrder = isOwner ? join.inverseOrderColumn : join.orderColumn
-    let ends = isOwner ? [join.ownerColumn, join.targetColumn] : [join.targetColumn, join.ownerColumn]
+    guard case .join(let join) = setter.storage, join.order == nil else { return nil }
     var actions: [Action] = []
     for (index, source) in setter.sources.enumerated() {
       let (found, tables, conditions) = try pairs(source, of: setter, rows: rows, prefix: "p\(index)")
-      var columns = zip(ends, [rows.key, found.key]).map { Insertion.Column($0, $1, isExact: true) }
-      if let inverseOrder {
+      var columns = zip([join.owner, join.target], [rows.key, found.key]).map {
+        Insertion.Column($0, $1, isExact: true)
+      }
+      if let inverseOrder = join.inverseOrder {
         columns.append(Insertion.Column(inverseOrder, found.inverseOrder ?? .null, isExact: true))
       }
       actions.append(
         Action(
           Insertion(
-            into: join.name, columns: columns, from: tables, sourceTable: setter.lane.sourceTable, where: conditions,
+            into: join.table, columns: columns, from: tables, sourceTable: setter.lane.sourceTable, where: conditions,
             numbers: [setter.lane.sourceNumber], rangeKey: rows.rangeKey, driver: rows.driver,
             mayRepeat: !givesPairsOnce(source, of: setter),
-            suffix: " ON CONFLICT (\(SQLiteIdentifier.quoted(join.ownerColumn)),"
-              + " \(SQLiteIdentifier.quoted(join.targetColumn))) DO NOTHING"), schema: compiler.destinationSchema))
+            suffix: " ON CONFLICT (\(primaryKey(join))) DO NOTHING"), schema: compiler.destinationSchema))
     }
     return actions
   }
@@ -242,36 +221,30 @@ extension RelationshipSetters {
   /// A join table of the source as it is, where each of its pairs leads from an object of the mapping to one of the
   /// other mapping: no object is looked up.
   private func plainPairs(_ setter: RelationshipSetter) -> Insertion? {
-    guard !compiler.evaluatesOnInstances, setter.sources.count == 1,
-      case .join(let join, let isOwner) = setter.storage,
-      (isOwner ? join.orderColumn : join.inverseOrderColumn) == nil,
-      (isOwner ? join.inverseOrderColumn : join.orderColumn) == nil,
+    guard setter.sources.count == 1,
+      case .join(let join) = setter.storage, join.order == nil, join.inverseOrder == nil,
       case .lookup(let target, let node)? = setter.sources.first,
       setter.lane.isArithmetic, target.isArithmetic, setter.lane.mapping.filter == nil, target.mapping.filter == nil,
       hop.mapped?.policies.isEmpty == true,
       let (_, relationship) = expressions.singleRelationship(node, of: setter.lane.sourceEntity),
-      case .join(let pairs, let isSourceOwner)? = hop.sourceSchema.storage(
+      case .join(let pairs)? = hop.sourceSchema.storage(
         ofRelationship: relationship.name, in: setter.lane.sourceEntity)
     else { return nil }
-    let near = isSourceOwner ? pairs.ownerColumn : pairs.targetColumn
-    let far = isSourceOwner ? pairs.targetColumn : pairs.ownerColumn
-    for (column, lane) in [(near, setter.lane), (far, target)] {
+    for (column, lane) in [(pairs.owner, setter.lane), (pairs.target, target)] {
       let reference = SourceReference(
-        table: pairs.name, column: column, targetTable: lane.sourceTable, targetNumber: lane.sourceNumber)
+        table: pairs.table, column: column, targetTable: lane.sourceTable, targetNumber: lane.sourceNumber)
       // Whatever is wrong with the source shows where its rows are read.
       guard (try? compiler.isSound(reference)) == true else { return nil }
     }
-    let keys = [near, far].map { SQLExpression.column($0) }
+    let keys = [pairs.owner, pairs.target].map { SQLExpression.column($0) }
     return Insertion(
-      into: join.name,
+      into: join.table,
       columns: [
-        Insertion.Column(
-          isOwner ? join.ownerColumn : join.targetColumn, associations.sum(keys[0], setter.lane.offset), isExact: true),
-        Insertion.Column(
-          isOwner ? join.targetColumn : join.ownerColumn, associations.sum(keys[1], target.offset), isExact: true),
-      ], from: ["\(expressions.qualified(pairs.name)) AS s"], sourceTable: pairs.name,
+        Insertion.Column(join.owner, associations.sum(keys[0], setter.lane.offset), isExact: true),
+        Insertion.Column(join.target, associations.sum(keys[1], target.offset), isExact: true),
+      ], from: ["\(expressions.qualified(pairs.table)) AS s"], sourceTable: pairs.table,
       where: keys.map { "\($0) IS NOT NULL" }, rangeKey: "s.\(expressions.source.joinRangeColumn)",
-      driver: expressions.source.driver(ofJoin: pairs.name))
+      driver: expressions.source.driver(ofJoin: pairs.table))
   }
 
   /// Does a pair come once only? A relationship of the source keeps each once; longer ways may lead to an object again,
@@ -292,88 +265,95 @@ extension RelationshipSetters {
 
   private func writing(_ setter: RelationshipSetter, clears: Bool) -> [Action] {
     switch setter.storage {
-    case .toOne(let table, let column, let discriminator, let orderKey):
-      var actions = [refuseSeveral(setter)]
-      if setter.isOneToOne, let other = otherColumns(setter) {
-        actions += refuseContested(setter, column: other.key, table: other.table)
-        // Whoever had the object before has it no longer.
-        let key = SQLiteIdentifier.quoted(other.key)
-        actions.append(
-          Action(
-            .rows(of: table),
-            "UPDATE \(compiler.qualified(table)) SET"
-              + " \([column, discriminator].compactMap { $0 }.map { "\(SQLiteIdentifier.quoted($0)) = NULL" }.joined(separator: ", "))"
-              + " WHERE \"Z_PK\" IN (SELECT t.\(key) FROM \(MappedScratch.pairs) AS p CROSS JOIN"
-              + " \(compiler.qualified(other.table)) AS t WHERE t.\"Z_PK\" = p.target AND t.\(key) <> p.owner)"))
-        actions.append(
-          update(other.table, by: "target", [(other.key, "owner"), (other.discriminator, "owner_entity")]))
-      } else if clears {
-        let key = SQLiteIdentifier.quoted(column)
-        let assignments = [column, discriminator, orderKey].compactMap { $0 }.map {
-          "\(SQLiteIdentifier.quoted($0)) = NULL"
-        }
-        actions.append(
-          Action(
-            .rows(of: table),
-            "UPDATE \(compiler.qualified(table)) AS t SET \(assignments.joined(separator: ", ")) WHERE t.\"Z_PK\" IN"
-              + " (SELECT owner FROM \(MappedScratch.owners)) AND t.\(key) IS NOT NULL AND t.\(key) IS NOT"
-              + " (SELECT p.target FROM \(MappedScratch.pairs) AS p WHERE p.owner = t.\"Z_PK\")"))
-      }
-      // One that is there already keeps its place.
-      actions.append(
-        update(
-          table, by: "owner", [(column, "target"), (discriminator, "target_entity"), (orderKey, "inverse_position")],
-          where: " AND t.\(SQLiteIdentifier.quoted(column)) IS NULL"))
-      return actions
-    case .inverseOfToOne(let table, let column, let orderKey):
-      let discriminator = otherColumns(setter)?.discriminator
-      return refuseContested(setter, column: column, table: table) + (orderKey == nil ? [] : [numbering])
-        + [update(table, by: "target", [(column, "owner"), (discriminator, "owner_entity"), (orderKey, "number")])]
-    case .ownerColumn(let table, let column):
-      return refuseContested(setter, column: column, table: table)
-        + [update(table, by: "target", [(column, "owner")])]
-    case .join(let join, let isOwner):
-      let (order, inverseOrder) =
-        isOwner ? (join.orderColumn, join.inverseOrderColumn) : (join.inverseOrderColumn, join.orderColumn)
-      let pairs = [
-        (isOwner ? join.ownerColumn : join.targetColumn, "owner"),
-        (isOwner ? join.targetColumn : join.ownerColumn, "target"),
-      ]
-      let orders = [(order, "number"), (inverseOrder, "inverse_position")].compactMap { column, value in
-        column.map { ($0, value) }
-      }
-      let columns = (pairs + orders).map { SQLiteIdentifier.quoted($0.0) }
-      // A pair that the other end has set keeps its place there.
-      let resolution =
-        order.map { "DO UPDATE SET \(SQLiteIdentifier.quoted($0)) = excluded.\(SQLiteIdentifier.quoted($0))" }
-        ?? "DO NOTHING"
-      let owner = SQLiteIdentifier.quoted(pairs[0].0)
-      let target = SQLiteIdentifier.quoted(pairs[1].0)
-      let clearing = Action(
-        .rows(of: join.name),
-        "DELETE FROM \(compiler.qualified(join.name)) AS t WHERE t.\(owner) IN (SELECT owner FROM"
-          + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
-          + " WHERE p.owner = t.\(owner) AND p.target = t.\(target))")
-      return (clears ? [clearing] : []) + (order == nil ? [] : [numbering]) + [
-        Action(
-          .rows(of: join.name),
-          "INSERT INTO \(compiler.qualified(join.name)) (\(columns.joined(separator: ", ")))"
-            + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
-            + " WHERE true ORDER BY owner, target ON CONFLICT"
-            + " (\(SQLiteIdentifier.quoted(join.ownerColumn)), \(SQLiteIdentifier.quoted(join.targetColumn)))"
-            + " \(resolution)", isCounted: true)
-      ]
+    case .toOne(let own, let other): return writing(setter, own, other: other, clears: clears)
+    case .members(let columns), .owned(let columns):
+      return refuseContested(setter, column: columns.key, table: columns.table)
+        + (columns.orderKey == nil ? [] : [numbering])
+        + [
+          update(
+            columns.table, by: "target",
+            [(columns.key, "owner"), (columns.discriminator, "owner_entity"), (columns.orderKey, "number")])
+        ]
+    case .join(let join): return writing(join, clears: clears)
     }
   }
 
-  /// 2048, 3072, 4096 … per owner, as Core Data numbers the first ones (docs/formats/store-layout.md, "Order keys");
-  /// without an order in the source by key.
+  /// Sets the columns of a to-one, and those of its inverse where that is a to-one too.
+  private func writing(
+    _ setter: RelationshipSetter, _ own: ToOneColumns, other: ToOneColumns?, clears: Bool
+  ) -> [Action] {
+    var actions = [refuseSeveral(setter)]
+    let table = compiler.qualified(own.table)
+    if let other {
+      actions += refuseContested(setter, column: other.key, table: other.table)
+      // An object that had the target before has it no longer.
+      let key = SQLiteIdentifier.quoted(other.key)
+      let held = [own.key, own.discriminator].compactMap { $0 }
+      actions.append(
+        Action(
+          .rows(of: own.table),
+          "UPDATE \(table) SET \(cleared(held)) WHERE \"Z_PK\" IN (SELECT t.\(key) FROM \(MappedScratch.pairs) AS p"
+            + " CROSS JOIN \(compiler.qualified(other.table)) AS t WHERE t.\"Z_PK\" = p.target AND t.\(key) <> p.owner)"
+        ))
+      actions.append(
+        update(other.table, by: "target", [(other.key, "owner"), (other.discriminator, "owner_entity")]))
+    } else if clears {
+      let key = SQLiteIdentifier.quoted(own.key)
+      actions.append(
+        Action(
+          .rows(of: own.table),
+          "UPDATE \(table) AS t SET \(cleared(own.names)) WHERE t.\"Z_PK\" IN"
+            + " (SELECT owner FROM \(MappedScratch.owners)) AND t.\(key) IS NOT NULL AND t.\(key) IS NOT"
+            + " (SELECT p.target FROM \(MappedScratch.pairs) AS p WHERE p.owner = t.\"Z_PK\")"))
+    }
+    // One that is there already keeps its place.
+    actions.append(
+      update(
+        own.table, by: "owner",
+        [(own.key, "target"), (own.discriminator, "target_entity"), (own.orderKey, "inverse_position")],
+        where: " AND t.\(SQLiteIdentifier.quoted(own.key)) IS NULL"))
+    return actions
+  }
+
+  /// Adds pairs to a join table.
+  private func writing(_ join: JoinColumns, clears: Bool) -> [Action] {
+    let pairs = [(join.owner, "owner"), (join.target, "target")]
+    let orders = [(join.order, "number"), (join.inverseOrder, "inverse_position")].compactMap { column, value in
+      column.map { ($0, value) }
+    }
+    let columns = (pairs + orders).map { SQLiteIdentifier.quoted($0.0) }
+    // A pair that the other end has set keeps its place there.
+    let resolution =
+      join.order.map { "DO UPDATE SET \(SQLiteIdentifier.quoted($0)) = excluded.\(SQLiteIdentifier.quoted($0))" }
+      ?? "DO NOTHING"
+    let table = compiler.qualified(join.table)
+    let owner = SQLiteIdentifier.quoted(join.owner)
+    let clearing = Action(
+      .rows(of: join.table),
+      "DELETE FROM \(table) AS t WHERE t.\(owner) IN (SELECT owner FROM"
+        + " \(MappedScratch.owners)) AND NOT EXISTS (SELECT 1 FROM \(MappedScratch.pairs) AS p"
+        + " WHERE p.owner = t.\(owner) AND p.target = t.\(SQLiteIdentifier.quoted(join.target)))")
+    return (clears ? [clearing] : []) + (join.order == nil ? [] : [numbering]) + [
+      Action(
+        .rows(of: join.table),
+        "INSERT INTO \(table) (\(columns.joined(separator: ", ")))"
+          + " SELECT \((pairs + orders).map(\.1).joined(separator: ", ")) FROM \(MappedScratch.pairs)"
+          + " WHERE true ORDER BY owner, target ON CONFLICT (\(primaryKey(join))) \(resolution)", isCounted: true)
+    ]
+  }
+
+  /// The columns of a join table's primary key.
+  private func primaryKey(_ columns: JoinColumns) -> String {
+    [columns.join.ownerColumn, columns.join.targetColumn].map(SQLiteIdentifier.quoted).joined(separator: ", ")
+  }
+
+  /// Numbers the pairs of an ordered relationship; without an order in the source by key.
   private var numbering: Action {
-    Action(
+    let keys = OrderKey.numbering(partition: "owner", order: "position, target")
+    return Action(
       .scratch,
-      "UPDATE \(MappedScratch.pairs) SET number = n.k FROM (SELECT rowid AS r, 1024 + 1024 * row_number() OVER"
-        + " (PARTITION BY owner ORDER BY position, target) AS k FROM \(MappedScratch.pairs)) AS n"
-        + " WHERE n.r = HOPD_PAIRS.rowid")
+      "UPDATE \(MappedScratch.pairs) SET number = n.k FROM (SELECT rowid AS r, \(keys) AS k"
+        + " FROM \(MappedScratch.pairs)) AS n WHERE n.r = HOPD_PAIRS.rowid")
   }
 
   /// Columns of the rows that are one end of a pair.

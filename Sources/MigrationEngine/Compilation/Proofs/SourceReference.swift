@@ -55,7 +55,7 @@ package struct SourceReference: Sendable, Hashable {
     return broken == nil
   }
 
-  /// Where an entity's keys have no gaps, whatever lies between the first and the last is one of them: no look-ups are
+  /// Where an entity's keys have no gaps, whatever is between the first and the last is one of them: no look-ups are
   /// needed.
   private func isWithinDenseKeys(
     in space: SourceTables, _ connection: Connection, _ memory: ReferenceMemory

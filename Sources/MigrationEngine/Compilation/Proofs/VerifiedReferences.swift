@@ -13,13 +13,13 @@ struct VerifiedReferences {
   /// Schema name of the staged store.
   let schema: String
 
-  /// Gone when the store is sealed, as all of ours.
+  /// Gone when the store is sealed, as all of hopd's.
   static let name = "HOPD_SOUND"
 
   private var qualified: String { SQLiteIdentifier.quoted(schema) + "." + Self.name }
 
   /// Notes the references that a program has written and that are sound for certain. Only between tables into which
-  /// rows are inserted and nothing else is done: whoever sets, mends or leaves out afterwards could break them.
+  /// rows are inserted and nothing else is done: anyone who sets, mends or leaves out afterwards could break them.
   func note(_ program: HopProgram, hop: Hop, memory: ReferenceMemory) throws(SQLiteError) {
     guard let written = program.written(hop) else { return }
     try connection.execute("CREATE TABLE \(qualified) (\"table\", \"column\", target_table, target_number)")

@@ -8,9 +8,9 @@ import SQLite
 
 extension HopdError.Code {
   /// Transactions stay behind because an entity that they name is removed.
-  package static let historyCut = HopdError.Code("history-cut", exit: .success)
+  package static let historyCut = HopdError.Code("history-cut", severity: .warning)
   /// Changes name more properties than were changed, because nobody can tell which.
-  package static let historyWidened = HopdError.Code("history-widened", exit: .success)
+  package static let historyWidened = HopdError.Code("history-widened", severity: .warning)
 }
 
 struct HistoryContinuation {
@@ -48,7 +48,7 @@ struct HistoryContinuation {
   /// Entity numbers with lengths of ZCOLUMNS that are told apart.
   private static let most = 20_000
   private static let hint =
-    "let the rows of its history go: `history = \"clear\"`, --history clear; or migrate the store with its app"
+    "drop the rows of its history: `history = \"clear\"`, --history clear; or migrate the store with its app"
 
   private func has(_ column: String) -> Bool { carry.sourceColumns[.change]?.contains(column) == true }
 
@@ -222,7 +222,7 @@ struct HistoryContinuation {
       return false
     }
     guard bit.group == .attribute, old.element != bit.element else { return true }
-    // An element that goes on under another name sets those that were not there.
+    // An element that continues under another name sets those that were not there.
     let isKnown = before.bits.contains { $0.property == origin && $0.element == bit.element }
     let goesOn = after.bits.contains { $0.property == bit.property && $0.element == old.element }
     return !isKnown && !goesOn
@@ -251,8 +251,8 @@ struct HistoryContinuation {
       let column = "ZTOMBSTONE\(place)"
       let values =
         try reader.connection.integer(
-          "SELECT count(\(column)) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) WHERE ZENTITY = \(number)"
-            + " AND (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE") ?? 0
+          "SELECT count(\(column)) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) "
+            + "WHERE ZENTITY = \(number) AND (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE") ?? 0
       guard values > 0 else { continue }
       warnings.append(
         HopdError(

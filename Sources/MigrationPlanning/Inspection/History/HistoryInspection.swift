@@ -74,7 +74,7 @@ struct HistoryInspection {
         .historyCleared,
         "the persistent history is cleared: "
           + lost.map { "\($0.rows) row\($0.rows == 1 ? "" : "s") of \($0.table)" }.joined(separator: ", "),
-        hint: "whoever reads it (other processes, widgets, sync) starts over, as after an expired history token; "
+        hint: "its readers (other processes, widgets, sync) start over, as after an expired history token; "
           + "`history = \"refuse\"` leaves such stores alone"))
   }
 
@@ -95,10 +95,10 @@ struct HistoryInspection {
     }
     return HopdError(
       .historyNotSupported,
-      "the store keeps persistent history (\(list)), and a mapping model makes its objects anew, under keys that the "
-        + "history does not know",
+      "the store keeps persistent history (\(list)), and a mapping model creates its objects again, under keys that "
+        + "the history does not know",
       at: Place(hop: "\(path.models[mapped].name) → \(path.models[mapped + 1].name)"),
-      hint: "let the rows of its history go: `history = \"clear\"`, --history clear; readers of the history then start "
+      hint: "drop the rows of its history: `history = \"clear\"`, --history clear; readers of the history then start "
         + "over")
   }
 }

@@ -1,5 +1,5 @@
-// Stores that are mirrored with CloudKit. Their tables refer to rows and entities by number and to the cloud by record: a
-// mistake would mix up records on every device of their user. They are refused unless the operator asks for them, and
+// Stores that are mirrored with CloudKit. Their tables refer to rows and entities by number and to the cloud by record:
+// a mistake would mix up records on every device of their user. They are refused unless the operator asks for them, and
 // then taken only where all that the tables say stays true, but for numbers (docs/decisions/0058).
 
 import Diagnostics
@@ -30,8 +30,8 @@ struct MirroringInspection {
     let more = names.count > 3 ? " and \(names.count - 3) more" : ""
     throw HopdError(
       .cloudKitNotSupported,
-      "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and such stores are to be "
-        + "refused",
+      "the store is mirrored with CloudKit (\(names.prefix(3).joined(separator: ", "))\(more)), and such stores are to "
+        + "be refused",
       hint: "migrate it with its app, on a device that is signed in, or try it with its mirroring: "
         + "`cloudkit = \"migrate\"`, --cloudkit migrate; `exclude` of the watch keeps hopd away from it")
   }
@@ -44,7 +44,7 @@ struct MirroringInspection {
     guard let layout = found.layout else { return }
     self.layout = layout
     if path.mappingModels.contains(where: { !$0.isEmpty }) {
-      refuse("a mapping model makes its objects anew, under keys that the mirroring does not know")
+      refuse("a mapping model creates its objects again, under keys that the mirroring does not know")
     }
     if rule != .migrate {
       refuse("without the rows of its history the mirroring would begin again and upload everything")
@@ -146,7 +146,7 @@ struct MirroringInspection {
     }
   }
 
-  /// Tables that call entities and relationships by name must not speak of what goes, and no receipt of a record that
+  /// Tables that call entities and relationships by name must not refer to what goes, and no receipt of a record that
   /// goes.
   private mutating func checkRecordsOfNames(_ layout: MirroringLayout) throws(SQLiteError) {
     let kept = path.sourceSchema.model.entities.filter { path.entity(continuing: $0.name, at: path.end) != nil }

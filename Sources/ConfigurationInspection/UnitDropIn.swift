@@ -1,0 +1,86 @@
+// The drop-in that hopd's unit needs for a configuration: with ProtectSystem=strict the service may write only where
+// its unit says so.
+
+import Diagnostics
+import DurableFiles
+import HopdConfiguration
+import SystemPackage
+
+/// Settings of a unit for the directories that a configuration names.
+package struct UnitDropIn: Sendable, Hashable {
+  /// Directories that the service writes to: those of watches, of their backups, and of the metrics file.
+  package let writable: [FilePath]
+  /// Directories whose file systems are mounted before the service starts: those with stores and backups.
+  package let mounted: [FilePath]
+  /// Of all that the configuration names, what `ProtectHome=yes` hides.
+  package let hiddenByHome: [FilePath]
+  /// Of all that the configuration names, what `PrivateTmp=yes` hides.
+  package let hiddenByTmp: [FilePath]
+  /// Directories that are not there yet.
+  package let missing: [FilePath]
+
+  /// Collects what a configuration needs. Throws where a path cannot be written in a unit, and where the configuration
+  /// has no watch.
+  package init(_ loaded: LoadedConfiguration) throws(HopdError) {
+    let configuration = loaded.configuration
+    guard configuration.isConfigured else {
+      throw HopdError(
+        .notConfigured, "the configuration has no watch, so the unit needs no drop-in",
+        at: Place(file: loaded.files.last),
+        hint: "add a [[watch]] with name, directory and models; hopd.toml(5) has an example")
+    }
+    let stores = configuration.watches.flatMap { [$0.directory] + [$0.backup.directory].compactMap(\.self) }
+    let metrics = configuration.daemon.metricsFile.map { [$0.removingLastComponent()] } ?? []
+    let read =
+      configuration.watches.flatMap { $0.models + $0.mappings + [$0.migration.reference].compactMap(\.self) }
+      + configuration.policies.compactMap { $0.command.first.map { FilePath($0) } }
+    for path in stores + metrics where Self.setting(path) == nil {
+      throw HopdError(
+        .configurationInvalid, "a unit cannot name this path: it has a control character", at: Place(file: path),
+        hint: "rename the directory")
+    }
+    mounted = Self.outermost(stores)
+    writable = Self.outermost(stores + metrics)
+    let all = stores + metrics + read
+    hiddenByHome = Self.outermost(all.filter { path in UnitFile.homes.contains { path.starts(with: $0) } })
+    hiddenByTmp = Self.outermost(all.filter { path in UnitFile.temporaries.contains { path.starts(with: $0) } })
+    missing = writable.filter { path in (try? LinuxFileSystem().status(path))??.kind != .directory }
+  }
+
+  /// The text of the drop-in.
+  package var text: String {
+    var lines = ["[Unit]"]
+    lines += mounted.compactMap { Self.setting($0).map { "RequiresMountsFor=\($0)" } }
+    lines += ["", "[Service]"]
+    for path in missing {
+      lines.append("# \(path.printable) is not there yet: make it, then restart the service.")
+    }
+    // With "-" the service starts although the directory is not there; its watch waits for it.
+    lines += writable.compactMap { Self.setting($0, prefix: "-").map { "ReadWritePaths=\($0)" } }
+    if let first = hiddenByHome.first {
+      lines += ["# The unit hides /home, /root and /run/user, where \(first.printable) is.", "ProtectHome=no"]
+    }
+    if let first = hiddenByTmp.first {
+      lines += ["# The unit has its own /tmp and /var/tmp; \(first.printable) is in the system's.", "PrivateTmp=no"]
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The paths without those that are below another one, in their order.
+  private static func outermost(_ paths: [FilePath]) -> [FilePath] {
+    var kept: [FilePath] = []
+    for path in paths.map({ $0.lexicallyNormalized() }) where !kept.contains(path) {
+      kept.append(path)
+    }
+    return kept.filter { path in !kept.contains { $0 != path && path.starts(with: $0) } }
+  }
+
+  /// A path as systemd reads it back: `%` begins a specifier, and quotes hold words together. Nil for a path that no
+  /// setting can hold.
+  private static func setting(_ path: FilePath, prefix: String = "") -> String? {
+    guard !path.string.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7f }) else { return nil }
+    let text = prefix + path.string.replacing("%", with: "%%")
+    guard text.contains(where: { " \"'\\;#".contains($0) }) else { return text }
+    return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+  }
+}

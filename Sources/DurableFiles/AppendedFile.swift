@@ -1,0 +1,118 @@
+// A file that grows by whole lines. Each line is one write, so a killed program leaves at most the last one cut off,
+// and the next program takes that away before it continues.
+
+import Diagnostics
+import Glibc
+import Synchronization
+import SystemPackage
+
+extension HopdError.Code {
+  /// Another program appends to the file.
+  package static let appendedFileInUse = HopdError.Code("file-in-use", exit: .unavailable, isRetryable: true)
+  /// The file that is to be continued has no lines of its kind.
+  package static let otherKindOfFile = HopdError.Code("other-kind-of-file", exit: .cannotCreate)
+}
+
+/// Appends lines to a file, from any thread.
+package final class AppendedFile: Sendable {
+  private struct State {
+    var lastSync = ContinuousClock.now
+    var failure: HopdError?
+  }
+
+  /// The file.
+  package let path: FilePath
+  private let descriptor: Int32
+  private let state = Mutex(State())
+
+  /// Opens a file, or makes it, and removes half a line at its end. One program at a time may have it. Each of its
+  /// lines begins with `first`: a file of another kind is refused, and stays as it is.
+  package init(path: FilePath, linesBeginWith first: UInt8) throws(HopdError) {
+    self.path = path
+    let place = Place(file: path)
+    func failed(_ what: String) -> HopdError {
+      let code = errno
+      return HopdError(
+        code == ENOENT ? .notFound : code == EACCES ? .noPermission : code == ENOSPC ? .noSpace : .inputOutput, what,
+        at: place, cause: Errno(rawValue: code), hint: "name a file in a folder that you may write to")
+    }
+    let opened = path.withPlatformString { open($0, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o644) }
+    guard opened >= 0 else { throw failed("the file cannot be opened") }
+    descriptor = opened
+    guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      close(opened)
+      throw HopdError(
+        .appendedFileInUse, "another program writes to this file", at: place, cause: Errno(rawValue: code),
+        hint: "give each worker a file of its own, or wait until the other one ends")
+    }
+    do throws(HopdError) { try removeTornLine(beginningWith: first) } catch {
+      close(opened)
+      throw error
+    }
+  }
+
+  deinit {
+    fdatasync(descriptor)
+    close(descriptor)
+  }
+
+  private func removeTornLine(beginningWith first: UInt8) throws(HopdError) {
+    var info = stat()
+    guard fstat(descriptor, &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return }
+    var end = Int64(info.st_size)
+    var block = [UInt8](repeating: 0, count: 65_536)
+    while end > 0 {
+      let from = max(0, end - Int64(block.count))
+      let count = block.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, Int(end - from), off_t(from)) }
+      guard count == Int(end - from) else { break }
+      if let last = block[..<count].lastIndex(of: UInt8(ascii: "\n")) {
+        end = from + Int64(last) + 1
+        break
+      }
+      end = from
+    }
+    func requireFirst(at place: Int64) throws(HopdError) {
+      var byte: UInt8 = 0
+      guard place < Int64(info.st_size), pread(descriptor, &byte, 1, off_t(place)) != 1 || byte != first else { return }
+      throw HopdError(
+        .otherKindOfFile, "there is a file of another kind under this name", at: Place(file: path),
+        hint: "name another file; this one was not changed")
+    }
+    try requireFirst(at: 0)
+    try requireFirst(at: end)
+    guard end < Int64(info.st_size), ftruncate(descriptor, off_t(end)) != 0 else { return }
+    throw HopdError(
+      .inputOutput, "half a line at the end of the file cannot be removed", at: Place(file: path),
+      cause: Errno(rawValue: errno))
+  }
+
+  /// Appends a line, which ends with a newline. What cannot be written is thrown here and at every later call.
+  package func append(_ bytes: [UInt8]) throws(HopdError) {
+    try state.withLock { state throws(HopdError) in
+      if let failure = state.failure { throw failure }
+      var done = 0
+      while done < bytes.count {
+        let count = bytes.withUnsafeBytes {
+          write(descriptor, $0.baseAddress?.advanced(by: done), $0.count - done)
+        }
+        if count < 0 {
+          if errno == EINTR { continue }
+          let code = errno
+          let error = HopdError(
+            code == ENOSPC ? .noSpace : .inputOutput, "the file cannot be written", at: Place(file: path),
+            cause: Errno(rawValue: code), hint: "free space; the same command continues where this one stopped")
+          state.failure = error
+          throw error
+        }
+        done += count
+      }
+      // A power cut costs at most the lines of a second; the stores themselves say what is true.
+      let now = ContinuousClock.now
+      if now - state.lastSync > .seconds(1) {
+        fdatasync(descriptor)
+        state.lastSync = now
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+// Stores that are looked at again because something else than they has changed: the configuration, or models.
+
+import SystemPackage
+
+extension JobScheduler {
+  /// Another configuration is in force: every store of a watch that is still there is looked at again, those of other
+  /// watches are forgotten. Running jobs go on.
+  package mutating func configure(jobs: Int, rules: [String: RetryRule], priorities: [String: Int] = [:]) {
+    self.jobs = max(1, jobs)
+    self.rules = rules
+    migrations.priorities = priorities
+    wakeAllResting { _ in true }
+    watchNames = []
+    lookAgain { _ in true }
+  }
+
+  /// Other models of a watch are in force: each of its stores is looked at again, also those that were refused.
+  package mutating func modelsChanged(ofWatch watch: String) {
+    wakeAllResting { $0 == watch }
+    lookAgain { $0 == watch }
+  }
+
+  private mutating func wakeAllResting(_ isMeant: (String) -> Bool) {
+    let woken = resting.filter { isMeant(watchNames[Int($0.value.watch)]) }.sorted { $0.key.string < $1.key.string }
+    if woken.count == resting.count { resting = [:] }
+    for (key, known) in woken {
+      let store = FoundStore(key: key, path: known.path ?? key, watch: watchNames[Int(known.watch)], mark: known.mark)
+      wakeResting(store)
+    }
+  }
+
+  private mutating func lookAgain(_ isMeant: (String) -> Bool) {
+    // In the order of their last turn, so that who waited longest is still first.
+    for (key, entry) in entries.sorted(by: { ($0.value.turn, $0.key.string) < ($1.value.turn, $1.key.string) })
+    where isMeant(entry.store.watch) {
+      let isWatched = rules[entry.store.watch] != nil
+      switch entry.state {
+      case .running:
+        entries[key]?.mustLookAgain = isWatched
+        if !isWatched { entries[key]?.isGone = true }
+      case _ where !isWatched: forget(key)
+      case .waiting: break
+      case .deferred, .done, .failed, .needsAttention:
+        entries[key]?.failures = 0
+        entries[key]?.busyTimes = 0
+        // What was told of it is not told again unless it is something else.
+        var isDeferred = false
+        if case .deferred = entry.state { isDeferred = true }
+        enqueue(key, .look, newJob: !isDeferred)
+      }
+    }
+  }
+}

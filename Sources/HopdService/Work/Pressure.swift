@@ -1,0 +1,119 @@
+// Pressure stall information: the share of time that programs of this machine wait for a resource, as the kernel
+// tells it (Documentation/accounting/psi.rst). Read at most once a second, and only while there is work.
+
+import Glibc
+import HopdConfiguration
+import SystemPackage
+
+/// How long some program waits, in per cent of the last ten seconds; nil where it is not told.
+package struct Pressure: Sendable, Hashable {
+  /// For disks.
+  package var io: Double?
+  /// For processors.
+  package var cpu: Double?
+  /// For memory.
+  package var memory: Double?
+
+  /// Notes a reading.
+  package init(io: Double? = nil, cpu: Double? = nil, memory: Double? = nil) {
+    (self.io, self.cpu, self.memory) = (io, cpu, memory)
+  }
+}
+
+/// Where the kernel tells the pressure.
+package struct PressureFiles: Sendable {
+  private let folders: [(folder: FilePath, ending: String)]
+
+  /// The files of the system: where /proc has none, or hides them, the root of the control groups tells the same.
+  package init() { folders = [("/proc/pressure", ""), ("/sys/fs/cgroup", ".pressure")] }
+
+  /// The files of one folder, `io`, `cpu` and `memory`.
+  package init(folder: FilePath) { folders = [(folder, "")] }
+
+  /// The pressure now; nil where this kernel tells none.
+  package func read() -> Pressure? {
+    let found = Pressure(io: share("io"), cpu: share("cpu"), memory: share("memory"))
+    return found == Pressure() ? nil : found
+  }
+
+  private func share(_ resource: String) -> Double? {
+    folders.lazy.compactMap { Self.text(of: $0.folder.appending(resource + $0.ending)) }.first.flatMap(Self.share)
+  }
+
+  /// `avg10` of the line `some`.
+  static func share(_ text: String) -> Double? {
+    for line in text.split(separator: "\n") where line.hasPrefix("some ") {
+      guard let word = line.split(separator: " ").first(where: { $0.hasPrefix("avg10=") }),
+        let value = Double(word.dropFirst(6)), value.isFinite
+      else { return nil }
+      return min(max(value, 0), 100)
+    }
+    return nil
+  }
+
+  /// A file of the kernel, in one read.
+  private static func text(of file: FilePath) -> String? {
+    let descriptor = file.withPlatformString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 1024)
+    // A kernel that was started with psi=0 has the files, and they cannot be read.
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
+  }
+}
+
+/// Whether work halts because of the pressure, and what is told of it: once when it begins, and once when it has been
+/// over for a minute, since work that halts lowers the pressure that made it halt.
+struct PressureThrottle: Sendable {
+  typealias Instant = ContinuousClock.Instant
+
+  /// What the journal is told.
+  enum News: Equatable {
+    /// Work halts, for that reason.
+    case halted(String)
+    /// It has gone on for a minute.
+    case over
+  }
+
+  /// Why work halts: "I/O pressure above 40 %"; nil where it goes on.
+  private(set) var reason: String?
+  /// The same with the figure of this moment.
+  private(set) var detail: String?
+  private var isTold = false
+  private var quietSince: Instant?
+
+  /// Does work halt?
+  var isHolding: Bool { reason != nil }
+
+  /// How long work must have gone on before the journal is told so.
+  static let quiet = Duration.seconds(60)
+
+  /// Takes in a reading; nil where the kernel tells none.
+  mutating func take(_ pressure: Pressure?, limits: Configuration.Throttle, now: Instant) -> News? {
+    let found: [(name: String, value: Double?, limit: Int)] = [
+      ("I/O", pressure?.io, limits.ioPressure), ("processor", pressure?.cpu, limits.cpuPressure),
+      ("memory", pressure?.memory, limits.memoryPressure),
+    ]
+    let over = found.first { $0.limit > 0 && ($0.value ?? 0) > Double($0.limit) }
+    reason = over.map { "\($0.name) pressure above \($0.limit) %" }
+    detail = over.map { "\($0.name) pressure \(Int(($0.value ?? 0).rounded(.up))) %, limit \($0.limit) %" }
+    if let reason {
+      quietSince = nil
+      if isTold { return nil }
+      isTold = true
+      return .halted(reason)
+    }
+    guard isTold else { return nil }
+    guard let since = quietSince else {
+      quietSince = now
+      return nil
+    }
+    guard now - since >= Self.quiet else { return nil }
+    (isTold, quietSince) = (false, nil)
+    return .over
+  }
+
+  /// There is nothing to be done, so nothing halts.
+  mutating func rest() { self = PressureThrottle() }
+}

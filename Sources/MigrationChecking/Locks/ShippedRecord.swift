@@ -1,0 +1,187 @@
+// What is known of shipped versions, and who decides where the sources differ: the lock of the commit that a pull
+// request is compared with over the lock in the working tree, and a lock over the models of that commit. An edit of a
+// shipped version that takes its line in the lock along is an edit all the same.
+
+import Diagnostics
+import ManagedObjectModel
+import SystemPackage
+
+extension HopdError.Code {
+  /// A line that the lock had at the base is gone or another one, while the model is as it was.
+  package static let lockChanged = HopdError.Code("lock-changed", exit: .dataError)
+  /// A version that is at the base is in no lock.
+  package static let versionNotLocked = HopdError.Code("version-not-locked", exit: .success)
+  /// A version that has shipped comes after the current one.
+  package static let shippedVersionLater = HopdError.Code("shipped-version-later", exit: .dataError)
+  /// A model is called otherwise than in the lock.
+  package static let shippedModelRenamed = HopdError.Code("shipped-model-renamed", exit: .success)
+  /// A version is replaced in the lock because somebody said so.
+  package static let shippedVersionReplaced = HopdError.Code("shipped-version-replaced", exit: .success)
+}
+
+/// What has shipped, from the lock and from git.
+package struct ShippedRecord: Sendable {
+  /// The lock in the working tree; nil where there is none.
+  package var lock: LockFile?
+  /// The commit, tag or branch that is compared with.
+  package var ref: String?
+  /// The lock at that commit.
+  package var lockAtBase: LockFile?
+  /// The models at that commit.
+  package var bases: [ModelBundle] = []
+  /// Versions about which somebody has said that they may be other ones than those that are noted.
+  package var replaced: Set<String> = []
+  /// Is the lock in the working tree about to be written?
+  package var isFreezing = false
+
+  /// Nothing is known.
+  package init() {}
+
+  /// What to type where a noted version was wrong.
+  static func replacing(_ version: String) -> String { "add --freeze --replace \(version.quotedForShell)" }
+
+  /// Names of the versions that are noted anywhere.
+  package var names: [String] {
+    ((lock?.models ?? []) + (lockAtBase?.models ?? [])).flatMap { $0.versions.map(\.name) }
+      + bases.flatMap { base in
+        base.versions.map(\.name)
+      }
+  }
+
+  // MARK: Models
+
+  /// What a lock has of a model: under its name, else under one that no model at hand has, with a version in common.
+  private func noted(_ now: ShippedModel, in lock: LockFile?, besides others: [String]) -> ShippedModel? {
+    guard let lock else { return nil }
+    if let same = lock.model(named: now.name) { return same }
+    let hashes = Set(now.versions.map(\.hashes))
+    return lock.models.first { model in
+      !others.contains(model.name) && model.versions.contains { !$0.entities.isEmpty && hashes.contains($0.hashes) }
+    }
+  }
+
+  /// The versions of a model that have shipped, as the source that decides has them; `others` are names of all models
+  /// at hand.
+  package func shipped(
+    of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64
+  ) -> ShippedModel? {
+    let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
+    let here = noted(now, in: lock, besides: others)
+    let models = base(of: bundle).map { ShippedModel($0, frameworkVersion: frameworkVersion) }
+    if let before = noted(now, in: lockAtBase, besides: others) {
+      return ShippedModel(name: before.name, versions: before.versions + added(here, to: before))
+    }
+    guard let here else { return models }
+    // The lock is new in this pull request: what its versions were before is in git.
+    return ShippedModel(name: here.name, versions: here.versions.map { models?.version(named: $0.name) ?? $0 })
+  }
+
+  /// The versions that the lock here has and the one at the base has not, under no name.
+  private func added(_ here: ShippedModel?, to before: ShippedModel) -> [ShippedVersion] {
+    guard let here else { return [] }
+    let known = Set(before.versions.map(\.name)).union(here.newNames(of: before).values)
+    return here.versions.filter { !known.contains($0.name) }
+  }
+
+  private func base(of bundle: ModelBundle) -> ModelBundle? { bases.first { $0.name == bundle.name } }
+
+  // MARK: Findings
+
+  /// Everything that is another one than what has shipped.
+  func findings(of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64) -> ShippedFindings {
+    let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
+    guard let shipped = shipped(of: bundle, besides: others, frameworkVersion: frameworkVersion) else {
+      return ShippedFindings()
+    }
+    let kept = ShippedModel(name: shipped.name, versions: shipped.versions.filter { !replaced.contains($0.name) })
+    let here = noted(now, in: lock, besides: others)
+    let isNew = noted(now, in: lockAtBase, besides: others).map { before in Set(added(here, to: before).map(\.name)) }
+    var findings = ShippedFindings()
+    if shipped.name != bundle.name {
+      findings.warnings.append(
+        HopdError(
+          .shippedModelRenamed,
+          "the model \(shipped.name) has shipped and is called \(bundle.name) now: its versions are compared with "
+            + "those that are noted under the old name", at: Place(file: bundle.path),
+          hint: "--freeze notes the new name"))
+    }
+    findings.add(
+      LockComparison(
+        shipped: kept, bundle: bundle, base: base(of: bundle), frameworkVersion: frameworkVersion,
+        placeless: isNew ?? []
+      ).findings())
+    findings.warnings += replacements(in: shipped, bundle, frameworkVersion)
+    if !isFreezing { findings.errors += lockEdits(now, shipped, bundle, others) }
+    findings.warnings += unlocked(now, bundle, others, frameworkVersion)
+    return findings
+  }
+
+  /// What `--replace` lets pass, in words.
+  private func replacements(
+    in shipped: ShippedModel, _ bundle: ModelBundle, _ frameworkVersion: Int64
+  ) -> [HopdError] {
+    let chosen = ShippedModel(name: shipped.name, versions: shipped.versions.filter { replaced.contains($0.name) })
+    guard !chosen.versions.isEmpty else { return [] }
+    let found = LockComparison(
+      shipped: chosen, bundle: bundle, base: base(of: bundle), frameworkVersion: frameworkVersion
+    ).findings()
+    return found.errors.map { error in
+      HopdError(
+        .shippedVersionReplaced, "replaced: \(error.message)", at: error.place,
+        hint: "stores of users that have the replaced version are not known any more")
+    }
+  }
+
+  /// Lines of the lock at the base that the lock in the working tree has no more, or has otherwise, while the model
+  /// itself is as it was.
+  private func lockEdits(
+    _ now: ShippedModel, _ shipped: ShippedModel, _ bundle: ModelBundle, _ others: [String]
+  ) -> [HopdError] {
+    guard let ref, let before = noted(now, in: lockAtBase, besides: others) else { return [] }
+    func edited(_ message: String, _ entity: String? = nil) -> HopdError {
+      HopdError(
+        .lockChanged, message, at: Place(file: bundle.path, entity: entity),
+        hint: "take the lock of \(ref) again (git checkout \(ref.quotedForShell) -- hop.lock), then --freeze")
+    }
+    guard let here = noted(now, in: lock, besides: others) else {
+      return [edited("the lock at \(ref) has the versions of \(before.name), and the lock here has none of them")]
+    }
+    let (names, newNames) = (here.newNames(of: before), now.newNames(of: before))
+    return before.versions.filter { !replaced.contains($0.name) }.flatMap { old -> [HopdError] in
+      guard let line = here.version(named: names[old.name] ?? old.name) else {
+        return [edited("the version \(old.name) is in the lock at \(ref), and no more in the lock here")]
+      }
+      // Where the model changed along with its line, the comparison with the model says it.
+      let model = now.version(named: newNames[old.name] ?? old.name)
+      return old.entities.compactMap { entity -> HopdError? in
+        let (other, built) = (line.entity(named: entity.name), model?.entity(named: entity.name))
+        guard other?.hash != entity.hash || other?.layout != entity.layout, built?.hash == entity.hash else {
+          return nil
+        }
+        return edited(
+          "the line of \(entity.name) in \(old.name) is another one than in the lock at \(ref)", entity.name)
+      }
+    }
+  }
+
+  /// Versions at the base that no lock has: shipped and forgotten, or still being worked on.
+  private func unlocked(
+    _ now: ShippedModel, _ bundle: ModelBundle, _ others: [String], _ frameworkVersion: Int64
+  ) -> [HopdError] {
+    guard let ref, !isFreezing, let here = noted(now, in: lock, besides: others), let base = base(of: bundle) else {
+      return []
+    }
+    let hashes = Set(here.versions.map(\.hashes))
+    return ShippedModel(base, frameworkVersion: frameworkVersion).versions.filter { version in
+      here.version(named: version.name) == nil && !hashes.contains(version.hashes)
+    }.map { version in
+      let isGone = now.version(named: version.name) == nil
+      return HopdError(
+        .versionNotLocked,
+        "the version \(version.name) is at \(ref)\(isGone ? ", is gone now," : "") and was never noted in the lock",
+        at: Place(file: isGone ? bundle.path : bundle.path(ofVersion: version.name)),
+        hint: isGone
+          ? "if it has shipped, bring it back and note it with --freeze" : "if it has shipped, note it with --freeze")
+    }
+  }
+}

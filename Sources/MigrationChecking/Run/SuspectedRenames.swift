@@ -1,0 +1,87 @@
+// Renames without a renaming identifier, as warnings: the hop runs, and what the old name held is dropped. Each comes
+// with the text to paste where it is a rename, and with what to type where it is none.
+
+import Diagnostics
+import ManagedObjectModel
+
+extension HopdError.Code {
+  /// Something new looks like something that is gone, under another name.
+  package static let renameSuspected = HopdError.Code("rename-suspected", exit: .success)
+}
+
+/// Makes warnings of suspicions.
+struct SuspectedRenames {
+  /// The hops that stores take.
+  let hops: [HopCheck]
+  /// What is reported already.
+  let findings: [CheckFinding]
+  let words: CheckWords
+
+  /// A warning for each suspicion about a hop that no mapping model decides; `models` are the versions.
+  func warnings(_ models: [ManagedObjectModel]) -> [CheckFinding] {
+    hops.filter { $0.isConsecutive && [.inferred, .missing].contains($0.step.kind) }.flatMap { hop in
+      hop.difference.suspicions.filter { !isTold($0, hop.title) }.map { suspicion in
+        CheckFinding(
+          error(suspicion, hop),
+          remedies: [
+            renaming(suspicion, models.first { $0.name == hop.step.destination }), denial(suspicion),
+          ].compactMap(\.self))
+      }
+    }
+  }
+
+  /// Does a finding that stops stores offer the renaming identifier already?
+  private func isTold(_ suspicion: RenameSuspicion, _ hop: String) -> Bool {
+    findings.contains { finding in
+      let place = finding.error.place
+      return place.hop == hop && place.entity == suspicion.entity ?? suspicion.new
+        && place.property == (suspicion.entity == nil ? nil : suspicion.new)
+        && finding.remedies.contains { $0.kind == .renamingIdentifier }
+    }
+  }
+
+  private func error(_ suspicion: RenameSuspicion, _ hop: HopCheck) -> HopdError {
+    let lost =
+      switch suspicion.part {
+      case .entity: "the objects of \(suspicion.old)"
+      case .attribute: "the values of \(suspicion.old)"
+      case .relationship: "what \(suspicion.old) connects"
+      }
+    return HopdError(
+      .renameSuspected, "\(suspicion.question) Without one, \(lost) would be dropped",
+      at: Place(
+        hop: hop.title, entity: suspicion.entity ?? suspicion.new,
+        property: suspicion.entity == nil ? nil : suspicion.new))
+  }
+
+  private func renaming(_ suspicion: RenameSuspicion, _ model: ManagedObjectModel?) -> Remedy? {
+    guard let model else { return nil }
+    let entity = (suspicion.entity ?? suspicion.new).printableLine
+    let element: String? =
+      switch suspicion.part {
+      case .entity:
+        "<entity name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …>"
+      case .attribute:
+        suspicion.entity.flatMap { model.entity(named: $0) }?.attributes.first { $0.name == suspicion.new }.map {
+          var attribute = $0
+          attribute.renamingIdentifier = suspicion.old
+          return attribute.xml
+        }
+      case .relationship:
+        "<relationship name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …/>"
+      }
+    guard let element else { return nil }
+    return Remedy(
+      .renamingIdentifier,
+      "if \(suspicion.new) is \(suspicion.old) under a new name, give it the renaming identifier of the old one",
+      text: "in \(model.name), entity \(entity):\n\(element)")
+  }
+
+  /// What to type where the two are different things.
+  private func denial(_ suspicion: RenameSuspicion) -> Remedy {
+    let rule = [suspicion.oldEntity, suspicion.old].compactMap(\.self).joined(separator: ".") + "="
+    return Remedy(
+      .other, "if they are two things, say that \(suspicion.old) ends; the warning then disappears",
+      text: words.line(adding: ["--rename", rule]))
+  }
+}

@@ -1,0 +1,123 @@
+// What a mapping model may say of an attribute that inference has no value for: an expression to begin with, and a
+// remark about what it does to the values that are there.
+
+import ManagedObjectModel
+
+/// An expression of a text mapping for one attribute.
+struct ValueProposal {
+  let expression: String
+  /// What it does to values, in a phrase.
+  let remark: String
+
+  /// Proposes a value; `earlier` is the attribute that continues as this one, `suspected` the name of one that is gone
+  /// and looks alike.
+  init(of attribute: Attribute, from earlier: Attribute?, suspected: String?, isUnique: Bool) {
+    let constant = attribute.type.constant
+    if let earlier {
+      let value = "$source.\(earlier.name)"
+      guard earlier.type != attribute.type else {
+        // It became required: only rows without a value need another one.
+        if attribute.isOptional {
+          self.init(value, "its values are carried")
+        } else if let constant, !isUnique {
+          self.init("TERNARY(\(value) == nil, \(constant), \(value))", "rows without a value get \(constant)")
+        } else {
+          self.init(value, "rows without a value need an expression that gives each its own")
+        }
+        return
+      }
+      if let (expression, remark) = Self.conversion(of: value, from: earlier.type, to: attribute.type) {
+        self.init(expression, remark)
+      } else if attribute.isOptional {
+        self.init("nil", "the values of \(earlier.name) are dropped: nothing converts them")
+      } else {
+        self.init(
+          constant ?? "nil",
+          "the values of \(earlier.name) are dropped: nothing converts them, and \(constant ?? "nil") is in all rows")
+      }
+    } else if let suspected {
+      self.init("$source.\(suspected)", "if \(attribute.name) takes the values of \(suspected)")
+    } else if isUnique {
+      self.init(
+        constant ?? "nil",
+        "an example: \(attribute.name) is unique, so each row needs its own value, such as that of another property")
+    } else {
+      self.init(
+        constant ?? "nil", constant == nil ? "an example; an expression on $source" : "the same value in all rows")
+    }
+  }
+
+  private init(_ expression: String, _ remark: String) {
+    self.expression = expression
+    self.remark = remark
+  }
+
+  /// An expression that takes values of one type as another; nil where there is none.
+  private static func conversion(
+    of value: String, from old: AttributeType, to new: AttributeType
+  ) -> (String, String)? {
+    let converted = "each value is converted"
+    switch (old, new) {
+    case (.string, .integer16), (.string, .integer32), (.string, .integer64):
+      return (
+        bounded("\(value).longLongValue", new),
+        "each text is read as a number, or as 0 if it is not one; a plain 0 would drop all values"
+      )
+    case (.string, .double), (.string, .float):
+      return ("\(value).doubleValue", "each text is read as a number, or as 0 if it is not one")
+    case (.string, .boolean):
+      return ("\(value).boolValue", "YES where the text begins with y, t or a digit from 1 to 9")
+    case (.string, .decimal):
+      return (
+        "CAST(\(value), 'NSDecimalNumber')", "each text is read as a number; a row whose text is not one is refused"
+      )
+    case (.uuid, .string): return ("\(value).UUIDString", converted)
+    case (.uri, .string): return ("\(value).absoluteString", converted)
+    case (.date, .double), (.date, .float): return ("\(value).timeIntervalSinceReferenceDate", "in seconds since 2001")
+    case (.date, .integer64):
+      return (
+        "trunc:(\(value).timeIntervalSinceReferenceDate)",
+        "in whole seconds since 2001; what is less than one is dropped"
+      )
+    case (let old, .string) where old.isNumber || old == .boolean: return ("\(value).stringValue", converted)
+    case (let old, .date) where old.isNumber:
+      return ("CAST(\(value), 'NSDate')", "the numbers are taken as seconds since 2001")
+    case (.double, .integer16), (.double, .integer32), (.float, .integer16), (.float, .integer32),
+      (.double, .integer64), (.float, .integer64), (.decimal, .integer16), (.decimal, .integer32),
+      (.decimal, .integer64):
+      return (bounded("trunc:(\(value))", new), "digits after the point are dropped, and larger numbers are cut")
+    case (let old, .boolean) where old.isNumber: return ("TERNARY(\(value) == 0, NO, YES)", "YES for all but 0")
+    case (let old, let new) where old.isNumber && new.isNumber:
+      return (bounded(value, new), "numbers beyond the range of the type are cut to its limit")
+    default: return nil
+    }
+  }
+
+  /// The value, cut to the range of an integer type.
+  private static func bounded(_ value: String, _ type: AttributeType) -> String {
+    let limits: [AttributeType: (String, String)] = [
+      .integer16: ("-32768", "32767"), .integer32: ("-2147483648", "2147483647"),
+    ]
+    guard let (least, most) = limits[type] else { return value }
+    return "TERNARY(\(value) > \(most), \(most), TERNARY(\(value) < \(least), \(least), \(value)))"
+  }
+}
+
+extension AttributeType {
+  fileprivate var isNumber: Bool {
+    [.integer16, .integer32, .integer64, .double, .float, .decimal].contains(self)
+  }
+
+  /// A constant of the type, as expressions write it; nil where there is none.
+  fileprivate var constant: String? {
+    switch self {
+    case .integer16, .integer32, .integer64, .double, .float, .decimal: "0"
+    case .boolean: "NO"
+    case .string: "''"
+    case .date: "now()"
+    case .uuid: "CAST('00000000-0000-0000-0000-000000000000', 'NSUUID')"
+    case .binary: "CAST('', 'NSData')"
+    case .uri, .transformable, .undefined, .objectID, .composite: nil
+    }
+  }
+}

@@ -1,0 +1,83 @@
+// Tells how far a run is, beside its own events: after each of them that moves the work, and while long statements run.
+
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+
+/// The model of one run's work, fed with the run's events. It belongs to the run's thread.
+final class WorkTeller {
+  private let start = ContinuousClock.now
+  private var model: WorkModel?
+  private var plan: (from: String, to: String, hops: Int)?
+  private var chunk: ChunkProgress?
+  /// Rows that earlier runs have written.
+  private var rowsBefore: Int64?
+  private var lastTold: ContinuousClock.Instant?
+  private var lastPart: WorkPart?
+  /// How long the run has halted: that is nobody's pace.
+  private let held: () -> Duration
+
+  /// No more often than this, unless another part begins.
+  private static let pause = Duration.milliseconds(50)
+
+  init(held: @escaping () -> Duration) { self.held = held }
+
+  /// Seconds that the run has worked.
+  private var elapsed: Double { max(0, Pace.seconds(ContinuousClock.now - start - held())) }
+
+  /// The plan stands.
+  func planned(_ plan: MigrationPlan, _ passes: Passes, settings: MigrationSettings, replaces: Bool) {
+    self.plan = (plan.store.version.model.name, plan.target.model.name, plan.hops.count)
+    model = WorkModel(plan, passes: passes, settings: settings, replaces: replaces, at: elapsed)
+  }
+
+  /// The replacement has come to its next step.
+  func replacing(step: Int) { model?.begin(.replacing, step: step, at: elapsed) }
+
+  /// SQLite's own check of the result has made so many steps.
+  func verified(steps: Int) { model?.advanceVerification(steps: steps, at: elapsed) }
+
+  /// What is to be told after an event; nil where nothing has moved, or it was told a moment ago.
+  func told(after event: MigrationEvent) -> MigrationEvent? {
+    guard model != nil else { return nil }
+    switch event {
+    case .progress(let progress):
+      if rowsBefore == nil { rowsBefore = progress.rows &- progress.chunkRows }
+      chunk = progress
+      model?.advance(
+        hop: progress.hop, step: progress.step, share: progress.share, outline: progress.outline, at: elapsed)
+    case .verifying: model?.begin(.verifying, at: elapsed)
+    case .replacing: model?.begin(.replacing, at: elapsed)
+    case .planned, .hopStarted, .hopFinished, .alive: break
+    case .identified, .recovered, .resumed, .note, .verified, .advanced: return nil
+    }
+    return tell(isLast: false)
+  }
+
+  /// The run has ended well; nil where it had nothing to do.
+  func finished() -> MigrationEvent? {
+    guard model != nil else { return nil }
+    model?.finish()
+    return tell(isLast: true)
+  }
+
+  private func tell(isLast: Bool) -> MigrationEvent? {
+    guard var model, let plan else { return nil }
+    let now = ContinuousClock.now
+    if !isLast, model.part == lastPart, let lastTold, now - lastTold < Self.pause { return nil }
+    (lastTold, lastPart) = (now, model.part)
+    let elapsed = elapsed
+    let fraction = model.fraction(at: elapsed)
+    let remaining = model.remaining(at: elapsed)
+    self.model = model
+    let rows = chunk?.rows ?? 0
+    let written = rows &- (rowsBefore ?? rows)
+    return .advanced(
+      MigrationProgress(
+        part: model.part, hop: chunk?.hop ?? 0, hops: plan.hops, from: plan.from, to: plan.to,
+        subject: model.part == .copying || model.part == .indexing ? chunk?.subject ?? "" : "", rows: rows,
+        totalRows: max(rows, chunk?.totalRows ?? 0),
+        rowsPerSecond: model.part == .copying && elapsed > 0.2 ? Double(written) / elapsed : nil, elapsed: elapsed,
+        fraction: fraction, remaining: remaining))
+  }
+}

@@ -1,0 +1,147 @@
+// What a worker writes: one line when its run begins, one for each store, one when the run ends. A run without a last
+// line was killed, and `hopctl report` says so.
+
+/// How the work on one store ended.
+package enum StoreResult: String, Codable, Sendable, Hashable, CaseIterable {
+  /// The store is at the target now.
+  case migrated
+  /// It was there before this run.
+  case current
+  /// A person has to look: trying again does not help.
+  case failed
+  /// Busy, stopped on request, no space: the same command again may migrate it.
+  case waiting
+}
+
+/// A store's line in a results file.
+package struct ResultLine: Codable, Sendable, Hashable {
+  /// Path of the store's database, as the manifest has it.
+  package var store: String
+  package var result: StoreResult
+  /// The version it had, and the version it was to reach.
+  package var from: String?
+  package var to: String?
+  package var model: String?
+  package var storeUUID: String?
+  /// Bytes before.
+  package var size: Int64?
+  /// Objects written.
+  package var rows: Int64?
+  /// Time that the store took, in seconds.
+  package var seconds: Double
+  /// When that was.
+  package var time: Moment
+  /// Where the old store is kept.
+  package var backup: String?
+  /// Values and rows that the new version has no place for.
+  package var dropped: Int64?
+  package var error: LineError?
+  /// Is `store` the key of an object that lies elsewhere? Nil where it is a path.
+  package var isRemote: Bool?
+  /// The run that did it: the `id` of a `RunLine`.
+  package var run: String
+
+  /// Makes a line.
+  package init(store: String, result: StoreResult, seconds: Double, time: Moment, run: String) {
+    self.store = store
+    self.result = result
+    self.seconds = seconds
+    self.time = time
+    self.run = run
+  }
+}
+
+/// What lines may say. They are added up and compared, so numbers that no worker writes are refused where they are
+/// read.
+enum LineBounds {
+  /// Stores, objects and bytes: more than any disk holds.
+  static let counts = 0...(1 << 50)
+  /// Seconds: thirty years.
+  static let seconds = 0...1e9
+}
+
+extension ResultLine {
+  /// Can a worker have written it?
+  var isPlausible: Bool {
+    let counts = [size ?? 0, rows ?? 0, dropped ?? 0]
+    return counts.allSatisfy { LineBounds.counts.contains(Int($0)) } && LineBounds.seconds.contains(seconds)
+  }
+}
+
+/// The first or the last line of a run.
+package struct RunLine: Codable, Sendable, Hashable {
+  /// "begin" or "end".
+  package var event: Event
+  /// Name of the run: random hexadecimal digits.
+  package var run: String
+  /// The run's share: shard `shard` of `shards`, counted from 1.
+  package var shard: Int
+  package var shards: Int
+  /// Stores of the share, and of the whole manifest.
+  package var stores: Int
+  package var fleet: Int
+  package var host: String
+  /// When it began or ended.
+  package var time: Moment
+  /// Is only a sample migrated?
+  package var canary: Bool
+  /// Where models and rules came from, as words of a shell: what a closer look at a store needs, too.
+  package var options: String
+  /// How the run ended; nil at the beginning.
+  package var outcome: RunOutcome?
+
+  package enum Event: String, Codable, Sendable, Hashable {
+    case begin, end
+  }
+
+  /// The first line of a run.
+  package init(
+    run: String, shard: Shard, stores: Int, fleet: Int, host: String, time: Moment, canary: Bool, options: String = ""
+  ) {
+    (event, self.run, self.shard, shards) = (.begin, run, shard.index, shard.count)
+    (self.stores, self.fleet, self.host, self.time, self.canary) = (stores, fleet, host, time, canary)
+    self.options = options
+  }
+}
+
+extension RunLine {
+  /// Can a worker have written it?
+  var isPlausible: Bool {
+    Shard(index: shard, count: shards) != nil && LineBounds.counts.contains(stores) && LineBounds.counts.contains(fleet)
+  }
+}
+
+/// How a run ended.
+package struct RunOutcome: Codable, Sendable, Hashable {
+  /// Exit status of the worker.
+  package var exit: Int32
+  /// Why it stopped before all stores were tried; nil where it did not.
+  package var stopped: Stop?
+  /// Stores by result; `untried` are those that it did not come to.
+  package var migrated: Int
+  package var current: Int
+  package var failed: Int
+  package var waiting: Int
+  package var untried: Int
+  package var seconds: Double
+
+  /// Notes how a run ended.
+  package init(
+    exit: Int32, stopped: Stop? = nil, migrated: Int, current: Int, failed: Int, waiting: Int, untried: Int,
+    seconds: Double
+  ) {
+    (self.exit, self.stopped, self.migrated, self.current) = (exit, stopped, migrated, current)
+    (self.failed, self.waiting, self.untried, self.seconds) = (failed, waiting, untried, seconds)
+  }
+
+  package enum Stop: String, Codable, Sendable, Hashable {
+    /// SIGTERM or SIGINT.
+    case signal
+    /// `--deadline`.
+    case deadline
+    /// `--max-failures`.
+    case failures
+    /// `--canary`: the sample is done, and a person decides.
+    case canary
+  }
+}

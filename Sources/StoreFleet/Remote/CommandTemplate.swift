@@ -1,0 +1,129 @@
+// A command that a user types for an option: words with placeholders. No shell reads it, so a key with blanks or quotes
+// in it is one word and nothing else, whatever it holds.
+
+import Diagnostics
+
+/// A command with placeholders.
+package struct CommandTemplate: Sendable, Hashable {
+  /// What stands for something else in a command, in braces.
+  package enum Placeholder: String, Sendable, Hashable, CaseIterable {
+    /// The object's name, as the manifest has it.
+    case key
+    /// The file of the database.
+    case path
+    /// The folder of the database, which holds what belongs to it as well.
+    case directory
+    /// The version of the object that was fetched.
+    case version
+  }
+
+  private enum Piece: Sendable, Hashable {
+    case text(String)
+    case placeholder(Placeholder)
+  }
+
+  private let pieces: [[Piece]]
+
+  /// The first word: the program.
+  package let program: String
+
+  /// Reads a command. Blanks separate words. Within '…' everything stands for itself, within "…" a backslash takes away
+  /// the meaning of a quote or a backslash after it, and outside of both that of any character.
+  package init(_ text: String, option: String) throws(HopdError) {
+    let words = try Self.words(of: text, option)
+    guard let first = words.first else {
+      throw Self.wrong(option, "has no command", "type a program and its arguments")
+    }
+    var pieces: [[Piece]] = []
+    for word in words { pieces.append(try Self.pieces(of: word, option)) }
+    guard pieces[0] == [.text(first)] else {
+      throw Self.wrong(option, "begins with a placeholder", "the first word is the program")
+    }
+    program = first
+    self.pieces = pieces
+  }
+
+  /// Does it have this placeholder?
+  package func has(_ placeholder: Placeholder) -> Bool { pieces.joined().contains(.placeholder(placeholder)) }
+
+  /// The words after the program, with everything put in. Nil where a value would begin a word with a dash: a program
+  /// would take it for an option.
+  package func arguments(_ values: [Placeholder: String]) -> [String]? {
+    var words: [String] = []
+    for word in pieces.dropFirst() {
+      var text = ""
+      for (place, piece) in word.enumerated() {
+        switch piece {
+        case .text(let part): text += part
+        case .placeholder(let name):
+          let value = values[name] ?? ""
+          if place == 0, value.utf8.first == UInt8(ascii: "-") { return nil }
+          text += value
+        }
+      }
+      words.append(text)
+    }
+    return words
+  }
+
+  private static func words(of text: String, _ option: String) throws(HopdError) -> [String] {
+    var (words, word): ([String], String?) = ([], nil)
+    var quote: Character?
+    var isTaken = false
+    for character in text {
+      if isTaken {
+        if quote != nil, character != "\"", character != "\\" { word?.append("\\") }
+        word = (word ?? "") + String(character)
+        isTaken = false
+      } else if character == "\\", quote != "'" {
+        word = word ?? ""
+        isTaken = true
+      } else if let open = quote {
+        if character == open { quote = nil } else { word?.append(character) }
+      } else if character == "'" || character == "\"" {
+        quote = character
+        word = word ?? ""
+      } else if character == " " || character == "\t" || character == "\n" {
+        if let whole = word { words.append(whole) }
+        word = nil
+      } else {
+        word = (word ?? "") + String(character)
+      }
+    }
+    guard quote == nil, !isTaken else { throw wrong(option, "ends within a quote", "close every ' and \"") }
+    if let whole = word { words.append(whole) }
+    guard !text.utf8.contains(0) else { throw wrong(option, "has a NUL character", "leave it out") }
+    return words
+  }
+
+  /// Braces around anything that is no name stand for themselves.
+  private static func pieces(of word: String, _ option: String) throws(HopdError) -> [Piece] {
+    var pieces: [Piece] = []
+    var (text, rest) = ("", word[...])
+    while let brace = rest.firstIndex(of: "{") {
+      text += rest[..<brace]
+      let after = rest[rest.index(after: brace)...]
+      let name = after.prefix { $0.isLowercase || $0 == "-" }
+      guard !name.isEmpty, name.endIndex < after.endIndex, after[name.endIndex] == "}" else {
+        text.append("{")
+        rest = after
+        continue
+      }
+      guard let known = Placeholder(rawValue: String(name)) else {
+        let all = Placeholder.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
+        throw wrong(option, "has an unknown placeholder {\(name)}", "there are \(all)")
+      }
+      if !text.isEmpty { pieces.append(.text(text)) }
+      pieces.append(.placeholder(known))
+      text = ""
+      rest = after[after.index(after: name.endIndex)...]
+    }
+    text += rest
+    if !text.isEmpty || pieces.isEmpty { pieces.append(.text(text)) }
+    return pieces
+  }
+
+  static func wrong(_ option: String, _ what: String, _ hint: String) -> HopdError {
+    HopdError(.usage, "\(option) \(what)".printableLine, hint: hint)
+  }
+}

@@ -1,0 +1,82 @@
+// Where a worker keeps the copies of objects: a folder of this run alone, which nobody ever reads again. What killed
+// workers left is removed, not used: the object is what counts.
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import MigrationPipeline
+import SystemPackage
+
+/// The folder of one run, for as long as the run lives.
+package final class WorkRoom {
+  private static let prefix = "hopctl-work-"
+
+  /// The folder.
+  package let path: FilePath
+  /// Where records of migrations of the copies lie.
+  package var stateDirectory: FilePath { path.appending("state") }
+
+  private let lock: FileLock
+
+  /// Makes a folder for `run` in `parent`, else in $TMPDIR, else in /var/tmp; and removes there what runs that were
+  /// killed left behind.
+  package init(run: String, in parent: FilePath?) throws {
+    let files = LinuxFileSystem(isDurable: false)
+    let chosen = parent ?? ScratchDirectory.temporaryDirectory
+    do {
+      let above = try files.canonical(chosen)
+      WorkRoom.sweep(above)
+      let folder = above.appending(WorkRoom.prefix + WorkRoom.machine + "-" + run)
+      let lock = try FileLock(path: WorkRoom.lockFile(of: folder))
+      try files.makeDirectory(folder, mode: 0o700)
+      try files.makeDirectory(folder.appending("state"), mode: 0o700)
+      (path, self.lock) = (folder, lock)
+    } catch {
+      throw HopdError(
+        (error as? HopdError)?.code ?? .inputOutput, "no work folder can be made in \(chosen.printable)",
+        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --work-directory DIR")
+    }
+  }
+
+  /// Removes the folder.
+  package func remove() {
+    try? ScratchDirectory(left: path).remove()
+    lock.release()
+  }
+
+  /// The lock is outside of the folder, so that it can be removed last.
+  private static func lockFile(of folder: FilePath) -> FilePath {
+    folder.removingLastComponent().appending((folder.lastComponent?.string ?? "") + ".lock")
+  }
+
+  /// This machine in a folder's name: where several share the folder above, their locks may hold on one machine only.
+  private static var machine: String {
+    var name = [CChar](repeating: 0, count: 256)
+    gethostname(&name, name.count - 1)
+    let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return String(StableHash.of(text), radix: 16)
+  }
+
+  /// Removes the folders of this user and this machine whose worker is gone.
+  private static func sweep(_ above: FilePath) {
+    let files = LinuxFileSystem(isDurable: false)
+    let own = prefix + machine + "-"
+    let names = ((try? files.names(in: above)) ?? []).map(\.string).filter { $0.hasPrefix(own) }
+    let runs = Set(names.map { $0.hasSuffix(".lock") ? String($0.dropLast(5)) : $0 })
+    // What root makes belongs to the owner of the folder above (docs/decisions/0150).
+    var parent = stat()
+    let isRoot = geteuid() == 0 && lstat(above.string, &parent) == 0
+    func isOurs(_ found: stat) -> Bool { found.st_uid == geteuid() || isRoot && found.st_uid == parent.st_uid }
+    for run in runs where run.dropFirst(own.count).allSatisfy(\.isHexDigit) {
+      let folder = above.appending(run)
+      var found = stat()
+      let isThere = lstat(folder.string, &found) == 0
+      guard !isThere || (isOurs(found) && found.st_mode & S_IFMT == S_IFDIR),
+        lstat(lockFile(of: folder).string, &found) != 0 || isOurs(found),
+        let lock = try? FileLock(path: lockFile(of: folder))
+      else { continue }
+      if isThere { try? ScratchDirectory(left: folder).remove() }
+      lock.release()
+    }
+  }
+}

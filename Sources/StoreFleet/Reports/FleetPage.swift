@@ -1,0 +1,126 @@
+// Scans and reports of fleets as one page for a browser: nothing from elsewhere, no script, by day and by night.
+
+import MigrationChecking
+
+/// Writes HTML.
+package enum FleetPage {
+  /// The histogram of a scan.
+  package static func text(of summary: FleetSummary) -> String {
+    let groups = summary.inOrder
+    let most = groups.map(\.stores).max() ?? 1
+    let rows = groups.map { group in
+      let name = group.version ?? group.state
+      return """
+        <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores)</td>\
+        <td>\(group.bytes)</td><td>\(way(group))</td><td class="bar">\(bar(group.stores, most))</td></tr>
+        """
+    }
+    return page(
+      "hopctl scan", "\(summary.stores) stores, \(summary.bytes) bytes",
+      table("Versions", ["Version", "Stores", "Bytes", "Way", "Share"], rows)
+        + notes(groups.compactMap { group in group.error.map { (group.example, $0) } }))
+  }
+
+  /// A report.
+  package static func text(of report: FleetReport) -> String {
+    let counts = [
+      ("migrated", report.migrated), ("current already", report.current), ("failed", report.failed),
+      ("waiting", report.waiting), ("without result", report.withoutResult), ("migrated twice", report.migratedTwice),
+    ]
+    let most = max(1, counts.map(\.1).max() ?? 1)
+    let rows = counts.map { name, count in
+      """
+      <tr><th scope="row">\(name)</th><td>\(count)</td><td class="bar">\(bar(count, most))</td></tr>
+      """
+    }
+    let versions = report.versions.map {
+      """
+      <tr><th scope="row">\(($0.before ?? "?").inXML)</th><td>\(($0.after ?? "?").inXML)</td><td>\($0.stores)</td></tr>
+      """
+    }
+    let failures = report.failures.map { cause in
+      """
+      <tr><th scope="row">\(cause.error.message.inXML)</th><td>\(cause.stores)</td>\
+      <td><code>\(cause.example.inXML)</code></td><td><code>\(cause.next.inXML)</code></td></tr>
+      """
+    }
+    let shards = report.shards.map {
+      """
+      <tr class="\($0.state.rawValue)"><th scope="row">\($0.shard)/\($0.shards)</th><td>\($0.state.rawValue)</td>\
+      <td>\($0.runs)</td><td>\(($0.host ?? "").inXML)</td></tr>
+      """
+    }
+    let slowest = report.slowest.map {
+      """
+      <tr><th scope="row"><code>\($0.store.inXML)</code></th><td>\($0.seconds)</td><td>\($0.bytes ?? 0)</td></tr>
+      """
+    }
+    return page(
+      "hopctl report", "\(report.fleet) stores in \(report.shards.count) shards",
+      table("Stores", ["Result", "Stores", "Share"], rows)
+        + table("Versions", ["Before", "After", "Stores"], versions)
+        + table("Failures by cause", ["Cause", "Stores", "Example", "Next"], failures)
+        + table("Shards", ["Shard", "State", "Runs", "Host"], shards)
+        + table("Slowest stores", ["Store", "Seconds", "Bytes"], slowest))
+  }
+
+  private static func way(_ group: FleetSummary.Group) -> String {
+    group.state == "current" ? "current" : group.hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no way"
+  }
+
+  private static func bar(_ count: Int, _ most: Int) -> String {
+    "<span style=\"width: \(count * 100 / max(1, most))%\"></span>"
+  }
+
+  private static func table(_ title: String, _ columns: [String], _ rows: [String]) -> String {
+    guard !rows.isEmpty else { return "" }
+    let head = columns.map { "<th scope=\"col\">\($0)</th>" }.joined()
+    return """
+      <section><h2>\(title)</h2><div class="wide"><table><thead><tr>\(head)</tr></thead><tbody>
+      \(rows.joined(separator: "\n"))
+      </tbody></table></div></section>
+
+      """
+  }
+
+  private static func notes(_ errors: [(String, LineError)]) -> String {
+    guard !errors.isEmpty else { return "" }
+    let items = errors.map { store, error in
+      "<li><code>\(store.inXML)</code>: \(error.message.inXML)\(error.hint.map { "<br>\($0.inXML)" } ?? "")</li>"
+    }
+    return "<section><h2>What cannot be migrated</h2><ul>\n\(items.joined(separator: "\n"))\n</ul></section>\n"
+  }
+
+  private static func page(_ title: String, _ line: String, _ body: String) -> String {
+    """
+    <!DOCTYPE html>
+    <html lang="en">
+    <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>\(title)</title>
+    <style>\(style)</style>
+    </head>
+    <body>
+    <header><h1>\(title)</h1><p>\(line.inXML)</p></header>
+    <main>
+    \(body)</main>
+    </body>
+    </html>
+
+    """
+  }
+
+  private static let style = """
+    body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; \
+    color: light-dark(#222, #ddd); background: light-dark(#fff, #181818); }
+    .wide { overflow-x: auto; }
+    table { border-collapse: collapse; width: 100%; }
+    th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid light-dark(#ddd, #444); }
+    td { font-variant-numeric: tabular-nums; }
+    code { overflow-wrap: anywhere; }
+    .bar { min-width: 8rem; }
+    .bar span { display: block; height: .8rem; background: light-dark(#2a6fb0, #6aa9e0); }
+    """
+}

@@ -1,0 +1,101 @@
+// A look at one store of a fleet: its version, the way to the target, and what that would need. The way is the same for
+// all stores of a version, so it is worked out once; no row is counted, so a look costs the pages of the bookkeeping.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import Synchronization
+import SystemPackage
+
+/// Looks at stores; from any thread.
+package final class StoreLook: Sendable {
+  private struct Way: Sendable {
+    var hops: [StoreLine.Hop]?
+    var error: LineError?
+  }
+
+  private struct Ends: Hashable {
+    let from: [String: VersionHash]
+    let to: [String: VersionHash]
+  }
+
+  private let catalog: ModelCatalog
+  private let target: TargetVersion
+  private let rules: RouteRules
+  private let ways = Mutex<[Ends: Way]>([:])
+
+  /// Looks at stores with these models, under the rules of `settings`.
+  package init(catalog: ModelCatalog, target: TargetVersion, settings: MigrationSettings) {
+    self.catalog = catalog
+    self.target = target
+    var rules = RouteRules(infer: settings.infer, renames: settings.renames, route: settings.route)
+    rules.allowsOlder = catalog.allowsOlder
+    self.rules = rules
+  }
+
+  /// What there is to say of a store; the path stays as it was given. Changes nothing.
+  package func line(for file: StoreWalk.Candidate) -> StoreLine {
+    let store = file.path
+    var line = StoreLine(file)
+    do {
+      let found = try StoreIdentifier.identify(
+        StoreLocation(database: store), catalog: catalog, target: target, countsRows: false)
+      line.state = found.state.rawValue
+      line.storeUUID = found.metadata?.uuid
+      line.model = found.version?.modelName
+      line.version = found.version?.model.name
+      line.targetVersion = found.target?.model.name
+      line.error = found.explanation.map { LineError($0) }
+      if found.state == .current { line.hops = [] }
+      if found.state == .behind { addWay(of: found, to: &line) }
+    } catch {
+      line.state = "unreadable"
+      line.error = LineError(HopdError.of(error, at: Place(store: store)))
+    }
+    return line
+  }
+
+  private func addWay(of found: StoreAssessment, to line: inout StoreLine) {
+    guard let version = found.version, let target = found.target, let versions = found.line?.versions else { return }
+    let ends = Ends(from: version.versionHashes, to: target.versionHashes)
+    let way =
+      ways.withLock { $0[ends] }
+      ?? {
+        let made = makeWay(from: version, to: target, among: versions)
+        ways.withLock { $0[ends] = made }
+        return made
+      }()
+    line.hops = way.hops
+    line.error = way.error
+    guard let hops = way.hops else { return }
+    line.need = Self.need(bytes: line.size ?? 0, hops: hops.count)
+  }
+
+  private func makeWay(
+    from version: CatalogedVersion, to target: CatalogedVersion, among versions: [CatalogedVersion]
+  ) -> Way {
+    do {
+      let edges = try MigrationGraph(versions: versions, rules: rules, mappings: catalog.mappings)
+        .route(from: version, to: target)
+      return Way(
+        hops: edges.map {
+          StoreLine.Hop(
+            source: $0.source.model.name, destination: $0.destination.model.name,
+            kind: $0.mapped == nil ? "inferred" : "mapping")
+        }, error: nil)
+    } catch {
+      return Way(hops: nil, error: LineError(error))
+    }
+  }
+
+  /// Rough on purpose: as much disk as the plan asks for, and 20 MB a second beside some milliseconds for each store
+  /// (docs/PERFORMANCE.md, "Missed targets, and why").
+  static func need(bytes: Int64, hops: Int) -> StoreLine.Need {
+    let disk = Double(bytes) * (hops == 1 ? 1.1 : 2.2) + 1_048_576
+    let seconds = 0.008 + Double(bytes) / 20e6
+    return StoreLine.Need(
+      disk: Int64(exactly: disk.rounded(.up)) ?? .max, seconds: (seconds * 1000).rounded() / 1000)
+  }
+}

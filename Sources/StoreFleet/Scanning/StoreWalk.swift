@@ -1,0 +1,145 @@
+// The files below folders that may be stores, found batch by batch: a fleet of millions is never in memory as a whole.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// Walks folders in the order of their names. Hidden entries are backups and staged stores, and are left out; links are
+/// not followed, because a folder could hold itself.
+package struct StoreWalk {
+  /// A file that may be a store.
+  package struct Candidate: Sendable, Hashable {
+    package var path: FilePath
+    /// Bytes of the database, without its log.
+    package var size: Int64
+    /// Last change, nanoseconds since 1970.
+    package var modified: Int64
+  }
+
+  /// Folders that could not be read, with the reason; the walk goes on without them.
+  package private(set) var unreadable: [HopdError] = []
+
+  private var folders: [FilePath]
+  private var found: [Candidate] = []
+  /// Files of the folder at work that nobody has looked at yet, the next one last. Names alone: a folder may have a
+  /// million of them.
+  private var folder = FilePath()
+  private var names: [String] = []
+
+  /// Prepares a walk. A path may also name a file.
+  package init(_ paths: [FilePath]) throws(HopdError) {
+    folders = []
+    for path in paths {
+      var info = stat()
+      guard path.withPlatformString({ stat($0, &info) }) == 0 else {
+        let code = errno
+        throw HopdError(
+          code == EACCES ? .noPermission : .notFound, "there is no such file or folder", at: Place(file: path),
+          cause: Errno(rawValue: code), hint: "check the path")
+      }
+      if info.st_mode & S_IFMT == S_IFDIR {
+        folders.append(path)
+      } else {
+        found.append(Candidate(path, info))
+      }
+    }
+    folders.reverse()
+  }
+
+  /// The next files, about `count` of them; none at the end.
+  package mutating func next(_ count: Int) -> [Candidate] {
+    while found.count < count {
+      if let name = names.popLast() {
+        look(at: name)
+      } else if let next = folders.popLast() {
+        visit(next)
+      } else {
+        break
+      }
+    }
+    defer { found.removeAll(keepingCapacity: true) }
+    return found
+  }
+
+  private mutating func look(at name: String) {
+    guard let component = FilePath.Component(name) else { return }
+    let path = folder.appending(component)
+    var info = stat()
+    // The header of a database has a hundred bytes.
+    guard path.withPlatformString({ lstat($0, &info) }) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_size >= 100
+    else { return }
+    found.append(Candidate(path, info))
+  }
+
+  private mutating func visit(_ folder: FilePath) {
+    guard let directory = folder.withPlatformString({ opendir($0) }) else {
+      let code = errno
+      // A folder that went away meanwhile held nothing that is there now.
+      if code != ENOENT {
+        unreadable.append(
+          HopdError(
+            code == EACCES ? .noPermission : .inputOutput, "the folder cannot be read", at: Place(file: folder),
+            cause: Errno(rawValue: code), hint: "ls -ld \(folder.printable)"))
+      }
+      return
+    }
+    defer { closedir(directory) }
+    var below: [FilePath] = []
+    self.folder = folder
+    while let entry = readdir(directory) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(validatingCString: $0) }
+      }
+      // A store whose name is not UTF-8 is refused by every command; its folder is not.
+      guard let name, !name.hasPrefix("."), let component = FilePath.Component(name) else { continue }
+      switch Self.kind(entry, of: folder, component) {
+      case S_IFDIR: below.append(folder.appending(component))
+      // Side files belong to the store beside them.
+      case S_IFREG where !Self.sideFileEndings.contains(where: name.hasSuffix): names.append(name)
+      default: continue
+      }
+    }
+    names.sort(by: >)
+    folders += below.sorted { $0.string > $1.string }
+  }
+
+  /// What an entry is. Not every file system says it with the name.
+  private static func kind(
+    _ entry: UnsafeMutablePointer<dirent>, of folder: FilePath, _ name: FilePath.Component
+  ) -> mode_t {
+    switch Int(entry.pointee.d_type) {
+    case Int(DT_REG): return S_IFREG
+    case Int(DT_DIR): return S_IFDIR
+    case Int(DT_UNKNOWN):
+      var info = stat()
+      guard folder.appending(name).withPlatformString({ lstat($0, &info) }) == 0 else { return 0 }
+      return info.st_mode & S_IFMT
+    default: return 0
+    }
+  }
+
+  private static let sideFileEndings = ["-wal", "-shm", "-journal"]
+}
+
+extension StoreLine {
+  /// A file that was found, of which nothing else is known yet.
+  package init(_ file: StoreWalk.Candidate) {
+    self.init(store: file.path.string)
+    (size, modified) = (file.size, file.modified)
+  }
+}
+
+extension StoreWalk.Candidate {
+  /// The file of a line as it is now; nil where there is none.
+  init?(_ line: StoreLine) {
+    let path = FilePath(line.store)
+    var info = stat()
+    guard path.withPlatformString({ lstat($0, &info) }) == 0 else { return nil }
+    self.init(path, info)
+  }
+
+  fileprivate init(_ path: FilePath, _ info: stat) {
+    let (seconds, _) = Int64(info.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
+    self.init(path: path, size: Int64(info.st_size), modified: seconds &+ Int64(info.st_mtim.tv_nsec))
+  }
+}

@@ -1,0 +1,97 @@
+// The work on one store of a fleet: a look, and where that is needed a migration. The store's own metadata decides
+// whether there is anything to do, never a ledger: a worker that was killed after the rename finds the store current.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import SystemPackage
+
+/// Migrates single stores; from any thread.
+package struct StoreTask: Sendable {
+  /// Makes the request for a store; throws where the path is none.
+  package typealias Requests = @Sendable (StoreLine) throws -> MigrationRequest
+
+  private let pipeline = MigrationPipeline()
+  private let requests: Requests
+  let run: String
+  /// Stores of which a killed run left a record: these are put in order even if they look current.
+  private let unfinished: Set<FilePath>
+
+  /// Prepares the work of the run named `run`; its records are in `stateDirectory`.
+  package init(run: String, stateDirectory: FilePath, requests: @escaping Requests) throws {
+    self.run = run
+    self.requests = requests
+    unfinished = Set(try pipeline.storesWithIntents(stateDirectory: stateDirectory).map(\.database))
+  }
+
+  /// Does the work. The store is complete afterwards, the old one or the new one, whatever the answer.
+  package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
+    let clock = ContinuousClock()
+    let start = clock.now
+    var result = ResultLine(store: line.store, result: .failed, seconds: 0, time: .now, run: run)
+    (result.size, result.storeUUID, result.model) = (line.size, line.storeUUID, line.model)
+    (result.from, result.to) = (line.version, line.targetVersion)
+    do {
+      try work(line, stop, &result)
+    } catch let failure as MigrationFailure {
+      result.note(failure.error)
+      if let from = failure.from { result.from = from }
+      if let to = failure.to { result.to = to }
+    } catch {
+      result.note(HopdError.of(error, at: Place(store: FilePath(line.store))))
+    }
+    result.seconds = ((clock.now - start).seconds * 10_000).rounded() / 10_000
+    result.time = .now
+    return result
+  }
+
+  private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
+    var request = try requests(line)
+    let isUnfinished = unfinished.contains(request.location.database)
+    // What cannot be looked at without changing something, as a hot journal, is the pipeline's to settle under its
+    // lock.
+    let look = try? StoreIdentifier.identify(
+      request.location, catalog: request.catalog, target: request.target, countsRows: false)
+    if let look {
+      result.storeUUID = look.metadata?.uuid ?? result.storeUUID
+      result.model = look.version?.modelName ?? result.model
+      result.from = look.version?.model.name ?? result.from
+      result.to = look.target?.model.name ?? result.to
+      if look.state == .current, !isUnfinished {
+        result.result = .current
+        return
+      }
+      request.isKnownBehind = look.state == .behind
+    }
+    let report = try pipeline.run(request, stop: stop) { _ in }
+    result.result = report.result == .current ? .current : .migrated
+    (result.from, result.to, result.storeUUID) = (report.from, report.to, report.storeUUID)
+    result.rows = report.rows.values.reduce(0, &+)
+    result.backup = report.backup?.string
+    let dropped = report.dropped.reduce(Int64(0)) { $0 &+ $1.nonNull }
+    if dropped > 0 { result.dropped = dropped }
+  }
+}
+
+extension ResultLine {
+  /// Notes why the store was not migrated.
+  mutating func note(_ error: HopdError) {
+    result = error.isWorthARetry ? .waiting : .failed
+    self.error = LineError(error)
+  }
+}
+
+extension HopdError {
+  /// May the same command migrate the store later, without anybody doing anything?
+  package var isWorthARetry: Bool {
+    code.isRetryable || code.exit == .unavailable || code.exit == .temporaryFailure
+  }
+}
+
+extension Duration {
+  /// The whole of it in seconds.
+  var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+}

@@ -1,0 +1,32 @@
+// Backups whose labels cannot be read: by this user, or at all. Which backup is newer than they are is not known, so
+// they are reported to anyone who makes or lists backups.
+
+import Diagnostics
+import DurableFiles
+import PersistentStore
+import SystemPackage
+
+extension BackupSet {
+  /// One refusal for each complete generation whose label cannot be read: which, why, and what to do.
+  package func unreadableLabels() throws -> [HopdError] {
+    try folders().filter { folder in
+      try BackupSet.record(in: folder, files: files) == nil
+        && files.status(folder.appending(location.fileName))?.kind == .regular
+    }
+    .map { unreadableLabel(in: $0) }
+  }
+
+  private func unreadableLabel(in folder: FilePath) -> HopdError {
+    let label = folder.appending(BackupSet.labelName)
+    var cause: (any Error)?
+    do { _ = try files.read(label, limit: 65_536) } catch { cause = error }
+    let isRefused = (cause as? HopdError)?.code == .noPermission
+    return HopdError(
+      .recordUnreadable, "the label of a backup cannot be read, so hopd does not know which backups are newer",
+      at: Place(store: location.database, file: label), cause: cause,
+      hint: isRefused
+        ? "chown -R --reference=\(folder.removingLastComponent().printable) \(folder.printable)"
+        : "hopctl restore \(location.database.printable) --backup \(folder.printable) puts this backup back; "
+          + "hopctl prune \(folder.printable) removes it")
+  }
+}

@@ -1,0 +1,193 @@
+// The locks of one worker: takes them, renews them while stores are migrated, and remembers since when the locks of
+// others have not changed. Time is measured by this process's own clock alone, and decides only how long a silent
+// worker is waited for: that two never replace one store follows from the names (WorkerLock.swift).
+
+import Diagnostics
+import DurableFiles
+import Glibc
+import PersistentStore
+import Synchronization
+import SystemPackage
+
+/// Takes and keeps the locks of the stores that a worker has in hand.
+package final class WorkerLocks: Sendable {
+  private struct Kept {
+    let lock: WorkerLock
+    let onLoss: @Sendable () -> Void
+    /// When it was last known to be this worker's.
+    var renewed: Duration
+  }
+
+  /// What was seen of another worker's lock.
+  private struct Sight {
+    let name: String
+    let since: Duration
+    let lease: Duration
+  }
+
+  private struct State {
+    var kept: [FilePath: Kept] = [:]
+    var seen: [FilePath: Sight] = [:]
+    var hasThread = false
+    var hasEnded = false
+  }
+
+  /// How long a worker may be silent before another one takes its stores over.
+  package let lease: Duration
+  private let holder: LockHolder
+  private let files: any DurableFileSystem
+  private let clock: @Sendable () throws -> Duration
+  /// Seconds since 1970, for people.
+  private let date: @Sendable () -> Int64
+  private let nonce: @Sendable () -> String
+  private let state = Mutex(State())
+
+  /// The locks of a run named `job`.
+  package convenience init(lease: Duration, job: String) {
+    let start = ContinuousClock.now
+    let holder = LockHolder(
+      process: .current(), host: WorkerLocks.hostName(), job: job, lease: lease.milliseconds)
+    self.init(
+      lease: lease, holder: holder, files: LinuxFileSystem(), clock: { ContinuousClock.now - start },
+      date: { Int64(time(nil)) }, nonce: { String(UInt64.random(in: 1 ... .max), radix: 16) })
+  }
+
+  /// With clocks and names of the caller's own: `nonce` gives another text each time, in any process.
+  package init(
+    lease: Duration, holder: LockHolder, files: any DurableFileSystem, clock: @escaping @Sendable () throws -> Duration,
+    date: @escaping @Sendable () -> Int64, nonce: @escaping @Sendable () -> String
+  ) {
+    (self.lease, self.holder, self.files) = (lease, holder, files)
+    (self.clock, self.date, self.nonce) = (clock, date, nonce)
+  }
+
+  /// Takes the lock of a store. `onLoss` is called on another thread when the lock is lost. Throws `.lockedByOther`,
+  /// with who has it, where another worker has it and was not silent for a lease while this process has looked.
+  package func take(
+    _ given: StoreLocation, renewing: Bool = true, onLoss: @escaping @Sendable () -> Void = {}
+  ) throws -> WorkerLock {
+    let location = try given.canonical(files)
+    let attempt = try WorkerLock.take(
+      location, as: holder, now: date(), nonce: nonce, files: files,
+      mayTakeOver: { [self] in try isSilent($0, at: location.database) })
+    switch attempt {
+    case .held(let entry): throw WorkerLock.refusal(entry, location)
+    case .taken(let lock):
+      do {
+        let now = try clock()
+        if renewing { try startThread() }
+        state.withLock { state in
+          state.seen[location.database] = nil
+          if renewing { state.kept[location.database] = Kept(lock: lock, onLoss: onLoss, renewed: now) }
+        }
+      } catch {
+        lock.release()
+        throw error
+      }
+      return lock
+    }
+  }
+
+  /// Gives a lock back.
+  package func release(_ lock: WorkerLock) {
+    state.withLock { $0.kept[lock.location.database] = nil }
+    lock.release()
+  }
+
+  /// Was the lock the same for a whole lease, as far as this process has seen it? The longer lease of both counts.
+  private func isSilent(_ entry: LockEntry, at store: FilePath) throws -> Bool {
+    let now = try clock()
+    return state.withLock { state in
+      if let sight = state.seen[store], sight.name == entry.name { return now - sight.since >= sight.lease }
+      let theirs = Duration.milliseconds(min(max(0, entry.holder?.lease ?? 0), 86_400_000))
+      state.seen[store] = Sight(name: entry.name, since: now, lease: max(lease, theirs))
+      return false
+    }
+  }
+
+  /// Is there a lock of another worker that is neither released nor renewed since it was seen, and not yet silent for
+  /// its lease? Then it is worth to wait before the store is tried again.
+  package func hasUnsettledSight() -> Bool {
+    guard let now = try? clock() else { return false }
+    let seen = state.withLock { $0.seen }
+    return seen.contains { store, sight in
+      guard now - sight.since < sight.lease else { return false }
+      return (try? WorkerLock.entry(of: StoreLocation(database: store), files: files))??.name == sight.name
+    }
+  }
+
+  // MARK: Renewing
+
+  /// Renews every lock that is a quarter of the lease old. One that could not be renewed for a whole lease is lost.
+  func renewAll() {
+    for (store, kept) in state.withLock({ $0.kept }) {
+      guard let now = try? clock(), now - kept.renewed >= lease / 4 else { continue }
+      let isKept = try? kept.lock.renew()
+      if isKept == true {
+        state.withLock { state in
+          if state.kept[store]?.lock === kept.lock { state.kept[store]?.renewed = now }
+        }
+      } else if isKept == false || now - kept.renewed >= lease {
+        kept.lock.giveUp()
+        let isMine = state.withLock { state in
+          guard state.kept[store]?.lock === kept.lock else { return false }
+          state.kept[store] = nil
+          return true
+        }
+        if isMine { kept.onLoss() }
+      }
+    }
+  }
+
+  /// No lock is renewed any more.
+  package func end() { state.withLock { $0.hasEnded = true } }
+
+  /// A thread that sleeps: the others work, some of them in long statements.
+  private func startThread() throws {
+    let isFirst = state.withLock { state in
+      defer { state.hasThread = true }
+      return !state.hasThread
+    }
+    guard isFirst else { return }
+    var thread = pthread_t()
+    let context = Unmanaged.passRetained(self)
+    let code = pthread_create(
+      &thread, nil,
+      { context in
+        if let context { Unmanaged<WorkerLocks>.fromOpaque(context).takeRetainedValue().renewUntilEnd() }
+        return nil
+      }, context.toOpaque())
+    if code == 0 {
+      _ = pthread_detach(thread)
+      return
+    }
+    context.release()
+    state.withLock { $0.hasThread = false }
+    throw HopdError(
+      .lockedByOther, "no thread can be started that renews the store's lock", cause: Errno(rawValue: code),
+      hint: "raise the limit of processes (ulimit -u, pids.max), or use fewer --jobs")
+  }
+
+  private func renewUntilEnd() {
+    let pause = min(max(lease.milliseconds / 32, 10), 250)
+    while !state.withLock({ $0.hasEnded }) {
+      var time = timespec(tv_sec: 0, tv_nsec: Int(pause) * 1_000_000)
+      nanosleep(&time, nil)
+      renewAll()
+    }
+  }
+
+  private static func hostName() -> String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
+
+extension Duration {
+  /// The whole of it in milliseconds.
+  fileprivate var milliseconds: Int64 {
+    let (whole, overflow) = components.seconds.multipliedReportingOverflow(by: 1000)
+    return overflow ? .max : whole &+ components.attoseconds / 1_000_000_000_000_000
+  }
+}

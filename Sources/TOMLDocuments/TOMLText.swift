@@ -1,0 +1,32 @@
+// Texts inside TOML documents that hopd writes. Names of models come from strangers' files and may hold anything.
+
+/// Texts of TOML documents.
+package enum TOMLText {
+  /// A string with its quotes and escapes.
+  package static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case "\n": result += "\\n"
+      case "\t": result += "\\t"
+      case "\r": result += "\\r"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7f:
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+
+  /// A key, bare where TOML allows it.
+  package static func key(_ text: String) -> String {
+    let isBare = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+    }
+    return isBare && !text.isEmpty ? text : quoted(text)
+  }
+}

@@ -1,0 +1,78 @@
+// `--freeze`: what has shipped, noted in the lock. What is noted already stays as it is, unless somebody said
+// otherwise.
+
+import Diagnostics
+import DurableFiles
+import ManagedObjectModel
+import MigrationChecking
+import SystemPackage
+
+/// Writes a lock.
+struct LockWriting {
+  let file: FilePath
+  let record: ShippedRecord
+  let frameworkVersion: Int64
+
+  /// Notes the versions of these models, and answers what was done in lines. The check of them was green.
+  func write(_ bundles: [ModelBundle], _ report: CheckReport) throws -> [String] {
+    let names = bundles.map(\.name)
+    guard Set(names).count == names.count else {
+      throw HopdError(
+        .usage, "two models have the same name, and the lock names models by it", at: Place(file: file),
+        hint: "check them one by one, each with a --lock of its own")
+    }
+    var lines: [String] = []
+    var models: [ShippedModel] = []
+    var taken: Set<String> = Set(names)
+    for bundle in bundles {
+      let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
+      let known = record.shipped(of: bundle, besides: names, frameworkVersion: frameworkVersion)
+      if let known, record.lock?.model(named: known.name) != nil { taken.insert(known.name) }
+      let later = Set(
+        report.models.first { $0.path == bundle.path }?.versions.filter { $0.verdict == .later }.map(\.name) ?? [])
+      let (model, told) = noted(now, over: record.lock == nil ? nil : known, leavingOut: later)
+      models.append(model)
+      lines += told
+    }
+    let text = LockFile(models: models + (record.lock?.models ?? []).filter { !taken.contains($0.name) }).text
+    try save(text)
+    let count = models.reduce(0) { $0 + $1.versions.count }
+    return ["froze \(MessageFormatter.count(Int64(count), "version", "versions")) in \(file.printable)"] + lines
+  }
+
+  /// A model as it is noted from now on, and what is new in that.
+  private func noted(
+    _ now: ShippedModel, over known: ShippedModel?, leavingOut later: Set<String>
+  ) -> (ShippedModel, [String]) {
+    let before = Set(known?.versions.map(\.name) ?? [])
+    let renamed = known.map { now.newNames(of: $0) } ?? [:]
+    var lines = renamed.sorted { $0.key < $1.key }.map {
+      "  renamed: \($0.key.printableLine) is \($0.value.printableLine) now"
+    }
+    var versions: [ShippedVersion] = []
+    for version in now.versions {
+      let name = version.name
+      let isKnown = before.contains(name) || renamed.values.contains(name)
+      guard isKnown || !later.contains(name) else {
+        lines.append("  left out: \(name.printableLine) comes after the current version")
+        continue
+      }
+      versions.append(version)
+      if known != nil, !isKnown { lines.append("  new: \(name.printableLine)") }
+    }
+    for name in before.subtracting(now.versions.map(\.name)).subtracting(renamed.keys).sorted() {
+      lines.append("  removed: \(name.printableLine)")
+    }
+    return (ShippedModel(name: now.name, versions: versions), lines)
+  }
+
+  private func save(_ text: String) throws {
+    let files = LinuxFileSystem()
+    guard file.lastComponent?.kind == .regular else {
+      throw HopdError(.usage, "--lock names no file", at: Place(file: file), hint: "name a file such as hop.lock")
+    }
+    try files.writeDurably(
+      Array(text.utf8), to: file.resolvedInFolder(), mode: 0o644,
+      temporarySuffix: ".hop-\(RequestOptions.jobName()).tmp")
+  }
+}

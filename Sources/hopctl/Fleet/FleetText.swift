@@ -1,0 +1,155 @@
+// Scans, runs and reports of fleets in words and tables.
+
+import Diagnostics
+import StoreFleet
+import SystemPackage
+
+/// Text about fleets.
+enum FleetText {
+  private static let barWidth = 30
+  /// Shards that are named one by one.
+  private static let mostShards = 20
+
+  /// A scan: the histogram of versions.
+  static func lines(of summary: FleetSummary, seconds: Double) -> [String] {
+    var lines = [
+      "\(count(summary.stores, "store", "stores")), \(MessageFormatter.bytes(summary.bytes)), in "
+        + MessageFormatter.duration(seconds)
+    ]
+    let groups = summary.inOrder
+    let models = Set(groups.compactMap(\.model))
+    let most = groups.map(\.stores).max() ?? 1
+    lines += MessageFormatter.table(
+      groups.map { group in
+        let full = max(1, group.stores * barWidth / max(1, most))
+        return [
+          title(group, showsModel: models.count > 1), MessageFormatter.count(Int64(group.stores)),
+          "\((group.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %",
+          MessageFormatter.bytes(group.bytes), way(group),
+          String(repeating: "#", count: full),
+        ]
+      }, right: [1, 2, 3])
+    for group in groups {
+      guard let error = group.error else { continue }
+      lines.append("  \(FilePath(group.example).printable): \(error.message)")
+      if let hint = error.hint { lines.append("    hint: \(hint)") }
+    }
+    if summary.otherDatabases > 0 {
+      lines.append("  \(count(summary.otherDatabases, "other database is", "other databases are")) no Core Data stores")
+    }
+    if summary.seconds > 0 {
+      lines.append(
+        "  migrating them takes about \(MessageFormatter.duration(summary.seconds)) of one job, and up to "
+          + "\(MessageFormatter.bytes(summary.largestNeed)) of free space for each store at work")
+    }
+    return lines
+  }
+
+  /// "Library 2", or the state of what has no known version.
+  static func title(_ group: FleetSummary.Group, showsModel: Bool) -> String {
+    guard let version = group.version else { return group.state }
+    guard showsModel, let model = group.model, model != version else { return version }
+    return "\(model): \(version)"
+  }
+
+  /// How far such a store is from the target.
+  static func way(_ group: FleetSummary.Group) -> String {
+    switch (group.state, group.hops) {
+    case ("current", _): "current"
+    case (_, let hops?): count(hops, "hop", "hops")
+    default: "no way"
+    }
+  }
+
+  /// The end of a run.
+  static func lines(of outcome: RunOutcome, shard: Shard, isCanary: Bool) -> [String] {
+    let tried = outcome.migrated + outcome.current + outcome.failed + outcome.waiting
+    var parts = ["\(outcome.migrated) migrated", "\(outcome.current) current already"]
+    if outcome.failed > 0 { parts.append("\(outcome.failed) failed") }
+    if outcome.waiting > 0 { parts.append("\(outcome.waiting) waiting") }
+    if outcome.untried > 0 { parts.append("\(outcome.untried) not tried") }
+    let subject = isCanary ? "canary" : shard.count > 1 ? "shard \(shard)" : "done"
+    var lines = [
+      "\(subject): \(parts.joined(separator: ", ")); \(MessageFormatter.duration(outcome.seconds)), "
+        + "\(Int(Double(tried) / max(outcome.seconds, 0.001))) stores a second"
+    ]
+    switch outcome.stopped {
+    case .signal: lines.append("  stopped by a signal; the same command continues")
+    case .deadline: lines.append("  stopped at the deadline; the same command continues")
+    case .failures: lines.append("  stopped: more stores failed than --max-failures allows; look at them first")
+    case .canary:
+      lines.append("  look at these stores with the app; then the same command with --continue does the rest")
+    case nil: break
+    }
+    return lines
+  }
+
+  /// A report.
+  static func lines(of report: FleetReport) -> [String] {
+    let ended = report.shards.count { $0.state == .ended }
+    let shards =
+      report.shards.isEmpty ? "only a canary" : "\(ended) of \(count(report.shards.count, "shard", "shards")) done"
+    var lines = ["\(count(report.fleet, "store", "stores")), \(shards)"]
+    let counts = [
+      ("migrated", report.migrated, ""), ("current already", report.current, ""),
+      ("failed", report.failed, "a person has to look"), ("waiting", report.waiting, "run the workers again"),
+      ("without result", report.withoutResult, "run the workers again"),
+      ("migrated twice", report.migratedTwice, "two workers met; see docs/FLEET.md"),
+    ]
+    lines += MessageFormatter.table(
+      counts.filter { $0.1 > 0 || $0.0 == "migrated" }.map { [$0.0, MessageFormatter.count(Int64($0.1)), $0.2] },
+      right: [1])
+    let open = report.shards.filter { $0.state != .ended }
+    for shard in open.prefix(mostShards) {
+      let why =
+        switch shard.state {
+        case .missing: "no run of it reported"
+        case .unfinished: "its last run was killed or still runs" + (shard.host.map { " (\($0))" } ?? "")
+        case .stopped: "its last run stopped early, with exit status \(shard.exit ?? 0)"
+        case .ended: ""
+        }
+      lines.append("  shard \(shard.shard)/\(shard.shards): \(why)")
+    }
+    if open.count > mostShards { lines.append("  and \(open.count - mostShards) more shards: see --json") }
+    lines += versions(report) + failures(report) + slowest(report)
+    return lines
+  }
+
+  private static func versions(_ report: FleetReport) -> [String] {
+    guard !report.versions.isEmpty else { return [] }
+    return ["versions"]
+      + MessageFormatter.table(
+        report.versions.map {
+          [
+            $0.before ?? "?", $0.before == $0.after ? "" : "→", $0.before == $0.after ? "" : $0.after ?? "?",
+            MessageFormatter.count(Int64($0.stores)),
+          ]
+        }, right: [3])
+  }
+
+  private static func failures(_ report: FleetReport) -> [String] {
+    report.failures.flatMap { cause -> [String] in
+      [
+        "\(count(cause.stores, "store", "stores")) \(cause.isWorthARetry ? "waiting" : "failed"): "
+          + cause.error.message,
+        "  for example \(cause.example.printableLine)", "  next: \(cause.next)",
+      ] + (cause.error.hint.map { ["  hint: \($0)"] } ?? [])
+    }
+  }
+
+  private static func slowest(_ report: FleetReport) -> [String] {
+    guard report.seconds > 0 else { return [] }
+    let rate =
+      "\(MessageFormatter.count(report.rowsPerSecond)) objects and "
+      + "\(MessageFormatter.bytes(report.bytesPerSecond)) a second of one job"
+    return ["slowest stores; all together \(rate)"]
+      + MessageFormatter.table(
+        report.slowest.prefix(5).map {
+          [MessageFormatter.duration($0.seconds), MessageFormatter.bytes($0.bytes ?? 0), $0.store.printableLine]
+        }, right: [0, 1])
+  }
+
+  private static func count(_ number: Int, _ one: String, _ many: String) -> String {
+    MessageFormatter.count(Int64(number), one, many)
+  }
+}

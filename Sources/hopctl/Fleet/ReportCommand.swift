@@ -1,0 +1,33 @@
+import ArgumentParser
+import Diagnostics
+import StoreFleet
+import SystemPackage
+
+/// `hopctl report FILE…`.
+struct ReportCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "report", abstract: "Makes one report of what all workers of a fleet wrote.",
+    discussion: """
+      Exit status: 0 every store is current; 65 some failed and need you; 75 some wait or have no result, or a shard \
+      never reported: run the workers again.
+      """)
+
+  @Argument(
+    help: ArgumentHelp("Results of `hopctl work`, or folders of them.", valueName: "file|dir"), completion: .file())
+  var files: [String]
+
+  @Option(help: ArgumentHelp("Write one page for a browser.", valueName: "file"), completion: .file())
+  var html: String?
+
+  @OptionGroup var output: OutputOptions
+
+  func execute() throws {
+    var builder = FleetReportBuilder()
+    for file in files { for path in try ResultFiles.at(FilePath(file)) { try builder.read(path) } }
+    let report = builder.made()
+    for line in FleetText.lines(of: report) { try output.line(line) }
+    try output.object(report)
+    if let html { try ReportFile.write(FleetPage.text(of: report), to: html) }
+    throw Finished(status: report.exit)
+  }
+}

@@ -1,0 +1,147 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import MigrationChecking
+import MigrationPipeline
+import MigrationPlanning
+import StoreFleet
+import SystemPackage
+
+/// `hopctl scan DIR…`.
+struct ScanCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "scan", abstract: "Says which versions the stores of a fleet have; changes nothing.",
+    discussion: """
+      It writes a line of JSON to --output for every Core Data store below the folders: a manifest for `hopctl work`. \
+      It skips hidden files and links. --resume continues a killed scan. With --json the lines go to standard output, \
+      and the last one is the summary.
+      """)
+
+  @Argument(help: ArgumentHelp("Folders, or single stores.", valueName: "dir"), completion: .directory)
+  var folders: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A list of stores in place of folders: paths, or lines of an earlier scan; - is standard input.",
+      valueName: "file"), completion: .file())
+  var manifest: String?
+
+  @OptionGroup var models: ModelOptions
+  @OptionGroup var options: RequestOptions
+
+  @Option(
+    name: .customLong("output"), help: ArgumentHelp("Write the manifest to this file.", valueName: "file"),
+    completion: .file())
+  var file: String?
+
+  @Flag(help: "Continue the manifest of --output: unchanged stores are not read again.")
+  var resume = false
+
+  @Option(help: ArgumentHelp("Write the histogram of versions as one page for a browser.", valueName: "file"))
+  var html: String?
+
+  @OptionGroup var jobs: JobsOption
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    if folders.isEmpty == (manifest == nil) {
+      throw ValidationError("Give either folders to scan or a list with --manifest.")
+    }
+    if resume, file == nil { throw ValidationError("--resume continues the manifest of --output.") }
+  }
+
+  func execute() throws {
+    let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
+    output.warn(loaded.warnings)
+    let stop = StopOnSignals.start()
+    let look = StoreLook(
+      catalog: loaded.catalog, target: options.target.target(loaded.watch), settings: options.settings(loaded))
+    var summary = FleetSummary()
+    // Opening it takes half a line away: what is read then is what stays.
+    let target = try file.map { try openManifest($0) }
+    let known = try knownStores()
+    let old = known.count
+    let line = FleetProgress(output)
+    let start = ContinuousClock.now
+    let scan = FleetScan(look: look, threads: jobs.count, stop: stop)
+    let take: (FleetScan.Round) throws -> Void = { round in
+      for store in round.lines {
+        summary.add(store)
+        try target?.append(store)
+        if output.json { try StandardStreams.write(LineFile.bytes(of: store), to: .output) }
+      }
+      summary.otherDatabases += round.otherDatabases
+      line.show("\(MessageFormatter.count(Int64(old + summary.stores))) stores")
+    }
+    var unreadable: [HopdError] = []
+    do {
+      defer { line.end() }
+      if let manifest {
+        var list = try Manifest(path: FilePath(manifest))
+        try scan.run(&list, known: known, found: take)
+      } else {
+        var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })
+        try scan.run(&walk, known: known, found: take)
+        unreadable = walk.unreadable
+      }
+    }
+    output.warn(unreadable)
+    if resume, let file {
+      let others = summary.otherDatabases
+      summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())
+      summary.otherDatabases = others
+    }
+    try tell(summary, seconds: (ContinuousClock.now - start).inSeconds)
+    if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
+    if !unreadable.isEmpty { throw Finished(status: .noPermission) }
+  }
+
+  /// The manifest file: a new one, or the one that is there with --resume.
+  private func openManifest(_ name: String) throws(HopdError) -> LineFile {
+    let path = FilePath(name)
+    var info = stat()
+    if !resume, path.withPlatformString({ stat($0, &info) }) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_size > 0 {
+      throw HopdError(
+        .outputExists, "there is a manifest already", at: Place(file: path),
+        hint: "add --resume to continue it, or remove it")
+    }
+    return try LineFile(path: path)
+  }
+
+  /// What an earlier scan found, by path. Of several lines of one store the last one is the newest.
+  private func knownStores() throws -> [String: KnownStore] {
+    guard resume, let file else { return [:] }
+    var known: [String: KnownStore] = [:]
+    var manifest = try Manifest(path: FilePath(file))
+    while let line = try manifest.next() { known[line.store] = KnownStore(line) }
+    return known
+  }
+
+  private func tell(_ summary: FleetSummary, seconds: Double) throws {
+    for text in FleetText.lines(of: summary, seconds: seconds) { try output.line(text) }
+    if let file, summary.groups.contains(where: { $0.state == "behind" && $0.hops != nil }) {
+      try output.line(
+        "next: hopctl work --manifest \(file.quotedForShell) \(models.words) --canary 50 --results results.ndjson")
+    }
+    if output.json {
+      struct Last: Encodable {
+        let summary: FleetSummary
+      }
+      try StandardStreams.write(LineFile.bytes(of: Last(summary: summary)), to: .output)
+    }
+  }
+}
+
+/// `--jobs`.
+struct JobsOption: ParsableArguments {
+  @Option(
+    name: [.customShort("j"), .customLong("jobs")], help: "Stores at a time; else one for each processor.")
+  var jobs: Int?
+
+  func validate() throws {
+    if let jobs, !(1...256).contains(jobs) { throw ValidationError("--jobs is a number from 1 to 256.") }
+  }
+
+  var count: Int { jobs ?? max(1, min(64, sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+}

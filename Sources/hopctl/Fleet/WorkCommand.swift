@@ -1,0 +1,268 @@
+import ArgumentParser
+import Diagnostics
+import DurableFiles
+import Glibc
+import HopdConfiguration
+import MigrationChecking
+import MigrationPipeline
+import MigrationPlanning
+import PersistentStore
+import StoreFleet
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+
+/// `hopctl work`.
+struct WorkCommand: HopctlCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "work", abstract: "Migrates a share of a fleet: one task of Slurm, Kubernetes or GNU parallel.",
+    discussion: """
+      Takes the stores of a manifest (`hopctl scan --output`) that belong to its shard to the current version. Stores \
+      that are current are left alone, so the same command may run again at any time: after a kill, after SIGTERM, on \
+      another machine. Every result is a line in --results.
+
+      Exit status: 0 all stores are current, 65 a person has to look at those that failed, 75 the same command goes on \
+      (stopped, busy stores, no space), 10 the canary is done and the rest waits for --continue.
+      """)
+
+  @OptionGroup var share: ShareOptions
+  @OptionGroup var models: ModelOptions
+  @OptionGroup var options: RequestOptions
+  @OptionGroup var limits: WorkLimits
+  @OptionGroup var jobs: JobsOption
+  @OptionGroup var lease: LeaseOption
+  @OptionGroup var replacement: ReplaceOptions
+  @OptionGroup var remote: RemoteOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Append a line for each store to this file, or to a file of the shard's own in this folder.",
+      valueName: "file|dir"), completion: .file())
+  var results: String?
+
+  @Option(help: ArgumentHelp("How many old stores are kept, or none.", valueName: "keep|none"))
+  var backup: BackupCount?
+
+  @Option(help: "How thoroughly each result is verified; the stores of --canary always fully.")
+  var verify: VerificationDepth?
+
+  @OptionGroup var state: StateOptions
+  @OptionGroup var output: OutputOptions
+
+  func validate() throws {
+    guard remote.fetch != nil else { return }
+    if !share.folders.isEmpty { throw ValidationError("--fetch takes the keys of a manifest, not folders.") }
+    if lease.lease != nil {
+      throw ValidationError("--lease locks stores in folders; an object of --fetch is stored under a condition.")
+    }
+    if let backup, backup.count > 0 {
+      throw ValidationError("--backup keeps nothing of an object: have its storage keep versions, or copy it first.")
+    }
+  }
+
+  func execute() throws {
+    let stop = StopOnSignals.start()
+    let shard = try share.shard.resolved()
+    let commands = try remote.commands()
+    var (stores, fleet) = try share.stores(of: shard)
+    let room = try commands.map { _ in
+      try WorkRoom(run: RequestOptions.jobName(), in: remote.workDirectory.map { FilePath($0) })
+    }
+    defer { room?.remove() }
+    let stateDirectory = try room?.stateDirectory ?? state.directory()
+    let templates = try WorkTemplates(for: stores, models: models) { try template($0, stateDirectory) }
+    let file = try results.map { try LineFile(path: ShareOptions.file($0, shard)) }
+    let session = WorkSession(
+      templates: templates, stateDirectory: stateDirectory,
+      remote: commands.flatMap { commands in room.map { (room: $0.path, commands: commands) } }, shard: shard,
+      fleet: fleet, limits: limits.limits(jobs: jobs.count), file: file, stop: stop, locks: lease.locks(),
+      options: models.words, output: output)
+    if let count = limits.canary {
+      if room == nil { stores = try templates.looked(stores, threads: jobs.count, stop: stop) }
+      let sample = CanarySample.of(stores, count: count)
+      let outcome = try session.run(sample, isCanary: true, mayEnd: stores.count > sample.count && !limits.goesOn)
+      guard outcome.exit == 0 else { throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software) }
+      let done = Set(sample.map(\.store))
+      stores.removeAll { done.contains($0.store) }
+    }
+    let outcome = try session.run(limits.order.sorted(stores), isCanary: false, mayEnd: false)
+    if let name = file?.path.string { try output.line("  hopctl report \(name.quotedForShell)") }
+    throw Finished(status: ExitStatus(rawValue: outcome.exit) ?? .software)
+  }
+
+  /// What the stores of a watch have in common, or all stores; each puts its own place and name in.
+  private func template(_ watch: String?, _ stateDirectory: FilePath) throws -> MigrationRequest {
+    var models = models
+    if let watch { models.watch = watch }
+    let loaded = try models.load(for: nil, withMappings: true, allowsOlder: options.target.version.allowOlder)
+    output.warn(loaded.warnings)
+    var request = try options.request(StoreLocation(database: "/"), loaded, stateDirectory: stateDirectory)
+    if let backup { request.backup.keep = backup.count }
+    // A backup beside a copy would go with the copy.
+    if remote.fetch != nil { request.backup.keep = 0 }
+    if let verify { request.verification = verify }
+    if let chosen = replacement.replace { request.replacement = chosen }
+    return request
+  }
+}
+
+/// `--manifest`, `--shard`.
+struct ShareOptions: ParsableArguments {
+  @Argument(
+    help: ArgumentHelp("Folders whose stores are the fleet, in place of --manifest.", valueName: "dir"),
+    completion: .directory)
+  var folders: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The stores of the fleet: what `hopctl scan` wrote, or a list of paths; - is standard input.", valueName: "file"),
+    completion: .file())
+  var manifest: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The share of this worker: I of N, counted from 1, or auto.",
+      discussion: """
+        auto reads $HOPD_SHARD, or what Slurm (array jobs), AWS Batch or Kubernetes (Indexed Jobs, with the number in \
+        $HOPD_SHARDS) tell a task. The share follows from a store's UUID or path alone: with one more worker each \
+        store stays where it is or goes to the new one.
+        """, valueName: "i/n|auto"))
+  var shard = ShardArgument.fixed(.whole)
+
+  func validate() throws {
+    if folders.isEmpty == (manifest == nil) {
+      throw ValidationError("Give either a manifest with --manifest or folders.")
+    }
+  }
+
+  /// The stores of a shard, each once, and how many the fleet has.
+  func stores(of shard: Shard) throws -> (stores: [StoreLine], fleet: Int) {
+    var (stores, fleet): ([StoreLine], Int) = ([], 0)
+    var seen: Set<UInt64> = []
+    func take(_ line: StoreLine) {
+      fleet += 1
+      guard shard.holds(line.shardKey), seen.insert(StableHash.of(line.store)).inserted else { return }
+      stores.append(line)
+    }
+    if let manifest {
+      var list = try Manifest(path: FilePath(manifest))
+      while let line = try list.next() { take(line) }
+    } else {
+      var walk = try StoreWalk(folders.map { try FilePath($0).resolved() })
+      while case let files = walk.next(4096), !files.isEmpty {
+        for file in files where StoreModels.isStore(file.path) { take(StoreLine(file)) }
+      }
+      if let first = walk.unreadable.first { throw first }
+    }
+    return (stores, fleet)
+  }
+
+  /// The file of a shard's results. A name that ends with a slash is a folder, which is made if it is missing.
+  static func file(_ name: String, _ shard: Shard) throws -> FilePath {
+    var info = stat()
+    let path = FilePath(name)
+    if name.hasSuffix("/"), access(name, F_OK) != 0 {
+      try LinuxFileSystem(isDurable: false).ensureDirectory(path.resolvedInFolder())
+    }
+    guard path.withPlatformString({ stat($0, &info) }) == 0, info.st_mode & S_IFMT == S_IFDIR else { return path }
+    func padded(_ number: Int) -> String {
+      let digits = String(number)
+      return String(repeating: "0", count: max(0, String(shard.count).count - digits.count)) + digits
+    }
+    return path.appending("shard-\(padded(shard.index))-of-\(shard.count).ndjson")
+  }
+}
+
+/// `--lease`.
+struct LeaseOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Lock each store with a folder beside it, for workers on several machines; take over after this time.",
+      discussion: """
+        All workers of the stores need the option. A worker renews its locks four times in this time, as 2min. One \
+        that does not is taken for dead: another worker removes what it could still put in the store's place, and \
+        migrates the store.
+        """, valueName: "time"))
+  var lease: String?
+
+  func validate() throws {
+    if let lease, Quantity.duration(lease).map({ $0 >= .seconds(1) && $0 <= .seconds(86_400) }) != true {
+      throw ValidationError("--lease takes a time from 1s to 1d, as 2min, not \"\(lease)\".")
+    }
+  }
+
+  func locks() -> WorkerLocks? {
+    lease.flatMap { Quantity.duration($0) }.map { WorkerLocks(lease: $0, job: RequestOptions.jobName()) }
+  }
+}
+
+/// I/N or auto.
+enum ShardArgument: ExpressibleByArgument {
+  case fixed(Shard)
+  case auto
+
+  init?(argument: String) {
+    if argument == "auto" {
+      self = .auto
+    } else {
+      guard let shard = Shard(argument) else { return nil }
+      self = .fixed(shard)
+    }
+  }
+
+  var defaultValueDescription: String { "1/1" }
+
+  func resolved() throws(HopdError) -> Shard {
+    switch self {
+    case .fixed(let shard): shard
+    case .auto: try Shard.automatic { name in getenv(name).map { String(cString: $0) } }
+    }
+  }
+}
+
+/// `--order`, `--deadline`, `--max-failures`, `--canary`, `--continue`.
+struct WorkLimits: ParsableArguments {
+  @Option(name: .customLong("first"), help: "Which stores come first: manifest, smallest, largest or oldest.")
+  var order = WorkOrder.manifest
+
+  @Option(
+    help: ArgumentHelp(
+      "Stop after this time, as 50min: stores at work stop at a checkpoint, and the exit status is 75.",
+      valueName: "time"))
+  var deadline: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Stop when more stores than this have failed: a number, or per cent of the share, as 5%.",
+      valueName: "count|percent"))
+  var maxFailures: FailureLimit?
+
+  @Option(
+    help: ArgumentHelp(
+      "First migrate a sample of so many stores, verify them fully, and stop there.",
+      discussion:
+        "The sample has the smallest and the largest store of each version, and others of each version in turn.",
+      valueName: "count"))
+  var canary: Int?
+
+  @Flag(name: .customLong("continue"), help: "Continue with the rest if every store of --canary was migrated.")
+  var goesOn = false
+
+  func validate() throws {
+    if let deadline, Quantity.duration(deadline).map({ $0 > .zero }) != true {
+      throw ValidationError("--deadline takes a time as 50min, 12h or 90s, not \"\(deadline)\".")
+    }
+    if let canary, canary < 1 { throw ValidationError("--canary takes a number of stores, at least 1.") }
+    if goesOn, canary == nil { throw ValidationError("--continue says what follows --canary.") }
+  }
+
+  func limits(jobs: Int) -> FleetWorker.Limits {
+    FleetWorker.Limits(deadline: deadline.flatMap { Quantity.duration($0) }, failures: maxFailures, jobs: jobs)
+  }
+}
+
+extension WorkOrder: ExpressibleByArgument {}
+
+extension FailureLimit: ExpressibleByArgument {
+  public init?(argument: String) { self.init(argument) }
+}

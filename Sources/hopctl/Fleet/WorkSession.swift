@@ -1,0 +1,122 @@
+// One run of `hopctl work`: its lines in the results file, what is said on the way, and the summary.
+
+import Diagnostics
+import Glibc
+import MigrationPipeline
+import StoreFleet
+import StoreReplacement
+import StoreVerification
+import Synchronization
+import SystemPackage
+
+/// Works through stores, and tells of it.
+struct WorkSession {
+  /// Failures that are told one by one; the results file has all.
+  private static let told = 10
+
+  let templates: WorkTemplates
+  /// Where records of running migrations lie.
+  let stateDirectory: FilePath
+  /// How stores that lie elsewhere come here and go back, and where copies of them are; nil where they are files here.
+  let remote: (room: FilePath, commands: RemoteCommands)?
+  let shard: Shard
+  /// Stores of the whole fleet.
+  let fleet: Int
+  let limits: FleetWorker.Limits
+  let file: LineFile?
+  let stop: StopSignal
+  /// The locks that are shared with workers on other machines.
+  let locks: WorkerLocks?
+  /// Where models and rules come from, as words of a shell.
+  let options: String
+  let output: OutputOptions
+
+  /// Runs; with `mayEnd` a sample without failures ends the whole command, for a person to look.
+  func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
+    let run = RequestOptions.jobName()
+    var line = RunLine(
+      run: run, shard: shard, stores: stores.count, fleet: fleet, host: Self.host(), time: .now,
+      canary: isCanary, options: options)
+    try keep(line)
+    var outcome = try worker(run, isCanary).run(stores, observer: observer(of: stores.count, isCanary))
+    bar.end()
+    if isCanary, mayEnd, outcome.exit == 0, outcome.stopped == nil {
+      outcome.stopped = .canary
+      outcome.exit = ExitStatus.workToDo.rawValue
+    }
+    (line.event, line.time, line.outcome) = (.end, .now, outcome)
+    try keep(line)
+    for text in FleetText.lines(of: outcome, shard: shard, isCanary: isCanary) { try output.line(text) }
+    if outcome.stopped == .canary {
+      for line in stores.prefix(Self.told) { try output.line("    \(line.store.printableLine)") }
+      if stores.count > Self.told { try output.line("    and \(stores.count - Self.told) more, in the results") }
+    }
+    return outcome
+  }
+
+  private let bar: FleetProgress
+
+  /// Prepares runs that share a file and a signal.
+  init(
+    templates: WorkTemplates, stateDirectory: FilePath, remote: (room: FilePath, commands: RemoteCommands)?,
+    shard: Shard, fleet: Int, limits: FleetWorker.Limits, file: LineFile?, stop: StopSignal, locks: WorkerLocks?,
+    options: String, output: OutputOptions
+  ) {
+    (self.templates, self.stateDirectory, self.remote) = (templates, stateDirectory, remote)
+    (self.shard, self.fleet) = (shard, fleet)
+    (self.limits, self.file, self.stop, self.output) = (limits, file, stop, output)
+    (self.options, self.locks) = (options, locks)
+    bar = FleetProgress(output)
+  }
+
+  private func keep(_ line: RunLine) throws(HopdError) {
+    try file?.append(line)
+    if output.json { try StandardStreams.write(LineFile.bytes(of: line), to: .output) }
+  }
+
+  private func worker(_ run: String, _ isCanary: Bool) throws -> FleetWorker {
+    let task = try StoreTask(run: run, stateDirectory: stateDirectory) { [templates, locks] line in
+      var request = try templates.request(for: line)
+      if isCanary { request.verification = .full }
+      request.locks = locks
+      return request
+    }
+    let elsewhere = remote.map { RemoteTask(local: task, commands: $0.commands, room: $0.room) }
+    let work: FleetWorker.Task = { store, stop in
+      elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop)
+    }
+    return FleetWorker(task: work, limits: limits, signal: stop, locks: locks) {
+      [file, output] line throws(HopdError) in
+      try file?.append(line)
+      if output.json { try StandardStreams.write(LineFile.bytes(of: line), to: .output) }
+    }
+  }
+
+  private func observer(
+    of count: Int, _ isCanary: Bool
+  ) -> @Sendable (FleetWorker.Tally, ResultLine) -> Void {
+    let start = ContinuousClock.now
+    return { [bar, output] tally, result in
+      if result.result == .failed, tally.failed <= Self.told, !output.quiet {
+        bar.end()
+        let error = result.error
+        StandardStreams.tell(
+          "hopctl: \(result.store.printableLine): \(error?.message.printableLine ?? "failed")"
+            + (error?.hint.map { "\n  hint: \($0.printableLine)" } ?? ""))
+        if tally.failed == Self.told { StandardStreams.tell("hopctl: further failures are only in the results") }
+      }
+      let pace = Double(tally.tried) / max((ContinuousClock.now - start).inSeconds, 0.001)
+      let left = Double(count - tally.tried) / max(pace, 0.001)
+      bar.show(
+        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(Int64(tally.tried))) of "
+          + "\(MessageFormatter.count(Int64(count), "store", "stores")), \(tally.failed) failed, "
+          + "\(MessageFormatter.count(Int64(pace))) a second, \(MessageFormatter.duration(left)) to go")
+    }
+  }
+
+  private static func host() -> String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}

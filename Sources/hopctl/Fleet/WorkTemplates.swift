@@ -1,0 +1,71 @@
+// How the stores of a fleet are migrated: one rule for all, or with --config alone that of the watch around each store.
+
+import Diagnostics
+import HopdConfiguration
+import MigrationPipeline
+import PersistentStore
+import StoreFleet
+import SystemPackage
+
+/// The request of each store, but for its place and its job.
+struct WorkTemplates: Sendable {
+  private let common: MigrationRequest?
+  private let configuration: Configuration?
+  private let byWatch: [String: MigrationRequest]
+
+  /// Prepares what the stores need; `make` loads the models and rules of a watch, or of the command line where it gets
+  /// nil.
+  init(
+    for stores: [StoreLine], models: ModelOptions, make: (String?) throws -> MigrationRequest
+  ) throws {
+    configuration = try models.severalWatches()
+    guard let configuration else {
+      (common, byWatch) = (try make(nil), [:])
+      return
+    }
+    common = nil
+    var found: [String: MigrationRequest] = [:]
+    for line in stores {
+      guard let location = try? StoreArgument.location(of: line.store),
+        let name = Self.watch(around: location, in: configuration), found[name] == nil
+      else { continue }
+      found[name] = try make(name)
+    }
+    byWatch = found
+  }
+
+  /// The request of a store. Throws where it lies in no watch, or in several.
+  func request(for line: StoreLine) throws -> MigrationRequest {
+    let location = try StoreArgument.location(of: line.store)
+    let name = configuration.flatMap { Self.watch(around: location, in: $0) }
+    guard var request = common ?? name.flatMap({ byWatch[$0] }) else {
+      throw HopdError(
+        .usage, "the store is in no watch of the configuration, or in several", at: Place(store: location.database),
+        hint: "name the watch with --watch, or the models with --models")
+    }
+    request.location = location
+    request.job = RequestOptions.jobName()
+    return request
+  }
+
+  /// The stores with their versions: those that the manifest does not know are looked at.
+  func looked(_ stores: [StoreLine], threads: Int, stop: StopSignal) throws -> [StoreLine] {
+    let unknown = Dictionary(grouping: stores.filter { $0.state == nil }) { line in
+      configuration.flatMap { configuration in
+        (try? StoreArgument.location(of: line.store)).flatMap { Self.watch(around: $0, in: configuration) }
+      }
+    }
+    var known: [String: StoreLine] = [:]
+    for (watch, lines) in unknown {
+      guard let template = common ?? watch.flatMap({ byWatch[$0] }) else { continue }
+      let look = StoreLook(catalog: template.catalog, target: template.target, settings: template.settings)
+      for line in try FleetScan(look: look, threads: threads, stop: stop).completed(lines) { known[line.store] = line }
+    }
+    return stores.map { known[$0.store] ?? $0 }
+  }
+
+  private static func watch(around store: StoreLocation, in configuration: Configuration) -> String? {
+    let around = configuration.watches(around: store.directory)
+    return around.count == 1 ? around.first?.name : nil
+  }
+}

@@ -1,0 +1,71 @@
+// Numbers, sizes and tables as people read them. Nothing here is for programs: those use --json.
+
+import MigrationPlanning
+
+/// Text for people.
+enum MessageFormatter {
+  /// Where the model of a store's version comes from, as `--json` calls it.
+  static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
+
+  /// 1234567 as "1,234,567".
+  static func count(_ number: Int64) -> String {
+    let digits = Array(String(number.magnitude))
+    var text = number < 0 ? "-" : ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+      text.append(digit)
+    }
+    return text
+  }
+
+  /// "1 row", "2 rows".
+  static func count(_ number: Int64, _ one: String, _ many: String) -> String {
+    "\(count(number)) \(number == 1 ? one : many)"
+  }
+
+  /// Bytes in binary units: "12.3 MiB".
+  static func bytes(_ number: Int64) -> String {
+    var value = Double(number)
+    var unit = "B"
+    for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
+      value /= 1024
+      unit = next
+    }
+    return unit == "B" ? "\(number) B" : "\(oneDecimal(value)) \(unit)"
+  }
+
+  /// Seconds as "0.4 s", "42 s", "3 min 20 s", "2 h 5 min".
+  static func duration(_ seconds: Double) -> String {
+    guard seconds.isFinite, seconds >= 0, seconds < 1e9 else { return "?" }
+    if seconds < 10 { return "\(oneDecimal(seconds)) s" }
+    let whole = Int64(seconds.rounded())
+    if whole < 120 { return "\(whole) s" }
+    if whole < 7200 { return "\(whole / 60) min \(whole % 60) s" }
+    return "\(whole / 3600) h \(whole % 3600 / 60) min"
+  }
+
+  private static func oneDecimal(_ value: Double) -> String {
+    guard value.isFinite, abs(value) < 1e15 else { return "?" }
+    let tenths = Int64((value * 10).rounded())
+    return "\(tenths / 10).\(abs(tenths % 10))"
+  }
+
+  /// Lines with columns of equal width; `right` columns are numbers.
+  static func table(_ rows: [[String]], right: Set<Int> = [], indent: String = "  ") -> [String] {
+    table(rows.map { $0.map { TerminalText($0) } }, right: right, indent: indent).map(\.description)
+  }
+
+  /// The same of cells that may have a mood.
+  static func table(_ rows: [[TerminalText]], right: Set<Int> = [], indent: String = "  ") -> [TerminalText] {
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+    return rows.map { row in
+      row.enumerated().reduce(TerminalText(indent)) { line, cell in
+        let (column, text) = cell
+        let space = TerminalText(String(repeating: " ", count: max(0, widths[column] - text.count)))
+        let filled = right.contains(column) ? space + text : column == row.count - 1 ? text : text + space
+        return column == 0 ? line + filled : line + "  " + filled
+      }
+    }
+  }
+}

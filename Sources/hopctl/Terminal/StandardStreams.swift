@@ -1,0 +1,45 @@
+// Standard output and standard error. Output that cannot be written is an error like any other: a dump into a full disk
+// must not look complete.
+
+import Diagnostics
+import Glibc
+import SystemPackage
+
+/// Writes to the two streams.
+enum StandardStreams {
+  enum Stream: Int32 {
+    case output = 1
+    case error = 2
+
+    var isTerminal: Bool { isatty(rawValue) == 1 }
+  }
+
+  /// Writes all bytes, or throws.
+  static func write(_ bytes: [UInt8], to stream: Stream) throws(HopdError) {
+    var start = 0
+    while start < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        Glibc.write(stream.rawValue, $0.baseAddress?.advanced(by: start), $0.count - start)
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        let code = errno
+        throw HopdError(
+          code == ENOSPC ? .noSpace : .inputOutput, "the output cannot be written", cause: Errno(rawValue: code))
+      }
+      start += count
+    }
+  }
+
+  /// Writes a text, or throws.
+  static func write(_ text: String, to stream: Stream) throws(HopdError) { try write(Array(text.utf8), to: stream) }
+
+  /// A line on standard error, fit for a terminal whatever names are in it. Where that is closed there is nobody to
+  /// tell.
+  static func tell(_ text: String) { tell(TerminalText(text)) }
+
+  /// The same of a line whose words may have a mood.
+  static func tell(_ text: TerminalText) {
+    try? write(text.rendered(inColour: Stream.error.showsColour, keepingNewlines: true) + "\n", to: .error)
+  }
+}

@@ -1,0 +1,65 @@
+// Text of which some words say that something is good or bad. A terminal shows those words in colour; whoever reads the
+// output elsewhere gets the same words without (https://no-color.org).
+
+import Diagnostics
+import Glibc
+
+/// What a word means for its reader.
+enum Mood {
+  case good
+  /// Something happens by itself, or is worth a look.
+  case attention
+  case bad
+
+  /// Select Graphic Rendition (ECMA-48, 8.3.117): green, yellow, bold red.
+  fileprivate var sequence: String {
+    switch self {
+    case .good: "\u{1b}[32m"
+    case .attention: "\u{1b}[33m"
+    case .bad: "\u{1b}[1;31m"
+    }
+  }
+}
+
+/// A line, or a cell of a table, whose words may have a mood.
+struct TerminalText: ExpressibleByStringInterpolation, CustomStringConvertible, Equatable {
+  private struct Span: Equatable {
+    var text: String
+    var mood: Mood?
+  }
+
+  private var spans: [Span]
+
+  init(_ text: String, _ mood: Mood? = nil) { spans = [Span(text: text, mood: mood)] }
+
+  init(stringLiteral value: String) { self.init(value) }
+
+  static func + (left: TerminalText, right: TerminalText) -> TerminalText {
+    var text = left
+    text.spans += right.spans
+    return text
+  }
+
+  /// The words alone.
+  var description: String { spans.map(\.text).joined() }
+
+  /// Characters that are seen.
+  var count: Int { spans.reduce(0) { $0 + $1.text.count } }
+
+  /// The line as it is written, fit for a terminal whatever names are in it; with colours if the reader wants them.
+  func rendered(inColour: Bool, keepingNewlines: Bool = false) -> String {
+    spans.map { span in
+      let text = span.text.escapingControls(keepingNewlines: keepingNewlines)
+      guard inColour, let mood = span.mood else { return text }
+      return mood.sequence + text + "\u{1b}[0m"
+    }.joined()
+  }
+}
+
+extension StandardStreams.Stream {
+  /// Are words shown in colour here? On a terminal that knows colours, unless NO_COLOR is set.
+  var showsColour: Bool {
+    guard isTerminal, getenv("NO_COLOR").map({ $0.pointee == 0 }) ?? true else { return false }
+    return getenv("TERM").map { String(cString: $0) } != "dumb"
+  }
+}

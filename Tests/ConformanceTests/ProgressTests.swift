@@ -1,0 +1,120 @@
+// How far a run is, as it is told for every kind of chain: it never falls, is below 1 until the end, and ends at 1.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPlanning
+import PersistentStore
+import StoreReplacement
+import StoreVerification
+import SystemPackage
+import Testing
+
+@testable import MigrationPipeline
+
+@Suite struct ProgressTests {
+  /// A kind of chain.
+  enum Kind: CaseIterable {
+    case fused, oneByOne, altered, inMemory, copied, inPlace, fullyVerified, mapped, mappedOneByOne
+  }
+
+  private final class World {
+    let folder: FilePath
+    var request: MigrationRequest
+
+    init(_ kind: Kind) throws {
+      folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-progress-\(UUID().uuidString)")
+      try FileManager.default.createDirectory(
+        atPath: folder.appending("state").string, withIntermediateDirectories: true)
+      let store = folder.appending("s.sqlite")
+      var catalog: ModelCatalog
+      if [.mapped, .mappedOneByOne].contains(kind) {
+        let root = FilePath(#filePath).removingLastComponent().removingLastComponent().removingLastComponent()
+        let workload = root.appending("Benchmarks/Workload")
+        catalog = try ModelCatalog.load([workload.appending("Workload.xcdatamodeld")])
+        try catalog.loadMappings([workload.appending("Mappings")], beside: [])
+        let first = try #require(catalog.bundles.first?.versions.first)
+        try FreshStore(schema: StoreSchema(model: first, frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7))
+          .make(at: store, rows: 600, seed: 7)
+      } else {
+        let shapes = RandomShapes(seed: 7)
+        let versions = [
+          shapes.model("V1"), shapes.model("V2", modifier: "again"), shapes.model("V3", modifier: "once more"),
+        ]
+        let schema = StoreSchema(
+          model: versions[0], frameworkVersion: 1344, naming: JoinTableNaming(shapes.namingEnds))
+        try FreshStore(schema: schema, uuid: FreshStore.uuid(seed: 7)).make(at: store, rows: 600, seed: 7)
+        catalog = ModelCatalog(bundles: [
+          ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
+        ])
+      }
+      request = MigrationRequest(
+        location: StoreLocation(database: store), catalog: catalog, stateDirectory: folder.appending("state"),
+        job: "ab12")
+      request.engine.inMemoryMax = kind == .inMemory ? 8 << 20 : 0
+      request.engine.altersCopies = kind == .altered
+      request.engine.fusesHops = ![.oneByOne, .mappedOneByOne].contains(kind)
+      request.engine.chunkRowsMax = 50
+      if kind == .copied { request.output = folder.appending("copy.sqlite") }
+      if kind == .inPlace { request.replacement = .inPlace }
+      if kind == .fullyVerified { request.verification = .full }
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder.string) }
+
+    /// Runs; `onProgress` may stop the run by answering false.
+    func run(_ onProgress: @escaping (MigrationProgress) -> Bool = { _ in true }) throws -> [MigrationProgress] {
+      let stop = StopSignal()
+      var told: [MigrationProgress] = []
+      do {
+        _ = try MigrationPipeline().run(request, stop: stop) { event in
+          guard case .advanced(let progress) = event else { return }
+          told.append(progress)
+          if !onProgress(progress) { stop.stop() }
+        }
+      } catch {
+        guard error.error.code == .interrupted else { throw error }
+      }
+      return told
+    }
+  }
+
+  @Test(arguments: Kind.allCases) func itNeverFallsAndEndsAtOne(_ kind: Kind) throws {
+    let told = try World(kind).run()
+    let last = try #require(told.last)
+    #expect(last.fraction == 1 && last.part == .done && last.remaining == 0)
+    for (before, after) in zip(told, told.dropFirst()) {
+      #expect(before.fraction <= after.fraction && before.elapsed <= after.elapsed)
+      #expect(before.fraction < 1 && before.part != .done)
+      #expect((before.remaining ?? 0) >= 0 && before.remaining?.isFinite != false)
+      #expect(before.rows <= before.totalRows)
+    }
+    #expect(told.contains { $0.part == .verifying } && told.contains { $0.part == .replacing })
+  }
+
+  @Test(arguments: [Kind.fused, .oneByOne, .altered, .mapped])
+  func aRunThatGoesOnTellsItsOwnWay(_ kind: Kind) throws {
+    let world = try World(kind)
+    var runs = 0
+    // Each run may go a bit further; a run that was stopped never says that it is done.
+    for most in 1...200 {
+      var seen = 0
+      let told = try world.run { _ in
+        seen += 1
+        return seen <= most
+      }
+      runs += 1
+      for (before, after) in zip(told, told.dropFirst()) { #expect(before.fraction <= after.fraction) }
+      if told.last?.fraction == 1 { break }
+      #expect(told.allSatisfy { $0.fraction < 1 })
+      #expect(runs < 200)
+    }
+  }
+
+  @Test func aStoreThatIsCurrentTellsNothing() throws {
+    let world = try World(.fused)
+    _ = try world.run()
+    #expect(try world.run().isEmpty)
+  }
+}

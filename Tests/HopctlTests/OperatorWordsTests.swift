@@ -1,0 +1,64 @@
+// What an operator reads who has nothing but the program: answers that say what was done, and statuses that say why
+// not.
+
+import Glibc
+import SystemPackage
+import Testing
+
+@Suite("What an operator reads")
+struct OperatorWordsTests {
+  @Test("A release says that hopd migrates the store again")
+  func release() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    #expect(try room.run("migrate", store, "--models", room.model).status == 0)
+    #expect(try room.run("restore", store, "--yes").status == 0)
+    let released = try room.run("release", store)
+    #expect(released.status == 0 && released.output.contains("hopd migrates it again"), "\(released.output)")
+    #expect(!released.output.contains("does not migrate") && released.output.contains("hopctl retry"))
+  }
+
+  @Test("Help for a command that is none is refused with the command that was meant")
+  func help() throws {
+    let room = try Room()
+    let wrong = try room.run("help", "identfy")
+    #expect(wrong.status == 64 && wrong.errors.contains("did you mean identify?"), "\(wrong.errors)")
+    #expect(try room.run("help", "model", "nosuch").status == 64)
+    for words in [["help"], ["help", "identify"], ["help", "model", "hash"], ["help", "restore"]] {
+      #expect(try room.run(words: words).status == 0, "\(words)")
+    }
+  }
+
+  @Test("explain of a damaged store ends as a refusal and names the store")
+  func damaged() throws {
+    let room = try Room()
+    let store = try room.store("a.sqlite")
+    let descriptor = open(store, O_WRONLY)
+    try #require(descriptor >= 0)
+    let noise = [UInt8](repeating: 0xa5, count: 1 << 20)
+    var status = stat()
+    fstat(descriptor, &status)
+    for page in stride(from: 4096, to: Int(status.st_size), by: 4096) {
+      #expect(pwrite(descriptor, noise, 4096, off_t(page)) == 4096)
+    }
+    close(descriptor)
+    let told = try room.run("explain", store, "--models", room.model)
+    #expect(told.status == 65 && (told.output + told.errors).contains("a.sqlite"), "\(told.output)\(told.errors)")
+  }
+
+  @Test("A store of another app is told as one that has nothing in common with the models")
+  func anotherApp() throws {
+    let room = try Room()
+    try room.file(
+      "Other.xcdatamodeld/Other.xcdatamodel/contents",
+      """
+      <?xml version="1.0"?><model><entity name='Cloud'><attribute name='name' attributeType='String'/></entity></model>
+      """)
+    let store = room.path("other.sqlite")
+    let made = try room.run("create", store, "--models", room.path("Other.xcdatamodeld"), "--model-version", "Other")
+    try #require(made.status == 0, "\(made.errors)")
+    let told = try room.run("identify", store, "--models", room.model)
+    #expect(told.status == 65 && told.errors.contains("nothing in common"), "\(told.errors)")
+    #expect(told.errors.contains("exclude"))
+  }
+}

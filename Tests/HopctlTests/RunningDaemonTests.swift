@@ -1,0 +1,269 @@
+// What an operator is answered by a running hopd: a real one, on a socket and a state directory of its own, without
+// systemd.
+
+import BlockingTests
+import Glibc
+import ServiceState
+import SystemPackage
+import Testing
+
+@Suite("Answers of a running hopd", .blocking, .enabled(if: Program.isBuilt, Program.absence))
+struct RunningDaemonTests {
+  /// A hopd that runs while it is held.
+  private final class Running {
+    let room: Room
+    private let process: pid_t
+    var stores: String { room.path("stores") }
+    /// Options of the commands that ask it.
+    var asked: [String] { ["--state-directory", room.path("state")] }
+
+    /// Starts hopd; `copy` runs a copy of the program, which a test may replace.
+    init(_ more: String = "", copy: String? = nil, prepare: (Room) throws -> Void = { _ in }) throws {
+      room = try Room()
+      try room.file("stores/none", "")
+      try room.file("state/none", "")
+      try prepare(room)
+      try room.file("hopd.toml", Self.configuration(room) + more)
+      var hopd = try #require(Program.path).removingLastComponent().appending("hopd")
+      if let copy {
+        let other = room.path.appending(copy)
+        try #require(try room.wait(room.start(program: "/bin/cp", [hopd.string, other.string])).status == 0)
+        hopd = other
+      }
+      process = try room.start(
+        program: hopd, ["--config", room.path("hopd.toml"), "--state-directory", room.path("state")]
+      ).process
+      try waits { try room.run(words: ["status"] + asked).status == 0 }
+    }
+
+    deinit {
+      kill(process, SIGTERM)
+      var status: Int32 = 0
+      waitpid(process, &status, 0)
+    }
+
+    static func configuration(_ room: Room) -> String {
+      """
+      [daemon]
+      jobs = 2
+      [control]
+      socket = "\(room.path("control.sock"))"
+      [[watch]]
+      name = "zoo"
+      directory = "\(room.path("stores"))"
+      models = ["\(room.model)"]
+      settle = "50ms"
+
+      """
+    }
+
+    func run(_ words: String...) throws -> Outcome { try room.run(words: words + asked) }
+
+    func waits(_ condition: () throws -> Bool) throws {
+      for _ in 0..<400 {
+        if try condition() { return }
+        usleep(50_000)
+      }
+      Issue.record("it did not come to that within 20 s")
+    }
+
+    func state(of store: String) throws -> String? {
+      try run("status", store, "--json").json().store?.state?.text
+    }
+  }
+
+  @Test("What was set until a restart stands in status, doctor and cat-config")
+  func set() throws {
+    let daemon = try Running()
+    #expect(try daemon.run("set", "jobs", "4").output.contains("jobs = 4, it was 2"))
+    #expect(try daemon.run("set", "memory_limit", "96MiB").status == 0)
+    #expect(try daemon.run("set", "throttle", "off").status == 0)
+    let status = try daemon.run("status")
+    #expect(status.output.contains("set until hopd restarts: jobs = 4 (configured: 2)"), "\(status.output)")
+    #expect(status.output.contains("memory_limit = 96MiB (configured: ") && status.output.contains("throttle = off"))
+    let json = try daemon.run("status", "--json").json().daemon?.changed?.list ?? []
+    #expect(json.compactMap { $0.key?.text } == ["jobs", "memory_limit", "throttle"])
+    let files = try daemon.run("cat-config", daemon.room.path("hopd.toml"))
+    #expect(files.output.contains("# jobs = 4 (configured: 2)"), "\(files.output)")
+    #expect(try daemon.run("doctor").output.contains("jobs = 4, configured 2"))
+    // A reload keeps what was set; what is set back is no change any more.
+    #expect(try daemon.run("reload").status == 0)
+    #expect(try daemon.run("status").output.contains("jobs = 4 (configured: 2)"))
+    #expect(try daemon.run("set", "jobs", "2").status == 0)
+    #expect(try daemon.run("set", "throttle", "on").status == 0)
+    let after = try daemon.run("status").output
+    #expect(!after.contains("jobs =") && !after.contains("throttle =") && after.contains("memory_limit"), "\(after)")
+  }
+
+  @Test("A pause and its end say what they changed, and the pause of everything ends alone")
+  func pauses() throws {
+    let daemon = try Running()
+    let all = try daemon.run("pause")
+    #expect(all.output.hasPrefix("paused: everything\n") && all.output.contains("hopctl resume --global"), "\(all)")
+    let watch = try daemon.run("pause", "zoo")
+    #expect(watch.output.hasPrefix("paused: zoo\nalso paused: everything\n"), "\(watch.output)")
+    #expect(watch.output.contains("hopctl resume zoo --state-directory"), "\(watch.output)")
+    #expect(try daemon.run("pause", "zoo").output.hasPrefix("paused already: zoo\n"))
+    #expect(try daemon.run("resume", "zoo", "--global").status == 64)
+    let global = try daemon.run("resume", "--global")
+    #expect(global.output == "paused no more: everything\nstill paused: zoo\n", "\(global)")
+    let none = try daemon.run("resume", "--global")
+    #expect(none.status == 64 && none.errors.contains("no pause of everything"), "\(none)")
+    let last = try daemon.run("resume", "zoo")
+    #expect(last.output == "paused no more: zoo\nnothing is paused\n", "\(last)")
+    let json = try daemon.run("pause", "zoo", "--json").json()
+    #expect(json.changed?.list.compactMap(\.text) == ["zoo"] && json.paused?.list.compactMap(\.text) == ["zoo"])
+  }
+
+  @Test("Orders for a store that is current say that there is nothing to do")
+  func current() throws {
+    let daemon = try Running { room in
+      for name in ["new.sqlite", "other.sqlite"] { try room.store(name, version: "Zoo 10") }
+    }
+    let store = daemon.room.path("stores/new.sqlite")
+    let other = daemon.room.path("stores/other.sqlite")
+    for path in [store, other] { try daemon.waits { try daemon.state(of: path) == "current" } }
+    let retry = try daemon.run("retry", store)
+    #expect(retry.status == 0 && retry.output.contains("nothing to do, it is at its target"), "\(retry)")
+    #expect(!retry.output.contains("tried again now"))
+    // Not the one that hopd looks at again just now.
+    let next = try daemon.run("next", other)
+    #expect(next.status == 0 && next.output.contains("nothing to do, it is at its target"), "\(next)")
+    #expect(try daemon.run("retry", store, "--json").json().stores?.list == [])
+    try daemon.waits { try daemon.state(of: store) == "current" }
+    let none = try daemon.run("retry", "--failed")
+    #expect(none.output.contains("nothing to try again"), "\(none)")
+  }
+
+  @Test("A paused store that is retried is told as paused")
+  func pausedRetry() throws {
+    let daemon = try Running()
+    #expect(try daemon.run("pause", "zoo").status == 0)
+    let store = try daemon.room.store("old.sqlite")
+    try daemon.waits { try daemon.state(of: store) == "paused" }
+    let retry = try daemon.run("retry", store)
+    #expect(retry.output.contains("paused: hopctl resume"), "\(retry)")
+  }
+
+  @Test("A refused reload ends as a mistake of the configuration, by its code")
+  func reload() throws {
+    let daemon = try Running()
+    try daemon.room.file("hopd.toml", Running.configuration(daemon.room) + "settle = 7\n")
+    let refused = try daemon.run("reload", "--json")
+    #expect(refused.status == 78 && refused.errors.contains("hopd.toml:"), "\(refused)")
+    #expect(try refused.json().error?.code?.text == "configuration-refused")
+    #expect(refused.errors.contains("the old configuration stays in force"), "\(refused.errors)")
+    try daemon.room.file("hopd.toml", Running.configuration(daemon.room))
+    #expect(try daemon.run("reload").status == 0)
+  }
+
+  @Test("What is typed next works on this hopd: its state directory stands in it")
+  func nextCommands() throws {
+    let daemon = try Running { room in
+      try room.file("stores/noise.sqlite", String(repeating: "no store at all ", count: 900))
+      let held = try room.store("held.sqlite")
+      try #require(try room.run("migrate", held, "--models", room.model).status == 0)
+      try #require(try room.run("restore", held, "--yes").status == 0)
+    }
+    let held = daemon.room.path("stores/held.sqlite")
+    try daemon.waits { try daemon.state(of: held) == "held-back" }
+    let told = try daemon.run("status", held).output
+    #expect(told.contains("next: hopctl release \(held)"), "\(told)")
+    #expect(!told.contains("held-back: "), "\(told)")
+    #expect(try daemon.room.run("release", held).status == 0)
+    let released = try daemon.run("status", held).output
+    #expect(
+      released.contains("next: hopctl retry \(held) --state-directory \(daemon.room.path("state"))"), "\(released)")
+    let noise = daemon.room.path("stores/noise.sqlite")
+    try daemon.waits { try daemon.state(of: noise) == "failed" }
+    let failed = try daemon.run("status", noise, "--json").json().store?.trouble?.command?.text
+    #expect(
+      failed == "hopctl identify \(noise) --config \(daemon.room.path("hopd.toml")) --watch zoo", "\(failed ?? "")")
+    // Every word of it can be pasted.
+    let words = (failed ?? "").split(separator: " ").dropFirst().map { String($0) }
+    #expect(try daemon.room.run(words: words).status == 65)
+  }
+
+  @Test("A line break in the name of a store breaks no line")
+  func lineBreak() throws {
+    let daemon = try Running { try $0.file("stores/a\nb.sqlite", String(repeating: "no store at all ", count: 900)) }
+    try daemon.waits { try daemon.run("list", "--failed").output.contains("b.sqlite") }
+    let list = try daemon.run("list", "--failed").output
+    #expect(list.contains("a\\x0ab.sqlite") && !list.contains("a\nb.sqlite"), "\(list)")
+  }
+
+  @Test("A program that was replaced under a running hopd is told")
+  func outdated() throws {
+    let daemon = try Running(copy: "hopd-copy")
+    #expect(try !daemon.run("status").output.contains("older than"))
+    try daemon.room.file("other", "another program")
+    #expect(rename(daemon.room.path("other"), daemon.room.path("hopd-copy")) == 0)
+    let told = try daemon.run("status").output
+    #expect(told.contains("the running hopd is older than the installed one: systemctl restart hopd"), "\(told)")
+    let doctor = try daemon.run("doctor")
+    #expect(doctor.status == 1 && doctor.output.contains("! program"), "\(doctor.output)")
+  }
+
+  @Test("Names of watches and values of keys are completed")
+  func completion() throws {
+    let daemon = try Running { try $0.store("new.sqlite", version: "Zoo 10") }
+    try daemon.waits { try daemon.state(of: daemon.room.path("stores/new.sqlite")) == "current" }
+    func offered(_ words: String...) throws -> [String] {
+      try daemon.room.run(words: ["---completion"] + words).output.split(separator: "\n").map { String($0) }
+    }
+    #expect(try offered("list", "--", "--watch", "3", "0", "hopctl", "list", "--watch", "") == ["zoo"])
+    #expect(
+      try offered("set", "--", "positional@1", "3", "0", "hopctl", "set", "throttle", "") == ["on", "off"])
+    let stores = "\(daemon.stores)/n"
+    let paused = try offered("pause", "--", "positional@0", "2", "\(stores.count)", "hopctl", "pause", stores)
+    #expect(paused == ["zoo", "\(daemon.stores)/new.sqlite"], "\(paused)")
+    let configuration = daemon.room.path("hopd.toml")
+    let watch = try offered(
+      "plan", "--", "--watch", "6", "0", "hopctl", "plan", "a", "--config", configuration, "--watch", "")
+    #expect(watch == ["zoo"], "\(watch)")
+  }
+
+  @Test("explain takes models and rules from a configuration")
+  func explain() throws {
+    let room = try Room()
+    let store = try room.store("old.sqlite")
+    try room.file(
+      "hopd.toml",
+      """
+      [[watch]]
+      name = "zoo"
+      directory = "\(room.path("stores"))"
+      models = ["\(room.model)"]
+      target = "Zoo 2"
+      """)
+    let told = try room.run("explain", store, "--config", room.path("hopd.toml"))
+    #expect(told.status == 0 && told.output.contains("Zoo 2") && !told.output.contains("Zoo 10"), "\(told)")
+    #expect(told.output.contains("--config \(room.path("hopd.toml"))"), "\(told.output)")
+    let model = try room.run("explain", room.model, "--config", room.path("hopd.toml"))
+    #expect(model.status == 64, "\(model)")
+    #expect(try room.run("explain", store).errors.contains("--config"))
+  }
+
+  @Test("identify says what it did not read")
+  func identify() throws {
+    let room = try Room()
+    let store = try room.store("old.sqlite")
+    let told = try room.run("identify", store, "--models", room.model)
+    #expect(told.output.contains("not checked: its pages and rows (hopctl verify \(store) --models"), "\(told.output)")
+    let json = try room.run("identify", store, "--models", room.model, "--json").json()
+    #expect(json.notChecked?.list.compactMap(\.text) == ["pages", "rows"])
+  }
+
+  @Test("A configuration without a watch is told with the status that hopd would end with")
+  func nothingConfigured() throws {
+    let room = try Room()
+    try room.file("hopd.toml", "[daemon]\njobs = 1\n")
+    let hopd = try #require(Program.path).removingLastComponent().appending("hopd")
+    for option in ["--check", "--check-reload"] {
+      let checked = try room.wait(room.start(program: hopd, [option, "--config", room.path("hopd.toml")]))
+      #expect(checked.status == 6 && checked.errors.contains("no directory is configured"), "\(checked)")
+    }
+    let checked = try room.run("check-config", room.path("hopd.toml"))
+    #expect(checked.status == 6 && checked.errors.contains("add a [[watch]]"), "\(checked)")
+  }
+}
