@@ -131,6 +131,9 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func reserve(_ bytes: Int64, for path: FilePath) throws -> Bool {
     let file = try open(path, "set space aside", O_WRONLY | O_NONBLOCK)
+    // fallocate takes what is there before it says that there is too little: every other program on the disk would be
+    // out of space for that long.
+    try requireSpace(for: bytes, of: file, at: path)
     do {
       try call("set \(bytes) bytes aside", at: path) { clinux_reserve(file.number, bytes) }
       return true
@@ -138,7 +141,23 @@ package struct LinuxFileSystem: DurableFileSystem {
       return false
     } catch let error as HopdError where [.notSupported, .noFunction, .fileTooLarge].contains(error.errno) {
       return false
+    } catch {
+      // A quota, or another program was faster: the part that was taken goes back.
+      try? giveBackReserve(of: path)
+      throw error
     }
+  }
+
+  /// Throws `.noSpace` where less is free than the file lacks to have `bytes` on the disk.
+  private func requireSpace(for bytes: Int64, of file: borrowing Descriptor, at path: FilePath) throws {
+    var found = stat()
+    try call("read the size", at: path) { fstat(file.number, &found) }
+    let missing = bytes.subtractingReportingOverflow(Int64(found.st_blocks) * 512).partialValue
+    let free = try freeBytes(at: path)
+    guard missing > free else { return }
+    throw HopdError(
+      .noSpace, "\(missing) bytes cannot be set aside: \(free) are free", at: Place(file: path),
+      cause: Errno.noSpace, hint: "make room on the disk of \(path.removingLastComponent().printable)")
   }
 
   package func giveBackReserve(of path: FilePath) throws {

@@ -241,11 +241,14 @@ extension LinuxFileSystemTests {
     status = try #require(try files.status(path))
     #expect(status.size == 3 && status.allocated <= 65_536, "\(status)")
     #expect(try files.read(path, limit: 9) == [1, 2, 3])
-    // More than there is: told as such, and nothing is taken.
+    // More than there is: told with both figures, and nothing is taken, not even for a moment: the other programs on
+    // the disk would have nothing left.
     let free = try files.freeBytes(at: folder)
-    do {
+    let error = #expect(throws: HopdError.self) {
       _ = try files.reserve(free.addingReportingOverflow(1 << 40).partialValue, for: path)
-    } catch let error as HopdError { #expect(error.code == .noSpace, "\(error)") }
+    }
+    #expect(error?.code == .noSpace && error?.message.contains("are free") == true, "\(String(describing: error))")
+    #expect(try #require(try files.status(path)).allocated <= 65_536)
     try files.giveBackReserve(of: path)
     #expect(try #require(try files.status(path)).allocated <= 65_536)
   }
