@@ -103,11 +103,23 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func isOpenElsewhere(_ path: FilePath, ifNot body: () throws -> Void) throws -> Bool? {
     let file = try open(path, "open", O_RDONLY | O_NONBLOCK)
-    guard clinux_take_lease(file.number) == 0 else { return Glibc.errno == EAGAIN ? true : nil }
+    var looks = 0
+    while clinux_take_lease(file.number) != 0 {
+      guard Glibc.errno == EAGAIN else { return nil }
+      guard looks < Self.looksAtOpenFile else { return true }
+      looks += 1
+      usleep(Self.pauseBetweenLooks)
+    }
     defer { _ = clinux_drop_lease(file.number) }
     try body()
     return false
   }
+
+  /// From fork to exec a child of this process has every file open that the process had open then, and a look at a
+  /// store takes a moment: for a quarter of a second a file counts as open by nobody who stays.
+  private static let looksAtOpenFile = 50
+  /// Microseconds.
+  private static let pauseBetweenLooks: UInt32 = 5_000
 
   package func createFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try createFile(path, bytes, mode: mode, isSynced: true)

@@ -1,5 +1,6 @@
 import CLinux
 import Diagnostics
+import Dispatch
 import DurableFiles
 import Glibc
 import SystemPackage
@@ -145,6 +146,19 @@ struct LinuxFileSystemTests {
     let descriptor = open(path.string, O_RDONLY)
     #expect(try files.isOpenElsewhere(path) == true)
     close(descriptor)
+    #expect(try files.isOpenElsewhere(path) == false)
+  }
+
+  @Test("A descriptor that closes after a moment, as a child's at its exec, is waited for")
+  func passingDescriptors() throws {
+    let path = base.appending("file")
+    try files.createFile(path, [1], mode: 0o600)
+    let descriptor = open(path.string, O_RDONLY)
+    try #require(descriptor >= 0)
+    DispatchQueue(label: "a child until its exec").async {
+      usleep(30_000)
+      close(descriptor)
+    }
     #expect(try files.isOpenElsewhere(path) == false)
   }
 
