@@ -50,10 +50,12 @@ import Testing
   }
 }
 
-/// All states that the world can come to.
+/// All states that the world can come to. Disks, calls and answers have numbers, and what a call does to a disk is worked
+/// out once: there are far more states than disks.
 struct LockWorld {
   private struct State: Hashable {
-    var disk = WorldDisk()
+    /// A number of `disks`.
+    var disk: Int
     var time = 0
     /// Each worker's past, as a number of `pasts`; -1 for one that has died.
     var pasts: [Int]
@@ -65,22 +67,50 @@ struct LockWorld {
 
   private struct Late: Hashable {
     let worker: Int
-    let call: WorldCall
+    /// A number of `calls`.
+    let call: Int
   }
 
   private struct Past: Hashable {
     let worker: Int
     let before: Int
-    let answer: WorldAnswer?
+    /// A number of `answers`; -1 at the start.
+    let answer: Int
+  }
+
+  /// What a worker with a certain past does next.
+  private enum Step {
+    /// A number of `calls`.
+    case call(Int)
+    case ended(WorkerEnd)
+  }
+
+  private struct Move: Hashable {
+    let disk: Int
+    let call: Int
+    let worker: Int
+    let time: Int
+  }
+
+  private struct Outcome {
+    let disk: Int
+    let answer: Int
+    let isTakeover: Bool
+    let wrong: String?
   }
 
   private let bounds: WorkerLockProtocolTests.Bounds
   private let omitted: OmittedRule
-  private var pasts: [Past: Int] = [:]
-  private var answers: [[WorldAnswer]] = []
-  private var steps: [WorkerStep] = []
+  private var disks = Numbers<WorldDisk>()
+  private var calls = Numbers<WorldCall>()
+  private var answers = Numbers<WorldAnswer>()
+  private var pasts = Numbers<Past>()
+  /// Of each past: the answers in it, and what comes next.
+  private var histories: [[WorldAnswer]] = []
+  private var steps: [Step] = []
+  private var outcomes: [Move: Outcome] = [:]
   /// Disks at the end that a fresh worker was tried on.
-  private var ends: Set<WorldDisk> = []
+  private var ends: Set<Int> = []
 
   private(set) var visited = 0
   private(set) var takeovers = 0
@@ -92,20 +122,37 @@ struct LockWorld {
     (self.bounds, self.omitted) = (bounds, omitted)
   }
 
-  private mutating func past(_ worker: Int, _ before: Int?, _ answer: WorldAnswer?) -> Int {
-    let key = Past(worker: worker, before: before ?? -1, answer: answer)
-    if let known = pasts[key] { return known }
-    let number = answers.count
-    pasts[key] = number
-    answers.append((before.map { answers[$0] } ?? []) + (answer.map { [$0] } ?? []))
-    steps.append(
-      ModelWorker(number: worker, attempts: bounds.attempts, omitted: omitted).step(after: answers[number]))
+  private mutating func past(_ worker: Int, _ before: Int = -1, _ answer: Int = -1) -> Int {
+    let number = pasts.number(of: Past(worker: worker, before: before, answer: answer))
+    if number < histories.count { return number }
+    histories.append(before < 0 ? [] : histories[before] + [answers[answer]])
+    let attempts = worker == bounds.workers ? 8 : bounds.attempts
+    let worker = ModelWorker(number: worker, attempts: attempts, omitted: omitted)
+    switch worker.step(after: histories[number]) {
+    case .call(let call): steps.append(.call(calls.number(of: call)))
+    case .ended(let end): steps.append(.ended(end))
+    }
     return number
+  }
+
+  /// What a call does to a disk.
+  private mutating func outcome(_ move: Move) -> Outcome {
+    if let known = outcomes[move] { return known }
+    var disk = disks[move.disk]
+    var isTakeover = false
+    if case .rename(let old, _) = calls[move.call], case .lock(let other, _)? = disk.files[old] {
+      isTakeover = other != move.worker
+    }
+    let (answer, wrong) = disk.make(calls[move.call], by: move.worker, at: move.time)
+    let outcome = Outcome(
+      disk: disks.number(of: disk), answer: answers.number(of: answer), isTakeover: isTakeover, wrong: wrong)
+    outcomes[move] = outcome
+    return outcome
   }
 
   mutating func visitAll() {
     var known: Set<State> = []
-    var waiting = [State(pasts: (0..<bounds.workers).map { past($0, nil, nil) })]
+    var waiting = [State(disk: disks.number(of: WorldDisk()), pasts: (0..<bounds.workers).map { past($0) })]
     known.insert(waiting[0])
     while let state = waiting.popLast() {
       visited += 1
@@ -122,7 +169,7 @@ struct LockWorld {
       guard case .call(let call) = steps[state.pasts[worker]] else { continue }
       hasEnded = false
       found.append(answering(call, of: worker, in: state))
-      if call.changesTheDisk, state.lostAnswers < bounds.lostAnswers {
+      if calls[call].changesTheDisk, state.lostAnswers < bounds.lostAnswers {
         found.append(answering(call, of: worker, in: state, losesAnswer: true))
       }
       guard state.crashes < bounds.crashes else { continue }
@@ -130,7 +177,7 @@ struct LockWorld {
       dead.crashes += 1
       dead.pasts[worker] = -1
       found.append(dead)
-      if call.changesTheDisk {
+      if calls[call].changesTheDisk {
         dead.late.append(Late(worker: worker, call: call))
         found.append(dead)
       }
@@ -138,7 +185,9 @@ struct LockWorld {
     for (index, late) in state.late.enumerated() {
       var next = state
       next.late.remove(at: index)
-      note(next.disk.make(late.call, by: late.worker, at: state.time).wrong)
+      let outcome = outcome(Move(disk: state.disk, call: late.call, worker: late.worker, time: state.time))
+      note(outcome.wrong)
+      next.disk = outcome.disk
       lateCalls += 1
       found.append(next)
     }
@@ -147,22 +196,22 @@ struct LockWorld {
       next.time += 1
       found.append(next)
     }
-    if hasEnded { tryFreshWorker(state) }
+    if hasEnded { tryFreshWorker(on: state.disk, at: state.time) }
     return found
   }
 
   private mutating func answering(
-    _ call: WorldCall, of worker: Int, in state: State, losesAnswer: Bool = false
+    _ call: Int, of worker: Int, in state: State, losesAnswer: Bool = false
   ) -> State {
     var next = state
-    if case .rename(let old, _) = call, case .lock(let other, _)? = state.disk.files[old], other != worker {
-      takeovers += 1
-    }
-    let (answer, wrong) = next.disk.make(call, by: worker, at: state.time)
-    note(wrong)
+    let outcome = outcome(Move(disk: state.disk, call: call, worker: worker, time: state.time))
+    if outcome.isTakeover { takeovers += 1 }
+    note(outcome.wrong)
+    next.disk = outcome.disk
     if losesAnswer { next.lostAnswers += 1 }
-    next.pasts[worker] = past(worker, state.pasts[worker], losesAnswer ? .lost : answer)
-    if bounds.joinsPrivateCalls, case .call(let following) = steps[next.pasts[worker]], following.isPrivate {
+    next.pasts[worker] = past(
+      worker, state.pasts[worker], losesAnswer ? answers.number(of: .lost) : outcome.answer)
+    if bounds.joinsPrivateCalls, case .call(let following) = steps[next.pasts[worker]], calls[following].isPrivate {
       return answering(following, of: worker, in: next)
     }
     return next
@@ -172,24 +221,40 @@ struct LockWorld {
 
   /// Whatever the others have left: a worker that comes later migrates the store, or finds it migrated, and leaves no
   /// lock.
-  private mutating func tryFreshWorker(_ state: State) {
-    guard ends.insert(state.disk).inserted else { return }
-    var disk = state.disk
-    var time = state.time
-    let worker = ModelWorker(number: bounds.workers, attempts: 8, omitted: omitted)
-    var answers: [WorldAnswer] = []
-    while case .call(let call) = worker.step(after: answers), answers.count < 400 {
+  private mutating func tryFreshWorker(on end: Int, at time: Int) {
+    guard ends.insert(end).inserted else { return }
+    let worker = bounds.workers
+    var (disk, time) = (end, time)
+    var now = past(worker)
+    while case .call(let call) = steps[now], histories[now].count < 400 {
       // Time passes with each look at the clock.
-      if call == .clock { time += 1 }
-      let (answer, wrong) = disk.make(call, by: worker.number, at: time)
-      note(wrong)
-      answers.append(answer)
+      if calls[call] == .clock { time += 1 }
+      let outcome = outcome(Move(disk: disk, call: call, worker: worker, time: time))
+      note(outcome.wrong)
+      disk = outcome.disk
+      now = past(worker, now, outcome.answer)
     }
-    guard case .ended(let end) = worker.step(after: answers), end == .migrated || end == .current else {
+    guard case .ended(let end) = steps[now], end == .migrated || end == .current else {
       return note("a worker that came later did not end")
     }
-    guard disk.files[WorldDisk.store] == .store(1) else { return note("the store was not migrated exactly once") }
-    let isFree = !disk.folders.contains("/d/.s.hop-lock")
-    if !isFree { note("a lock is left") }
+    guard disks[disk].files[WorldDisk.store] == .store(1) else {
+      return note("the store was not migrated exactly once")
+    }
+    if disks[disk].folders.contains("/d/.s.hop-lock") { note("a lock is left") }
+  }
+}
+
+/// Values and a number for each.
+private struct Numbers<Value: Hashable> {
+  private var numbers: [Value: Int] = [:]
+  private var values: [Value] = []
+
+  subscript(number: Int) -> Value { values[number] }
+
+  mutating func number(of value: Value) -> Int {
+    if let known = numbers[value] { return known }
+    numbers[value] = values.count
+    values.append(value)
+    return values.count - 1
   }
 }
