@@ -69,8 +69,7 @@ check: bootstrap
 test: bootstrap check test-swift test-package test-e2e test-docs test-faults
 
 test-swift: bootstrap
-	$(SWIFT) build --build-tests $(IMPORTCHECK)
-	@tools/swift-tests
+	@SWIFT=$(SWIFT) tools/swift-tests --build
 
 test-e2e: stage
 	@Tests/EndToEndTests/run --stage $(STAGE) $(CASES)
@@ -224,4 +223,4 @@ uninstall:
 	@test -n '$(DESTDIR)' || echo 'left alone: /etc/hopd, /var/lib/hopd, the user hopd, every store and every backup'
 
 clean:
-	rm -rf .build .build-fuzz .build-cov .build-sim .build-asan .build-tsan
+	rm -rf .build .build-tests .build-fuzz .build-cov .build-sim .build-asan .build-tsan

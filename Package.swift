@@ -504,6 +504,17 @@ if let named = Context.environment["HOPD_ONLY_TESTS"] {
   package.products.removeAll()
 }
 
+// What tools/swift-tests builds, in a folder of its own and in the release configuration: hopd as a debug build has it,
+// over libraries that are optimised. In a debug build of swift-system each look at a path checks the whole path again,
+// and the tests spend nine tenths of their time there.
+if Context.environment["HOPD_TESTS_BUILD"] != nil {
+  for target in package.targets {
+    target.swiftSettings = target.swiftSettings.map {
+      $0 + [.define("DEBUG"), .unsafeFlags(["-Onone", "-enable-testing"])]
+    }
+  }
+}
+
 // Each target's folder has a README that says what it does and what it never does.
 for target in package.targets where target.type == .regular || target.type == .executable {
   if target.name != "CLinux", target.path == nil { target.exclude = ["README.md"] }
