@@ -17,8 +17,8 @@ INSTALL     := install -p
 
 # Not parallel: SwiftPM locks .build, and the tests want the machine for themselves.
 .NOTPARALLEL:
-.PHONY: help bootstrap build release check test test-package test-swift test-e2e test-docs test-faults test-full \
-  coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall deb image clean
+.PHONY: help bootstrap build builds release check test test-package test-swift test-e2e test-docs test-faults \
+  test-full coverage simulate sanitize fuzz fuzz-stores soak bench bench-L demo stage install uninstall deb image clean
 
 help:
 	@echo 'make demo         build, then watch the daemon take two old stores to the current model'
@@ -66,7 +66,13 @@ check: bootstrap
 
 # Tests
 
-test: bootstrap check test-swift test-package test-e2e test-docs test-faults
+test: bootstrap check builds test-swift test-package test-e2e test-docs test-faults
+
+# The builds of the tests and of the programs at once: for much of the time each has work for one processor.
+builds: bootstrap
+	@mkdir -p .build; $(MAKE) --no-print-directory release >.build/release.log 2>&1 & release=$$!; \
+	  SWIFT=$(SWIFT) tools/swift-tests --build-only; tests=$$?; \
+	  wait $$release || { cat .build/release.log; exit 1; }; exit $$tests
 
 test-swift: bootstrap
 	@SWIFT=$(SWIFT) tools/swift-tests --build

@@ -50,8 +50,8 @@ import Testing
   }
 }
 
-/// All states that the world can come to. Disks, calls and answers have numbers, and what a call does to a disk is worked
-/// out once: there are far more states than disks.
+/// All states that the world can come to. Disks, calls and answers have numbers, and what a call does to a disk is
+/// worked out once: there are far more states than disks.
 struct LockWorld {
   private struct State: Hashable {
     /// A number of `disks`.
