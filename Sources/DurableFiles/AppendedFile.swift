@@ -54,6 +54,8 @@ package final class AppendedFile: Sendable {
 
   deinit {
     fdatasync(descriptor)
+    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    _ = flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 

@@ -46,7 +46,10 @@ package final class DirectoryLock {
 
   /// Gives the lock back.
   package func release() {
-    if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    guard descriptor >= 0 else { return }
+    // Said, not only by closing: a program that is just being started has a copy of the descriptor for a moment.
+    _ = flock(descriptor, LOCK_UN)
+    _ = Glibc.close(descriptor)
     descriptor = -1
   }
 

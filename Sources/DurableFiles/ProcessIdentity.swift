@@ -31,6 +31,14 @@ package struct ProcessIdentity: Hashable, Sendable {
       boot: boot.filter { $0 != "-" }, space: space, process: own, started: startTime(of: own) ?? 0)
   }
 
+  /// The name that this machine has in its network; empty where it has none. For people, and to tell the folders of
+  /// several machines apart: it proves nothing.
+  package static func hostName() -> String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
   /// Is it proven that the process has ended? False wherever it cannot be told: under another boot, in another
   /// namespace, or behind what hides them.
   package func isGone(seenFrom observer: ProcessIdentity) -> Bool {

@@ -42,6 +42,21 @@ final class PolicyProcess {
   static func start(
     _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
   ) throws -> PolicyProcess {
+    // Whoever has written the file and starts other programs gives each a copy of the open file until its exec, and
+    // Linux runs nothing that is open for writing: such a file is tried again for a fifth of a second.
+    for _ in 0..<20 {
+      do {
+        return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
+      } catch let error as SubprocessError where error.underlyingError?.rawValue == ETXTBSY {
+        usleep(10_000)
+      }
+    }
+    return try startOnce(executable, arguments: arguments, environment: environment, memory: memory)
+  }
+
+  private static func startOnce(
+    _ executable: FilePath, arguments: [String], environment: [String: String], memory: Int64?
+  ) throws -> PolicyProcess {
     let pipes = try PolicyPipes()
     let state = ProcessState()
     var options = PlatformOptions()

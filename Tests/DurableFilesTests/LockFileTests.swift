@@ -34,6 +34,39 @@ struct LockFileTests {
     #expect(try files.read(path, limit: 9) == [1])
   }
 
+  /// A program that is just being started has a copy of every descriptor until its exec.
+  @Test("A lock that was given back is free, whoever has a copy of its descriptor")
+  func copies() throws {
+    func copied(_ path: FilePath, _ body: () throws -> Void) throws {
+      let wanted = try #require(try files.status(path)).identity.inode
+      let copies = (3..<1024).filter { number in
+        var found = stat()
+        return fstat(number, &found) == 0 && UInt64(found.st_ino) == wanted
+      }.map { dup($0) }
+      defer { for copy in copies { close(copy) } }
+      #expect(!copies.isEmpty)
+      try body()
+    }
+    let directory = try #require(try DirectoryLock(folder.path))
+    try copied(folder.path) {
+      directory.release()
+      let again = try DirectoryLock(folder.path)
+      #expect(again != nil)
+    }
+    let lock = try FileLock(path: path)
+    try copied(path) {
+      lock.release()
+      try FileLock(path: path).release()
+    }
+    let lines = folder.path.appending("lines")
+    var file: AppendedFile? = try AppendedFile(path: lines, linesBeginWith: UInt8(ascii: "{"))
+    try copied(lines) {
+      try file?.append(Array("{}\n".utf8))
+      file = nil
+      _ = try AppendedFile(path: lines, linesBeginWith: UInt8(ascii: "{"))
+    }
+  }
+
   /// A lock on a file whose name has gone would be no lock: two would have it.
   @Test("However often it changes hands, one has it at a time")
   func race() async throws {

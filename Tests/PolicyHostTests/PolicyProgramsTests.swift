@@ -1,5 +1,6 @@
 import BlockingTests
 import Diagnostics
+import Dispatch
 import Glibc
 import MigrationPolicy
 import Synchronization
@@ -95,6 +96,19 @@ import Testing
       return error
     }
     throw HopdError(.internalError, "nothing failed")
+  }
+
+  @Test func aProgramWhoseFileIsOpenForWritingForAMomentIsWaitedFor() throws {
+    let room = try Room()
+    let file = try room.file("policy", "#!/bin/sh\nexit 7\n")
+    let descriptor = open(file, O_WRONLY | O_CLOEXEC)
+    try #require(descriptor >= 0)
+    DispatchQueue(label: "a child until its exec").async {
+      usleep(50_000)
+      close(descriptor)
+    }
+    let process = try PolicyProcess.start(FilePath(file), arguments: [file], environment: [:], memory: nil)
+    #expect(process.finish(waiting: .seconds(20)) == .exit(7))
   }
 
   /// Neither running nor waiting to be reaped by us. A child of the program is reaped by whoever has that duty here.

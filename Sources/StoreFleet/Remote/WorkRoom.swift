@@ -50,12 +50,7 @@ package final class WorkRoom {
   }
 
   /// This machine in a folder's name: where several share the folder above, their locks may hold on one machine only.
-  private static var machine: String {
-    var name = [CChar](repeating: 0, count: 256)
-    gethostname(&name, name.count - 1)
-    let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    return String(StableHash.of(text), radix: 16)
-  }
+  private static var machine: String { String(StableHash.of(ProcessIdentity.hostName()), radix: 16) }
 
   /// Removes the folders of this user and this machine whose worker is gone.
   private static func sweep(_ above: FilePath) {

@@ -46,7 +46,7 @@ package final class WorkerLocks: Sendable {
   package convenience init(lease: Duration, job: String) {
     let start = ContinuousClock.now
     let holder = LockHolder(
-      process: .current(), host: WorkerLocks.hostName(), job: job, lease: lease.milliseconds)
+      process: .current(), host: ProcessIdentity.hostName(), job: job, lease: lease.milliseconds)
     self.init(
       lease: lease, holder: holder, files: LinuxFileSystem(), clock: { ContinuousClock.now - start },
       date: { Int64(time(nil)) }, nonce: { String(UInt64.random(in: 1 ... .max), radix: 16) })
@@ -175,12 +175,6 @@ package final class WorkerLocks: Sendable {
       nanosleep(&time, nil)
       renewAll()
     }
-  }
-
-  private static func hostName() -> String {
-    var name = [CChar](repeating: 0, count: 256)
-    guard gethostname(&name, name.count - 1) == 0 else { return "" }
-    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }
 

@@ -1,6 +1,7 @@
 // One run of `hopctl work`: its lines in the results file, what is said on the way, and the summary.
 
 import Diagnostics
+import DurableFiles
 import Glibc
 import MigrationPipeline
 import StoreFleet
@@ -35,7 +36,7 @@ struct WorkSession {
   func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
     let run = RequestOptions.jobName()
     var line = RunLine(
-      run: run, shard: shard, stores: stores.count, fleet: fleet, host: Self.host(), time: .now,
+      run: run, shard: shard, stores: stores.count, fleet: fleet, host: ProcessIdentity.hostName(), time: .now,
       canary: isCanary, options: options)
     try keep(line)
     var outcome = try worker(run, isCanary).run(stores, observer: observer(of: stores.count, isCanary))
@@ -112,11 +113,5 @@ struct WorkSession {
           + "\(MessageFormatter.count(Int64(count), "store", "stores")), \(tally.failed) failed, "
           + "\(MessageFormatter.count(Int64(pace))) a second, \(MessageFormatter.duration(left)) to go")
     }
-  }
-
-  private static func host() -> String {
-    var name = [CChar](repeating: 0, count: 256)
-    guard gethostname(&name, name.count - 1) == 0 else { return "" }
-    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 }
