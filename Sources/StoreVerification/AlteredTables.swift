@@ -1,28 +1,53 @@
 // What the tables of a copy that was altered in place must look like: each text follows from the store's own and from
 // the columns that every hop's layout has and the one before has not. Worked out again here, not asked of the engine.
 
+import ManagedObjectModel
+import MappingModel
 import MigrationPlanning
 import PersistentStore
 
-/// Expected texts of tables.
-enum AlteredTables {
-  /// By table name; a table that is not in the store has none and must be the layout's.
-  static func texts(of plan: MigrationPlan) -> [String: String] {
-    var texts = Dictionary(
+/// Expected texts of the tables that stay in the copy of a store.
+struct AlteredTables {
+  let plan: MigrationPlan
+  /// Tables of the last version that are said to stay, with their names in the store.
+  let origins: [String: String]
+
+  /// By table name; a table that is not named here must have the layout's text.
+  var texts: [String: String] {
+    let found = Dictionary(
       plan.found.objects.filter { $0.type == "table" }.compactMap { object in object.sql.map { (object.name, $0) } },
       uniquingKeysWith: { first, _ in first })
-    for hop in plan.hops {
-      let before = Dictionary(
-        hop.sourceSchema.tables.map { ($0.name, Set($0.columns.map(\.name))) }, uniquingKeysWith: { first, _ in first })
-      for table in hop.destinationSchema.tables {
-        guard let known = before[table.name], let text = texts[table.name] else { continue }
-        let added = table.columns.filter { !known.contains($0.name) }
-        texts[table.name] = TableText.appending(
-          added.map { TableText.definition(of: $0.name, type: $0.declaredType) }, to: text)
-      }
+    guard let final = plan.hops.last?.destinationSchema else { return [:] }
+    var texts: [String: String] = [:]
+    for table in final.tables {
+      guard let origin = origins[table.name], let text = found[origin] else { continue }
+      texts[table.name] = TableText.appending(
+        appended(to: table).map { TableText.definition(of: $0.name, type: $0.declaredType) },
+        to: origin == table.name ? text : TableText.renaming(text, from: origin, to: table.name))
     }
-    let wanted = plan.hops.last?.destinationSchema
-    let names = Set((wanted?.tables.map(\.name) ?? []) + (wanted?.joinTables.map(\.name) ?? []))
-    return texts.filter { names.contains($0.key) }
+    for join in final.joinTables {
+      guard let origin = origins[join.name], let text = found[origin] else { continue }
+      let isPlain = origin == join.name && text == TableText.withPlainName(text, of: origin)
+      texts[join.name] =
+        isPlain ? join.createStatement : TableText.renaming(join.createStatement, from: join.name, to: join.name)
+    }
+    return texts
+  }
+
+  /// The columns that the hops add to the table which becomes `table`, hop by hop.
+  private func appended(to table: EntityTable) -> [SchemaColumn] {
+    var added: [SchemaColumn] = []
+    var root = table.rootEntity
+    for hop in plan.hops.reversed() {
+      guard let now = hop.destinationSchema.table(of: root),
+        // The root itself may be new, above the entities that have the rows.
+        let source = now.entities.lazy.compactMap({ hop.mapping.mapping(toDestination: $0)?.sourceEntity }).first,
+        let before = hop.sourceSchema.table(of: source)
+      else { break }
+      let known = Set(before.columns.map(\.name))
+      added = now.columns.filter { !known.contains($0.name) } + added
+      root = before.rootEntity
+    }
+    return added
   }
 }

@@ -51,13 +51,13 @@ package struct StoreVerifier {
   }
 
   /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
-  /// know (`MigrationPlan.isMixed`). With `isAltered` it is a copy of the store that was altered in place: its tables
-  /// must have the very texts that follow from those of the store. Rows of persistent history are compared with those
+  /// know (`MigrationPlan.isMixed`). With `altered` it is a copy of the store that was altered: the tables named there,
+  /// each with its name in the store, must have the very texts that follow from those of the store. Rows of persistent history are compared with those
   /// of `source`, the store that the chain began with.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(
-    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, isAltered: Bool = false,
+    staged: FilePath, plan: MigrationPlan, expectation: StoreExpectation? = nil, altered: [String: String] = [:],
     source: StoreReader? = nil
   ) throws -> VerifiedStore {
     guard let hop = plan.hops.last else {
@@ -73,7 +73,7 @@ package struct StoreVerifier {
     let checks = try check(
       database: staged, schema: hop.destinationSchema, expectation: expectation ?? plan.expectation,
       sourceMetadata: plan.store.metadata, external: ExternalDataDirectory(of: plan.store.location),
-      tableTexts: isAltered ? AlteredTables.texts(of: plan) : [:], history: history
+      tableTexts: AlteredTables(plan: plan, origins: altered).texts, history: history
     ) { content in rows = try content.rowsByEntity() }
     let failed = checks.filter { !$0.passed }
     guard failed.isEmpty else {

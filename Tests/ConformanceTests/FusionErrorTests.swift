@@ -93,7 +93,7 @@ private struct BookChain {
     // What is stopped is continued only where it is on disk.
     request.engine.inMemoryMax = 0
     // Altered copies have a layout of their own.
-    request.engine.altersCopies = false
+    request.engine.altering = .never
     return request
   }
 }

@@ -141,7 +141,7 @@ enum StoreContent {
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
     request.engine.fusesHops = way != .apart
     // Altered copies have a layout of their own; what is stopped is continued only where it is on disk.
-    request.engine.altersCopies = false
+    request.engine.altering = .never
     if way == .inChunks || way == .interrupted {
       request.engine.chunkRowsMax = 17
       request.engine.inMemoryMax = 0

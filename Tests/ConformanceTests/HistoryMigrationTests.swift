@@ -153,7 +153,7 @@ import Testing
     request.replacement = way.mode
     request.engine.chunkRowsMax = way.chunk
     request.engine.fusesHops = way.fuses
-    request.engine.altersCopies = way.alters
+    request.engine.altering = way.alters ? .wherePossible : .never
     if !way.inMemory { request.engine.inMemoryMax = 0 }
     let report = try environment.run(request, interrupts: way.interrupts)
     #expect(report.checks.contains { $0.name == "history" && $0.passed }, "\(way)")
@@ -267,7 +267,7 @@ import Testing
     ])
     let decision = try StoreReader.withUnchangedStore(at: original) { reader in
       let found = try StoreIdentifier.identify(reader: reader, location: original, catalog: catalog)
-      return AlterCompiler.decide(
+      return try AlterCompiler.decide(
         try MigrationPlanner.plan(store: try #require(found.identified), catalog: catalog, reader: reader))
     }
     guard case .copyAndAlter = decision else {

@@ -35,7 +35,7 @@ import Testing
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V2")
         ]), stateDirectory: folder.appending("state"), job: "ab12")
       request.engine.inMemoryMax = 0
-      request.engine.altersCopies = copies
+      request.engine.altering = copies ? .wherePossible : .never
       request.engine.chunkRowsMax = 20
     }
 

@@ -108,7 +108,7 @@ import Testing
           try Self.lines(location, $0)
         }
         var request = request(environment, location, versions)
-        request.engine.altersCopies = alters
+        request.engine.altering = alters ? .wherePossible : .never
         if !inMemory { request.engine.inMemoryMax = 0 }
         _ = try environment.run(request, interrupts: false)
         let after = try [Self.records, Self.texts, "SELECT * FROM ANSCKMETADATAENTRY"].map {

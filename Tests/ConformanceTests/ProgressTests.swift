@@ -53,7 +53,7 @@ import Testing
         location: StoreLocation(database: store), catalog: catalog, stateDirectory: folder.appending("state"),
         job: "ab12")
       request.engine.inMemoryMax = kind == .inMemory ? 8 << 20 : 0
-      request.engine.altersCopies = kind == .altered
+      request.engine.altering = kind == .altered ? .wherePossible : .never
       request.engine.fusesHops = ![.oneByOne, .mappedOneByOne].contains(kind)
       request.engine.chunkRowsMax = 50
       if kind == .copied { request.output = folder.appending("copy.sqlite") }

@@ -148,7 +148,7 @@ import Testing
     var request = MigrationRequest(
       location: copy, catalog: catalog, naming: world.naming, settings: MigrationSettings(verification: .full),
       stateDirectory: environment.folder.appending("state"), job: "0\(world.seed)")
-    request.engine.altersCopies = false
+    request.engine.altering = .never
     do {
       _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
     } catch {

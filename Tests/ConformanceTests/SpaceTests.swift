@@ -40,7 +40,7 @@ import Testing
           ModelBundle(name: "Shape", path: "/Shape.xcdatamodeld", versions: versions, currentVersionName: "V3")
         ]), stateDirectory: folder.appending("state"), job: "ab12")
       request.engine.inMemoryMax = 0
-      request.engine.altersCopies = copies
+      request.engine.altering = copies ? .wherePossible : .never
       request.engine.fusesHops = fuses
       request.engine.chunkRowsMax = 20
     }

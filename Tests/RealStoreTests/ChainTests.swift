@@ -259,7 +259,7 @@ struct ChainTests {
       var request = chain.request(.named("BookmarksModel 6"), chunkRows: 3)
       request.engine.fusesHops = fuses
       // Altered copies have a layout of their own.
-      request.engine.altersCopies = false
+      request.engine.altering = .never
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
       #expect(!report.hops.contains(where: \.isFused) || fuses)

@@ -28,6 +28,32 @@ import Testing
     #expect(odd.text == "s.\"Z\"\"A\"" && odd.column(of: "s") == "Z\"A")
   }
 
+  /// The place of a column is known, whatever a literal beside it looks like.
+  @Test func columnsAreReplaced() {
+    let (column, other) = (SQLExpression.column("ZÄ"), SQLExpression.column("ZB", of: "t"))
+    let literal = SQLExpression.value(.text("é s.\"ZÄ\""))
+    let sum: SQLExpression = "(\(literal) || \(column) || \(other) || \(column))"
+    let once = sum.replacing(columnsOf: "s", by: ["ZÄ": .integer(7)])
+    #expect(once.text == "('é s.\"ZÄ\"' || 7 || t.\"ZB\" || 7)")
+    // What was put in is known like what was there.
+    let product: SQLExpression = "\(SQLExpression.column("ZC")) * 2"
+    let twice = sum.replacing(columnsOf: "s", by: ["ZÄ": product])
+      .replacing(columnsOf: "s", by: ["ZC": .column("ZD")]).replacing(columnsOf: "t", by: ["ZB": .null])
+    #expect(twice.text == "('é s.\"ZÄ\"' || (s.\"ZD\" * 2) || NULL || (s.\"ZD\" * 2))")
+    #expect(twice.reads.map(\.column) == ["ZD", "ZD"])
+    #expect((sum + sum).replacing(columnsOf: "s", by: ["ZÄ": .null]).text.firstRange(of: "s.\"ZÄ\" ||") == nil)
+    #expect(column.replacing(columnsOf: "s", by: ["ZÄ": literal]) == literal)
+    #expect(column.replacing(columnsOf: "s", by: [:]).isNull && literal.replacing(columnsOf: "s", by: [:]) == literal)
+  }
+
+  /// A SELECT asks tables, and what it reads stays known.
+  @Test func queriesAskTables() {
+    let query = SQLExpression.query("SELECT max(\(SQLExpression.column("ZA", of: "t"))) FROM t")
+    let sum: SQLExpression = "1 + \(query)"
+    #expect(sum.text == "1 + (SELECT max(t.\"ZA\") FROM t)" && sum.traits == .readsTables)
+    #expect(sum.replacing(columnsOf: "t", by: ["ZA": .integer(1)]).text == "1 + (SELECT max(1) FROM t)")
+  }
+
   /// Only values are there in every row.
   @Test func constants() {
     let values: [SQLiteValue] = [.integer(-7), .real(0.5), .text("it's"), .blob([1]), .text("")]

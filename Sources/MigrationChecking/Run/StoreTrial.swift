@@ -105,7 +105,7 @@ struct StoreTrial: Sendable {
   ) throws(HopdError) {
     var settings = request.settings
     settings.engine.fusesHops = false
-    settings.engine.altersCopies = false
+    settings.engine.altering = .never
     let slow = folder.appending("hop-by-hop.sqlite")
     switch try migrate(store, to: slow, settings, naming) {
     case .failure(let error):

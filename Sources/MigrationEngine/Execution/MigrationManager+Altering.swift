@@ -20,15 +20,17 @@ extension MigrationManager {
       var subject = "copy"
       do {
         try attach(staged)
+        try registerContentFunction()
+        var steps = try alteringProgram(program)
         let table = CheckpointTable(connection: connection, schema: destinationSchema)
         let wasBegun = try table.read(identity, hop: hop.index) != nil
         if !wasBegun {
           try connection.detach(destinationSchema)
-          let seconds = try copy(to: staged, rows: program.rows, observer)
+          for condition in steps.preconditions { try condition.check(connection, hop: hop) }
+          let seconds = try copy(to: staged, for: program, observer)
           try attach(staged)
           try begin(table, program: program, seconds: seconds)
         }
-        var steps = program.program(source: source, destination: destinationSchema)
         if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
           try history.registerFunctions(on: connection)
           steps = history.altering(steps)
@@ -47,15 +49,24 @@ extension MigrationManager {
     }
   }
 
+  /// The steps; written tables get those that the last hop by rows has.
+  private func alteringProgram(_ program: AlterProgram) throws(HopdError) -> HopProgram {
+    let rows =
+      program.needsViews
+      ? try HopCompiler.compile(hop: hop, source: source, destinationSchema: destinationSchema, withIndexes: false)
+      : HopProgram(source: source, destination: destinationSchema, preconditions: [], steps: [])
+    return program.program(rows, destination: destinationSchema)
+  }
+
   /// Copies the store and answers the seconds it took.
-  private func copy(to staged: FilePath, rows: Int64, _ observer: HopProgress.Observer) throws -> Double {
+  private func copy(to staged: FilePath, for program: AlterProgram, _ observer: HopProgress.Observer) throws -> Double {
     let start = ContinuousClock.now
-    note?(.decision("the store is copied page by page, then altered"))
+    note?(.decision("the store is copied page by page, then altered: \(program.summary)"))
     var told: Int64 = 0
     do {
       try connection.copy(source.fileSchema, to: staged) { done, all in
         // Rows are what progress refers to: as many as there are pages.
-        let carried = all > 0 ? Int64(Double(rows) * Double(done) / Double(all)) : 0
+        let carried = all > 0 ? Int64(Double(program.rows) * Double(done) / Double(all)) : 0
         defer { told = carried }
         return observer(
           HopProgress(
@@ -70,9 +81,10 @@ extension MigrationManager {
     return ChunkSizer.seconds(ContinuousClock.now - start)
   }
 
-  /// From here on the copy is a staged store like any other.
+  /// Gives the copy its tables. From here on it is a staged store like any other.
   private func begin(_ table: CheckpointTable, program: AlterProgram, seconds: Double) throws {
     try connection.transaction {
+      for statement in program.schemaStatements(in: destinationSchema) { try connection.execute(statement) }
       try table.create(identity, hop: hop.index, moment: 0)
       try table.prepareUpdate().run(
         CheckpointTable.values(

@@ -171,7 +171,7 @@ package struct MigrationManager {
 
   /// The function by which values with external storage become their content, one at a time: references that of their
   /// files.
-  private func registerContentFunction() throws(SQLiteError) {
+  func registerContentFunction() throws(SQLiteError) {
     guard let external else { return }
     let limit = options.externalValueMax
     try connection.registerFailingFunction(ExternalDataForm.contentFunction.text, argumentCount: 1) { values in

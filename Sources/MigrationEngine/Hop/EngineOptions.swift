@@ -3,6 +3,16 @@
 import MigrationPlanning
 import PersistentStore
 
+/// When a chain is carried out on a copy of the store that is altered. The content of the result is the same.
+package enum AlterRule: Sendable, Hashable {
+  /// All rows are written.
+  case never
+  /// Where it is faster than writing all rows.
+  case whereFaster
+  /// Wherever the result is a store that Core Data's own migration in place could leave.
+  case wherePossible
+}
+
 /// How a hop is run.
 package struct EngineOptions: Sendable, Hashable {
   /// Time that a chunk should take.
@@ -18,8 +28,8 @@ package struct EngineOptions: Sendable, Hashable {
   package var valueMax: Int64?
   /// What becomes of rows that break the rules of the destination.
   package var invalidRows: InvalidRowsRules
-  /// May a chain be carried out on a copy of the store that is altered, where the result is the same?
-  package var altersCopies = true
+  /// When is a chain carried out on a copy of the store that is altered?
+  package var altering = AlterRule.whereFaster
   /// Are hops that can be one pass over the rows run as one?
   package var fusesHops: Bool
   /// Stores with at most so many bytes are built in memory and written in one go; 0 builds all in files.

@@ -69,6 +69,8 @@ package enum WorkCost {
   /// A row that is read, made anew, and written, and each byte of it.
   package static let row = 0.34e-6
   package static let rowByte = 1.7e-9
+  /// A row that gets another value where it is.
+  package static let updated = 0.45e-6
   /// A row that a program makes, and one whose relationships it is asked for.
   package static let policyRow = 60.0e-6
   package static let policyLook = 1.4e-6

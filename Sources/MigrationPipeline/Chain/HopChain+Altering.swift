@@ -16,35 +16,33 @@ extension HopChain {
     }
     let hasStore = try files.status(staged) != nil
     _ = try area.create(hop: hop.index, reserving: passes.stagedBytes, resuming: hasStore)
-    let manager = MigrationManager(
-      connection: connection, hop: hop, source: .schema(sourceSchema), isFinal: true, identity: identity,
-      options: options, note: note)
-    for inner in plan.hops.dropLast() {
-      begin(inner, isResuming: hasStore && inner.index == 0)
-      report(HopReport(inner, rowsWritten: inner.rowsToRead, chunks: 0, seconds: 0, isFused: true))
-    }
-    begin(hop, isResuming: hasStore && plan.hops.count == 1)
+    var outcome = Outcome(staged: staged)
+    let input = try source(for: program, isResuming: hasStore, into: &outcome)
+    try begin(hop.index, reading: input, isResuming: hasStore && plan.hops.count == 1, into: &outcome)
+    let manager = try manager(of: hop.index, reading: input)
     let watch = ProgressWatch(totalRows: passes.estimate.rows, rowsBefore: 0, observer: observer)
     let done = try manager.alter(into: staged, by: program) { progress in
       watch.note(progress)
       return !stop.isStopping
     }
-    report(HopReport(hop, rowsWritten: done.rows, chunks: done.chunks, seconds: done.seconds))
+    tellEnd(HopReport(hop, rowsWritten: done.rows, chunks: done.chunks, seconds: done.seconds), into: &outcome)
+    try dropViews(plan.hops.indices)
     try seal(manager)
-    return Outcome(
-      staged: staged,
-      hops: plan.hops.map { each in
-        each.index == hop.index
-          ? HopReport(each, rowsWritten: done.rows, chunks: done.chunks, seconds: done.seconds)
-          : HopReport(each, rowsWritten: each.rowsToRead, chunks: 0, seconds: 0, isFused: true)
-      }, wasResumed: done.wasResumed)
+    outcome.wasResumed = done.wasResumed
+    return outcome
   }
 
-  private func begin(_ hop: Hop, isResuming: Bool) {
-    observer(
-      .hopStarted(index: hop.index, hops: plan.hops.count, from: hop.source.name, to: hop.destination.name))
-    if isResuming { observer(.resumed(hop: hop.index, hops: plan.hops.count)) }
+  /// Where the last hop reads: views of the hops before it, or the store where nothing is read but the copy.
+  private func source(
+    for program: AlterProgram, isResuming: Bool, into outcome: inout Outcome
+  ) throws -> SourceTables {
+    let (store, inner) = (SourceTables.schema(sourceSchema), plan.hops.indices.dropLast())
+    if program.needsViews { return try makeViews(of: inner, over: store, isResuming: isResuming, into: &outcome) }
+    for index in inner {
+      try begin(index, reading: store, isResuming: isResuming && index == 0, into: &outcome)
+      let hop = plan.hops[index]
+      tellEnd(HopReport(hop, rowsWritten: hop.rowsToRead, chunks: 0, seconds: 0, isFused: true), into: &outcome)
+    }
+    return store
   }
-
-  private func report(_ report: HopReport) { observer(.hopFinished(report)) }
 }

@@ -168,7 +168,7 @@ struct HopChain {
   // MARK: One pass
 
   /// Inspects a hop where a segment begins, and tells that it begins.
-  private func begin(
+  func begin(
     _ index: Int, reading source: SourceTables, isResuming: Bool, into outcome: inout Outcome
   ) throws {
     let hop = plan.hops[index]
@@ -183,7 +183,7 @@ struct HopChain {
   }
 
   /// Makes the views of the hops that a pass only looks through, and answers where its last hop reads.
-  private func makeViews(
+  func makeViews(
     of hops: Range<Int>, over source: SourceTables, isResuming: Bool, into outcome: inout Outcome
   ) throws -> SourceTables {
     var source = source
@@ -197,12 +197,18 @@ struct HopChain {
         if plan.isMixed { rows = try checkRows(of: hop, from: source, in: space) }
         source = space
       }
-      let report = HopReport(
-        hop, rowsWritten: rows, chunks: 0, seconds: Pace.seconds(ContinuousClock.now - start), isFused: true)
-      outcome.hops.append(report)
-      observer(.hopFinished(report))
+      tellEnd(
+        HopReport(
+          hop, rowsWritten: rows, chunks: 0, seconds: Pace.seconds(ContinuousClock.now - start), isFused: true),
+        into: &outcome)
     }
     return source
+  }
+
+  /// Tells that a hop is complete.
+  func tellEnd(_ report: HopReport, into outcome: inout Outcome) {
+    outcome.hops.append(report)
+    observer(.hopFinished(report))
   }
 
   /// Writes the store of a pass's last hop; answers its rows.
@@ -229,13 +235,12 @@ struct HopChain {
     let report = HopReport(
       plan.hops[index], rowsWritten: staged.rows, chunks: staged.chunks, seconds: staged.seconds,
       tallies: staged.tallies)
-    outcome.hops.append(report)
-    observer(.hopFinished(report))
+    tellEnd(report, into: &outcome)
     try keepQuarantined(staged, hop: index)
     return staged.rows
   }
 
-  private func manager(of index: Int, reading source: SourceTables) throws(HopdError)
+  func manager(of index: Int, reading source: SourceTables) throws(HopdError)
     -> MigrationEngine.MigrationManager
   {
     try MigrationManager(

@@ -22,30 +22,24 @@ package struct Passes: Sendable {
   /// What is done to the copy, or why there is none, in a few words.
   package let reason: String
 
-  /// What decides about groups.
-  private struct GroupsKey: Hashable {
-    let options: EngineOptions
-  }
-
-  /// Decides by the plan alone, once for all stores that go the same way.
+  /// Decides by the plan alone.
   package init(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) {
-    switch AlterCompiler.decide(plan, options: options) {
+    let form: String
+    switch try AlterCompiler.decide(plan, options: options) {
     case .copyAndAlter(let program):
       alterProgram = program
       reason = program.summary
+      form = "a\(program.kept.count).\(program.written.count)"
       groups = [HopGroup(hops: plan.hops.indices, execution: .copyAndAlter, boundary: nil)]
     case .chunks(let why):
       alterProgram = nil
       reason = why
-      groups = try plan.memo.fact(GroupsKey(options: options)) { () throws(HopdError) in
-        try HopFusion.groups(of: plan, options: options)
-      }
+      form = ""
+      groups = try HopFusion.groups(of: plan, options: options)
     }
     estimate = Passes.estimate(groups, of: plan)
-    let marks = groups.map { group in
-      "\(group.hops.upperBound)" + (group.execution == .chunks ? "" : "a")
-    }
-    fingerprint = "\(plan.fingerprint)-\(marks.joined(separator: "."))"
+    let ends = groups.map { "\($0.hops.upperBound)" }
+    fingerprint = "\(plan.fingerprint)-\(ends.joined(separator: "."))\(form)"
   }
 
   /// Disk for one staged store; where there are several passes two of them are there at once.

@@ -305,7 +305,7 @@ final class MigrationRun {
     let verifier = StoreVerifier(
       depth: request.verification, looked: { [work] in work.verified(steps: $0) }, keepAlive: heartbeat())
     let verified = try verifier.verify(
-      staged: staged, plan: chain.plan, expectation: expectation, isAltered: chain.passes.alterProgram != nil,
+      staged: staged, plan: chain.plan, expectation: expectation, altered: chain.passes.alterProgram?.origins ?? [:],
       source: StoreReader(connection: chain.connection, schema: chain.sourceSchema))
     if chain.plan.isMixed { rows = verified.rows }
     observer(.verified(checks: verified.checks.count))

@@ -36,6 +36,24 @@ package struct TableText: Sendable, Hashable {
     self.definitions = definitions
   }
 
+  /// The text of a table after `ALTER TABLE … RENAME TO`: SQLite writes the new name in quotes.
+  package static func renaming(_ text: String, from table: String, to name: String) -> String {
+    replacingName(in: text, of: table, by: SQLiteIdentifier.quoted(name))
+  }
+
+  /// The text with the table's name as it is written where the table is made: without quotes, if it can be.
+  package static func withPlainName(_ text: String, of table: String) -> String {
+    replacingName(in: text, of: table, by: SQLiteIdentifier.bareIfPossible(table))
+  }
+
+  private static func replacingName(in text: String, of table: String, by name: String) -> String {
+    for written in [SQLiteIdentifier.bareIfPossible(table), SQLiteIdentifier.quoted(table)] {
+      let start = "CREATE TABLE \(written) "
+      if text.hasPrefix(start) { return "CREATE TABLE \(name) " + text.dropFirst(start.count) }
+    }
+    return text
+  }
+
   private static func pieces(of body: Substring) -> [Substring] {
     var pieces: [Substring] = []
     var rest = body

@@ -17,6 +17,8 @@ package struct SQLExpression: Sendable, Hashable {
     package static let mayFail = Traits(rawValue: 1)
     /// It may read a file of external storage.
     package static let readsFiles = Traits(rawValue: 2)
+    /// It asks tables beside the row that it stands beside.
+    package static let readsTables = Traits(rawValue: 4)
   }
 
   /// What kind of expression it is.
@@ -35,6 +37,12 @@ package struct SQLExpression: Sendable, Hashable {
   package struct Read: Sendable, Hashable {
     package let column: String
     package let alias: String
+    /// Where it stands in the text, in bytes of UTF-8.
+    fileprivate var offset = 0
+
+    fileprivate var text: String { "\(alias).\(SQLiteIdentifier.quoted(column))" }
+
+    fileprivate func moved(by bytes: Int) -> Read { Read(column: column, alias: alias, offset: offset + bytes) }
   }
 
   package let text: String
@@ -78,8 +86,14 @@ package struct SQLExpression: Sendable, Hashable {
 
   /// A column, by its name without quotes, of the table with that alias, as the statement writes it.
   package static func column(_ name: String, of alias: String = "s") -> SQLExpression {
+    let read = Read(column: name, alias: alias)
+    return SQLExpression(read.text, .column(name, of: alias), reads: [read])
+  }
+
+  /// The value of a SELECT, as an expression.
+  package static func query(_ select: SQLExpression) -> SQLExpression {
     SQLExpression(
-      "\(alias).\(SQLiteIdentifier.quoted(name))", .column(name, of: alias), reads: [Read(column: name, alias: alias)])
+      "(\(select.text))", .computed, select.traits.union(.readsTables), reads: select.reads.map { $0.moved(by: 1) })
   }
 
   /// The name of a function that is called in front of parentheses.
@@ -90,6 +104,25 @@ package struct SQLExpression: Sendable, Hashable {
   /// The column of the row under `alias` that it is, if it is nothing else.
   package func column(of alias: String) -> String? {
     if case .column(let name, of: alias) = form { name } else { nil }
+  }
+
+  /// The expression with a value in place of each column of the row under `alias`; NULL for a column without one.
+  package func replacing(columnsOf alias: String, by values: [String: SQLExpression]) -> SQLExpression {
+    if let name = column(of: alias) { return values[name] ?? .null }
+    guard !reads.isEmpty else { return self }
+    var parts = StringInterpolation(literalCapacity: text.utf8.count, interpolationCount: reads.count)
+    var end = text.startIndex
+    for read in reads {
+      let start = text.utf8.index(text.startIndex, offsetBy: read.offset)
+      let value =
+        read.alias == alias ? values[read.column] ?? .null : SQLExpression.column(read.column, of: read.alias)
+      parts.appendLiteral(String(text[end..<start]))
+      parts.appendInterpolation(value.form == .computed ? "(\(value))" : value)
+      end = text.utf8.index(start, offsetBy: read.text.utf8.count)
+    }
+    parts.appendLiteral(String(text[end...]))
+    let result = SQLExpression(stringInterpolation: parts)
+    return SQLExpression(result.text, .computed, traits.union(result.traits), reads: result.reads)
   }
 }
 
@@ -107,9 +140,9 @@ extension SQLExpression: ExpressibleByStringInterpolation {
     package mutating func appendLiteral(_ literal: String) { text += literal }
 
     package mutating func appendInterpolation(_ expression: SQLExpression) {
+      reads += expression.reads.map { [bytes = text.utf8.count] in $0.moved(by: bytes) }
       text += expression.text
       traits.formUnion(expression.traits)
-      reads += expression.reads
     }
 
     /// Text that calls nothing: names, quoted, and literals.
@@ -126,7 +159,8 @@ extension SQLExpression: ExpressibleByStringInterpolation {
 
   package static func + (left: SQLExpression, right: SQLExpression) -> SQLExpression {
     SQLExpression(
-      left.text + right.text, .computed, left.traits.union(right.traits), reads: left.reads + right.reads)
+      left.text + right.text, .computed, left.traits.union(right.traits),
+      reads: left.reads + right.reads.map { $0.moved(by: left.text.utf8.count) })
   }
 }
 

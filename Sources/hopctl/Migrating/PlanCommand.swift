@@ -154,7 +154,7 @@ struct PlanCommand: HopctlCommand {
         store: name(of: request.location), from: plan.store.version.model.name, to: plan.target.model.name,
         configuration: OrNull(wrappedValue: plan.store.version.configuration),
         modelSource: OrNull(wrappedValue: MessageFormatter.modelSource(plan.store.version)), hops: hops,
-        passes: passes.groups.map { PlanShape.Pass($0, reason: passes.reason) },
+        passes: passes.groups.map { PlanShape.Pass($0, of: passes) },
         history: plan.clearedHistory.isEmpty
           ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
         estimate: stable
@@ -187,10 +187,12 @@ struct PlanCommand: HopctlCommand {
 
 extension PlanShape.Pass {
   /// A pass of a plan.
-  init(_ group: HopGroup, reason: String) {
+  init(_ group: HopGroup, of passes: Passes) {
+    let changes = group.execution == .copyAndAlter ? passes.alterProgram?.changes : nil
     self.init(
-      hops: group.hops.map { $0 + 1 }, execution: group.execution.word, reason: reason,
-      boundary: OrNull(wrappedValue: group.boundary))
+      hops: group.hops.map { $0 + 1 }, execution: group.execution.word, reason: passes.reason,
+      boundary: OrNull(wrappedValue: group.boundary),
+      tables: changes?.map { PlanShape.Table(table: $0.table, action: $0.action.rawValue, reason: $0.reason) })
   }
 }
 

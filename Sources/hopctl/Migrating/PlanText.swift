@@ -66,11 +66,25 @@ struct PlanText {
       return ["pass \(index + 1)/\(count)  \(group.title): \(group.execution.sentence)\(detail)"]
         + (group.boundary.map { ["  ends there: \($0)"] } ?? [])
     }
+    lines += tableLines
     if count > 0, passes.alterProgram == nil { lines.append("  hopd rewrites the rows: \(passes.reason)") }
     for table in plan.clearedHistory where table.rows > 0 {
       lines.append("clears \(table.table) (persistent history): \(MessageFormatter.count(table.rows, "row", "rows"))")
     }
     return lines
+  }
+
+  /// The tables that change in a copy that is altered; the others are counted.
+  private var tableLines: [TerminalText] {
+    guard let program = passes.alterProgram else { return [] }
+    let changes = program.changes
+    let changed = changes.filter { $0.action != .kept }
+    guard !changed.isEmpty else { return [] }
+    let rows = changed.map { [$0.table, $0.action.rawValue, $0.reason] }
+    let kept = changes.count - changed.count
+    return MessageFormatter.table(rows, right: []).map { "  \($0)" }
+      + (kept == 0
+        ? [] : ["  \(MessageFormatter.count(Int64(kept), "table stays as it is", "tables stay as they are"))"])
   }
 
   // MARK: Needs

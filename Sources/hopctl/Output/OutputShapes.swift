@@ -158,6 +158,16 @@ struct PlanShape: Encodable {
     let reason: String
     /// Why the next hop is not part of it; null for the last pass.
     @OrNull var boundary: String?
+    /// What becomes of each table; only where a copy is altered.
+    var tables: [Table]?
+  }
+
+  /// A table in a copy that is altered.
+  struct Table: Encodable {
+    let table: String
+    /// "kept", "altered", "written" or "removed".
+    let action: String
+    let reason: String
   }
 
   /// A migration policy class, and whether a program stands in for it.

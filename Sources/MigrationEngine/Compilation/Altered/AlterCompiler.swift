@@ -1,7 +1,6 @@
-// May a chain be carried out on a copy of the store? Only where every row stays what it is, byte for byte, but for
-// columns that are added with one value for all rows: then copying the file and altering the copy gives what copying
-// the rows would give, in a fraction of the time. Everything that was never seen in a store of Core Data's own is left
-// to the rows' way.
+// Is a chain carried out on a copy of the store? Copying the file and altering the copy gives what writing all rows
+// gives, in a fraction of the time, where most rows stay what they are. Each table is looked at by itself: it is kept, or
+// its rows are written, as they are by any other hop. What was never seen in a store of Core Data's own is written.
 
 import Diagnostics
 import ManagedObjectModel
@@ -22,26 +21,36 @@ package enum AlterDecision: Sendable, Hashable {
 package struct AlterCompiler {
   /// From this version on Core Data appends columns; before, it made the table again (docs/formats/store-layout.md,
   /// "Apple's migration in place").
-  static let appendsSince: Int64 = 977
+  private static let appendsSince: Int64 = 977
 
-  let plan: MigrationPlan
-
-  /// The program for a plan; nil where rows are carried.
-  package static func plan(for plan: MigrationPlan, options: EngineOptions = EngineOptions()) -> AlterProgram? {
-    guard case .copyAndAlter(let program) = decide(plan, options: options) else { return nil }
-    return program
-  }
+  private let plan: MigrationPlan
+  private let source: StoreSchema
+  private let last: Hop
+  private var final: StoreSchema { last.destinationSchema }
 
   /// The decision for a plan, with its reason.
-  package static func decide(_ plan: MigrationPlan, options: EngineOptions = EngineOptions()) -> AlterDecision {
-    guard options.altersCopies else { return .chunks(reason: "altering copies is switched off") }
+  package static func decide(
+    _ plan: MigrationPlan, options: EngineOptions = EngineOptions()
+  ) throws(HopdError) -> AlterDecision {
+    guard options.altering != .never else { return .chunks(reason: "altering copies is switched off") }
+    guard let first = plan.hops.first, let last = plan.hops.last else { return .chunks(reason: "there is no hop") }
     guard options.fusesHops || plan.hops.count == 1 else { return .chunks(reason: "fusing is switched off") }
-    let compiler = AlterCompiler(plan: plan)
+    let compiler = AlterCompiler(plan: plan, source: first.sourceSchema, last: last)
+    let program: AlterProgram
     do throws(Reason) {
-      return .copyAndAlter(try compiler.program())
+      try compiler.checkHops()
+      try compiler.checkHistory()
+      let bookkeeping = try compiler.checkFile()
+      program = compiler.program(try compiler.fates(), bookkeeping: bookkeeping)
+      if options.altering == .whereFaster { try AlterCost(plan: plan, program: program).check(options) }
+      guard program.needsViews, plan.hops.count > 1 else { return .copyAndAlter(program) }
     } catch {
       return .chunks(reason: error.sentence)
     }
+    // What is written is read through views of the hops before.
+    let groups = try HopFusion.groups(of: plan, options: options)
+    guard let boundary = groups.lazy.compactMap(\.boundary).first else { return .copyAndAlter(program) }
+    return .chunks(reason: boundary)
   }
 
   /// Why not.
@@ -50,71 +59,62 @@ package struct AlterCompiler {
     init(_ sentence: String) { self.sentence = sentence }
   }
 
-  private func program() throws(Reason) -> AlterProgram {
-    guard let first = plan.hops.first, let last = plan.hops.last else { throw Reason("there is no hop") }
-    var added: [AlterProgram.AddedColumn] = []
+  // MARK: The chain
+
+  private func checkHops() throws(Reason) {
     for hop in plan.hops {
-      do throws(Reason) {
-        added += try AlterableHop(hop: hop).addedColumns()
-      } catch {
-        throw Reason("\(hop.title): \(error.sentence)")
+      if hop.mapped != nil {
+        throw Reason("\(hop.title) \(hop.hook == nil ? "follows mapping models" : "runs a program over its objects")")
+      }
+      guard hop.computed.isEmpty, hop.sourceSchema.derivations.isEmpty, hop.destinationSchema.derivations.isEmpty else {
+        throw Reason("\(hop.title) has derived attributes")
       }
     }
-    if !added.isEmpty, first.sourceSchema.frameworkVersion < Self.appendsSince {
-      throw Reason(
-        "Core Data of framework \(first.sourceSchema.frameworkVersion) rebuilds a table to add a column")
-    }
-    let final = last.destinationSchema
-    try checkHistory(last)
-    let dropped = try checkFile(source: first.sourceSchema, keepsHistory: last.history != nil)
     guard final.rTrees.isEmpty, final.triggers.isEmpty else {
       throw Reason("the last version has triggers or R-Tree indexes")
     }
-    let kept = Dictionary(
-      plan.found.objects.filter { $0.type == "index" }.map { ($0.name, $0.sql) }, uniquingKeysWith: { a, _ in a })
-    let wanted = Dictionary(final.indexes.map { ($0.name, $0.createStatement) }, uniquingKeysWith: { a, _ in a })
-    // Indexes of history that goes along stay in the form that is known; else they go with their tables.
-    let history = Dictionary(
-      (last.history == nil ? [] : final.history?.statements ?? []).map { ($0.name, $0.createStatement) },
-      uniquingKeysWith: { a, _ in a })
-    return AlterProgram(
-      added: added,
-      // Automatic ones have no text.
-      droppedIndexes: plan.found.objects.filter { object in
-        guard object.type == "index", object.sql != nil else { return false }
-        guard HistoryLayout.isHistory(table: object.table) || history[object.table] != nil else {
-          return wanted[object.name] != object.sql
-        }
-        return last.history != nil && history[object.name] != object.sql
-      }.map(\.name),
-      createdIndexes: final.indexes.filter { kept[$0.name] != $0.createStatement }, joinTables: final.joinTables,
-      droppedTables: dropped, rows: last.entities.reduce(0) { $0 &+ $1.rows })
   }
 
   /// Can the history stay where it is, but for values of its rows?
-  private func checkHistory(_ last: Hop) throws(Reason) {
+  private func checkHistory() throws(Reason) {
     if let cleared = plan.clearedHistory.first(where: { $0.rows > 0 }) {
       throw Reason("the rows of \(cleared.table) stay behind, and a copy would carry them")
     }
-    guard last.history != nil else { return }
+    guard let carry = last.history else { return }
+    guard carry.cutoff == nil else { throw Reason("a part of the persistent history stays behind") }
+    if let mirroring = carry.mirroring, !(mirroring.numbers.isEmpty && mirroring.removed.isEmpty) {
+      throw Reason("the entity numbers in the tables of CloudKit mirroring change")
+    }
     let found = Dictionary(plan.found.objects.map { ($0.name, $0.sql) }, uniquingKeysWith: { a, _ in a })
-    for statement in last.destinationSchema.history?.statements ?? []
+    for statement in final.history?.statements ?? []
     where found[statement.name] != statement.createStatement {
       throw Reason("\(statement.name) of the persistent history changes")
     }
   }
 
+  private struct LineageKey: Hashable, Sendable {}
+
+  /// What becomes of each table, by the hops alone; the same for all stores that go the same way.
+  private func fates() throws(Reason) -> [String: TableFate] {
+    do {
+      return try plan.memo.fact(LineageKey()) { () throws(HopdError) in try ChainLineage(plan.hops) }.fates
+    } catch {
+      // The pipeline refuses such a hop with its reason.
+      throw Reason("its rows cannot be carried: \(error.message)")
+    }
+  }
+
+  // MARK: The file
+
   /// Is the file one whose tables can be altered? Answers Core Data's bookkeeping in it.
-  private func checkFile(source: StoreSchema, keepsHistory: Bool) throws(Reason) -> [String] {
+  private func checkFile() throws(Reason) -> [String] {
     let found = plan.found
     if let table = found.internalTables.first { throw Reason("the store has the table \(table) of SQLite's own") }
     // Pages that hold nothing would be copied too, and what they held once.
     guard found.freePages <= found.pages / 4 else {
       throw Reason("\(found.freePages) of the \(found.pages) pages of the file are free")
     }
-    let tables = Dictionary(
-      source.tables.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    let joins = Dictionary(source.joinTables.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let known = Set(source.tables.map(\.name) + source.joinTables.map(\.name))
     var bookkeeping: [String] = []
     var seen: Set<String> = []
     for object in found.objects {
@@ -124,16 +124,11 @@ package struct AlterCompiler {
       default: throw Reason("the store has the \(object.type) \(object.name)")
       }
       seen.insert(object.name)
-      if let table = tables[object.name] {
-        try checkText(object.sql ?? "", of: table, version: source.frameworkVersion)
-      } else if let join = joins[object.name] {
-        let quoted = "CREATE TABLE \(SQLiteIdentifier.quoted(join.name))"
-        let plain = "CREATE TABLE \(SQLiteIdentifier.bareIfPossible(join.name))"
-        let text = object.sql.map { $0.hasPrefix(quoted) ? plain + $0.dropFirst(quoted.count) : $0 }
-        guard text == join.createStatement else { throw Reason(Self.strange(join.name)) }
+      if known.contains(object.name) {
+        continue
       } else if HistoryLayout.isHistory(table: object.name) {
-        if !keepsHistory { bookkeeping.append(object.name) }
-      } else if keepsHistory, MirroringLayout.isMirroring(object.name) {
+        if last.history == nil { bookkeeping.append(object.name) }
+      } else if last.history != nil, MirroringLayout.isMirroring(object.name) {
         continue
       } else if ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"].contains(object.name) {
         bookkeeping.append(object.name)
@@ -141,24 +136,143 @@ package struct AlterCompiler {
         throw Reason("the store has the table \(object.name), which is not in its version")
       }
     }
-    for name in tables.keys.sorted() + joins.keys.sorted() where !seen.contains(name) {
-      throw Reason("the store lacks the table \(name)")
-    }
+    for name in known.sorted() where !seen.contains(name) { throw Reason("the store lacks the table \(name)") }
     return bookkeeping
   }
 
+  // MARK: The tables
+
+  private func program(_ fates: [String: TableFate], bookkeeping: [String]) -> AlterProgram {
+    let texts = Dictionary(
+      plan.found.objects.filter { $0.type == "table" }.map { ($0.name, $0.sql ?? "") }, uniquingKeysWith: { a, _ in a })
+    var kept: [AlterProgram.KeptTable] = []
+    var written: [AlterProgram.WrittenTable] = []
+    var taken: Set<String> = []
+    func sort(
+      _ name: String, _ definition: AlterProgram.WrittenTable.Definition,
+      _ keep: (TableLineage) throws(Reason) -> AlterProgram.KeptTable
+    ) {
+      do throws(Reason) {
+        switch fates[name] {
+        case .kept(let lineage):
+          let table = try keep(lineage)
+          guard taken.insert(lineage.origin).inserted else { throw Reason("its rows are shared with another table") }
+          kept.append(table)
+        case .written(let reason): throw Reason(reason)
+        case .new, nil: written.append(.init(name: name, definition: definition, reason: nil))
+        }
+      } catch {
+        written.append(.init(name: name, definition: definition, reason: error.sentence))
+      }
+    }
+    for table in final.tables {
+      sort(table.name, .entities(table)) { lineage throws(Reason) in
+        try keep(table, lineage, text: texts[lineage.origin] ?? "")
+      }
+    }
+    for join in final.joinTables {
+      sort(join.name, .pairs(join)) { lineage throws(Reason) in
+        try keep(join, lineage, text: texts[lineage.origin] ?? "")
+      }
+    }
+    let dropped = (source.tables.map(\.name) + source.joinTables.map(\.name)).filter { !taken.contains($0) }
+    let indexes = indexes(kept)
+    return AlterProgram(
+      kept: kept, written: written, droppedTables: dropped, droppedIndexes: indexes.dropped,
+      createdIndexes: indexes.created, bookkeeping: bookkeeping,
+      rows: kept.reduce(0) { [rows = last.rowsByTable] in $0 &+ (rows[$1.name] ?? 0) })
+  }
+
+  private func keep(
+    _ table: EntityTable, _ lineage: TableLineage, text: String
+  ) throws(Reason) -> AlterProgram.KeptTable {
+    guard let before = source.tables.first(where: { $0.name == lineage.origin }) else {
+      throw Reason("its rows come from elsewhere")
+    }
+    try checkText(text, of: before)
+    guard lineage.appended.isEmpty || source.frameworkVersion >= Self.appendsSince else {
+      throw Reason("Core Data of framework \(source.frameworkVersion) makes a table again to add a column")
+    }
+    let appended = Set(lineage.appended.map(\.name))
+    var values: [AlterProgram.ColumnValue] = []
+    for column in table.columns {
+      guard let value = lineage.values[column.name] else { continue }
+      guard appended.contains(column.name) ? !value.isNull : value.column(of: "s") != column.name else { continue }
+      // Row by row, two could have the same value for a moment.
+      if isUnique(column.name, in: table) { throw Reason("its column \(column.name) changes and must be unique") }
+      values.append(AlterProgram.ColumnValue(column: column.name, value: value))
+    }
+    return AlterProgram.KeptTable(
+      origin: lineage.origin, name: table.name, renamed: [],
+      appended: lineage.appended.map { AlterProgram.TableColumn(name: $0.name, declaredType: $0.declaredType) },
+      values: values, join: nil)
+  }
+
+  private func keep(_ join: JoinTable, _ lineage: TableLineage, text: String) throws(Reason) -> AlterProgram.KeptTable {
+    guard let before = source.joinTables.first(where: { $0.name == lineage.origin }) else {
+      throw Reason("its pairs come from elsewhere")
+    }
+    guard TableText.withPlainName(text, of: before.name) == before.createStatement else {
+      throw Reason("it has another text than Core Data writes")
+    }
+    let renamed = zip(before.columns, join.columns).filter { $0 != $1 }.map {
+      AlterProgram.NewName(before: $0, after: $1)
+    }
+    return AlterProgram.KeptTable(
+      origin: before.name, name: join.name, renamed: renamed, appended: [], values: [], join: join)
+  }
+
   /// The text must be one that Core Data writes: any other could hold a rule or a conversion of its own.
-  private func checkText(_ text: String, of table: EntityTable, version: Int64) throws(Reason) {
+  private func checkText(_ text: String, of table: EntityTable) throws(Reason) {
     if text == table.createStatement { return }
-    guard version >= Self.appendsSince, table.uniqueConstraints.isEmpty,
+    guard source.frameworkVersion >= Self.appendsSince, table.uniqueConstraints.isEmpty,
       let found = TableText(text, table: table.name),
       found.definitions.count == table.columns.count,
       Set(found.definitions)
         == Set(table.columns.map { TableText.definition(of: $0.name, type: $0.declaredType) })
-    else { throw Reason(Self.strange(table.name)) }
+    else { throw Reason("it has another text than Core Data writes") }
   }
 
-  private static func strange(_ table: String) -> String {
-    "the table \(table) has another text than Core Data writes"
+  private func isUnique(_ column: String, in table: EntityTable) -> Bool {
+    table.uniqueConstraints.contains { $0.contains(column) }
+      || final.indexes.contains { index in
+        index.isUnique && index.table == table.name && index.columns.contains { $0.name == column }
+      }
+  }
+
+  // MARK: Indexes
+
+  /// Indexes that go, and those that are made. One over values that change is made again, which costs less than keeping
+  /// it while they do.
+  private func indexes(_ kept: [AlterProgram.KeptTable]) -> (dropped: [String], created: [SchemaIndex]) {
+    let tables = Dictionary(kept.map { ($0.origin, $0) }) { first, _ in first }
+    let wanted = Dictionary(final.indexes.map { ($0.name, $0) }) { first, _ in first }
+    // Indexes of history that goes along stay in the form that is known; else they go with their tables.
+    let history = Dictionary(
+      (last.history == nil ? [] : final.history?.statements ?? []).map { ($0.name, $0.createStatement) },
+      uniquingKeysWith: { a, _ in a })
+    var dropped: [String] = []
+    var stays: Set<String> = []
+    // Automatic ones have no text.
+    for object in plan.found.objects where object.type == "index" && object.sql != nil {
+      if HistoryLayout.isHistory(table: object.table) || history[object.table] != nil {
+        if last.history != nil, history[object.name] != object.sql { dropped.append(object.name) }
+      } else if let table = tables[object.table] {
+        if let index = wanted[object.name], index.createStatement == object.sql, table.keeps(index) {
+          stays.insert(object.name)
+        } else {
+          dropped.append(object.name)
+        }
+      }
+    }
+    return (dropped, final.indexes.filter { !stays.contains($0.name) })
+  }
+}
+
+extension AlterProgram.KeptTable {
+  /// Does an index of the table stay what it is?
+  fileprivate func keeps(_ index: SchemaIndex) -> Bool {
+    origin == name && renamed.isEmpty
+      && !index.columns.contains { column in values.contains { $0.column == column.name } }
   }
 }

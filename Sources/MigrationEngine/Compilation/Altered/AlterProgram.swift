@@ -1,6 +1,7 @@
 // A chain of hops as a copy of the store that is altered: what has to be done to the copy, as plain values that a plan
-// can tell and a runner can do step by step. Only chains get one whose result is the store that Core Data's own
-// migration in place leaves (docs/formats/store-layout.md, "Apple's migration in place"); `AlterCompiler` decides.
+// can tell and a runner can do step by step. Each table stays as it is, is altered, or is written again from the store
+// that the copy was made of. The result is the store that Core Data's own migration in place leaves
+// (docs/formats/store-layout.md, "Apple's migration in place"); `AlterCompiler` decides.
 
 import ManagedObjectModel
 import PersistentStore
@@ -8,79 +9,125 @@ import SQLite
 
 /// What makes the copy of a store one of the last version.
 package struct AlterProgram: Sendable, Hashable {
-  /// A column that a hop adds.
-  package struct AddedColumn: Sendable, Hashable {
-    /// Its table and its definition there.
-    package let table: String
-    package let column: String
-    package let declaredType: String
-    /// The default, which every row gets (docs/formats/store-layout.md, "Apple's migration in place"); nil where rows
-    /// stay NULL.
-    package let literal: SQLExpression?
+  /// A table whose rows stay where they are.
+  package struct KeptTable: Sendable, Hashable {
+    /// Its name in the store, and in the last version.
+    package let origin: String
+    package let name: String
+    /// Columns that get other names, in the table's order; join tables only.
+    package let renamed: [NewName]
+    /// Columns that are appended, in the order in which Core Data, hop by hop, would append them.
+    package let appended: [TableColumn]
+    /// What columns of every row become; others stay as they are, appended ones NULL.
+    package let values: [ColumnValue]
+    /// What it is in the last version, if it is a join table. Rows with a missing end, which no hop would carry, leave
+    /// it.
+    let join: JoinTable?
+
+    /// Is nothing done to it?
+    package var isUnchanged: Bool { origin == name && renamed.isEmpty && appended.isEmpty && values.isEmpty }
   }
 
-  /// In the order in which Core Data, hop by hop, would add them.
-  package let added: [AddedColumn]
-  /// Indexes of the store that the last version does not have in that form.
-  package let droppedIndexes: [String]
-  /// Indexes of the last version that the store does not have in that form.
-  package let createdIndexes: [SchemaIndex]
-  /// Join tables, whose rows with a missing end no hop would carry.
-  package let joinTables: [JoinTable]
-  /// Core Data's bookkeeping, which is made again.
+  /// A table or a column with its new name.
+  package struct NewName: Sendable, Hashable {
+    package let before: String
+    package let after: String
+  }
+
+  /// A column with its declared type.
+  package struct TableColumn: Sendable, Hashable {
+    package let name: String
+    package let declaredType: String
+  }
+
+  /// What a column of every row becomes: an expression over the row, under `s`, as it is in the store.
+  package struct ColumnValue: Sendable, Hashable {
+    package let column: String
+    package let value: SQLExpression
+  }
+
+  /// A table of the last version whose rows are written.
+  package struct WrittenTable: Sendable, Hashable {
+    package let name: String
+    /// The statement that makes it, without its schema.
+    let definition: Definition
+    /// Why; nil for a new table, which no row of the store comes to.
+    package let reason: String?
+
+    enum Definition: Sendable, Hashable {
+      case entities(EntityTable)
+      case pairs(JoinTable)
+    }
+
+    func createStatement(in schema: String) -> String {
+      switch definition {
+      case .entities(let table): table.createStatement(in: schema)
+      case .pairs(let join): join.createStatement(in: schema)
+      }
+    }
+  }
+
+  /// In the order of the last version's layout.
+  package let kept: [KeptTable]
+  package let written: [WrittenTable]
+  /// Tables of the store that are written again, under whatever name, or that the last version does not have.
   package let droppedTables: [String]
-  /// Rows that the last hop would have read.
+  /// Indexes of the store on kept tables that the last version does not have in that form.
+  package let droppedIndexes: [String]
+  /// Indexes of the last version that are not there then.
+  package let createdIndexes: [SchemaIndex]
+  /// Core Data's bookkeeping, which is made again.
+  package let bookkeeping: [String]
+  /// Rows of entities in kept tables.
   package let rows: Int64
 
-  /// What is done beside the copying, in a few words.
-  package var summary: String {
-    let tables = Set(added.map(\.table)).count
-    let parts = [
-      added.isEmpty
-        ? "" : "\(Self.count(added.count, "column")) added to \(Self.count(tables, "table"))",
-      createdIndexes.isEmpty ? "" : "\(Self.count(createdIndexes.count, "index", "indexes")) made",
-      droppedIndexes.isEmpty ? "" : "\(Self.count(droppedIndexes.count, "index", "indexes")) dropped",
-    ].filter { !$0.isEmpty }
-    return parts.isEmpty ? "no table changes" : parts.joined(separator: ", ")
+  /// Kept tables by name, with their names in the store: what a verifier has to know.
+  package var origins: [String: String] {
+    Dictionary(kept.map { ($0.name, $0.origin) }) { first, _ in first }
   }
 
-  private static func count(_ number: Int, _ word: String, _ plural: String? = nil) -> String {
-    "\(number) \(number == 1 ? word : plural ?? word + "s")"
+  /// Must the hops before the last one be there as views? Where tables are only kept, with their names and numbers, the
+  /// store says it all.
+  package var needsViews: Bool {
+    !written.isEmpty || !droppedTables.isEmpty
+      || kept.contains { $0.origin != $0.name || $0.values.contains { $0.column == "Z_ENT" } }
   }
 
-  /// The statements, for a copy that is attached under `destination`.
-  func program(source: SourceTables, destination: String) -> HopProgram {
-    let prefix = SQLiteIdentifier.quoted(destination) + "."
-    let qualified = { (name: String) in prefix + SQLiteIdentifier.quoted(name) }
-    var steps: [HopProgram.Step] = []
-    // Their pages are taken by what follows.
-    steps += droppedIndexes.map {
-      .update(HopProgram.StatementStep(subject: $0, .schema, "DROP INDEX IF EXISTS \(qualified($0))"))
+  // MARK: Statements
+
+  /// The statements that give a copy, attached under `destination`, the tables of the last version: what is dropped
+  /// leaves its pages and its names to what follows.
+  func schemaStatements(in destination: String) -> [String] {
+    let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
+    var statements = droppedIndexes.map { "DROP INDEX IF EXISTS \(qualified($0))" }
+    statements += (droppedTables + bookkeeping).map { "DROP TABLE IF EXISTS \(qualified($0))" }
+    statements += renames.map { change in
+      "ALTER TABLE \(qualified(change.before)) RENAME TO \(SQLiteIdentifier.quoted(change.after))"
     }
-    steps += added.map { column in
-      .update(
-        HopProgram.StatementStep(
-          subject: "\(column.table).\(column.column)", .schema,
-          text: "ALTER TABLE \(qualified(column.table)) ADD COLUMN "
-            + TableText.definition(of: column.column, type: column.declaredType)))
-    }
-    steps += filledTables.map { table in
-      let values = added.filter { $0.table == table && $0.literal != nil }.map {
-        "\(SQLiteIdentifier.quoted($0.column)) = \($0.literal?.text ?? "NULL")"
+    for table in kept {
+      let start = "ALTER TABLE \(qualified(table.name)) "
+      statements += Self.inOrder(table.renamed).map { change in
+        let (before, after) = (change.before, change.after)
+        return start + "RENAME COLUMN \(SQLiteIdentifier.bareIfPossible(before))"
+          + " TO \(SQLiteIdentifier.bareIfPossible(after))"
       }
-      let name = qualified(table)
-      return .chunks(
-        HopProgram.ChunkStep(
-          subject: table, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
-          actions: [
-            HopProgram.Action(
-              .rows(of: table),
-              "UPDATE \(name) SET \(values.joined(separator: ", ")) WHERE \"Z_PK\" >= ?1 AND \"Z_PK\" <= ?2",
-              isRanged: true)
-          ]))
+      statements += table.appended.map { column in
+        start + "ADD COLUMN \(TableText.definition(of: column.name, type: column.declaredType))"
+      }
     }
-    steps += joinTables.flatMap { join in
-      [join.ownerColumn, join.targetColumn].map { column in
+    return statements + written.map { $0.createStatement(in: destination) }
+  }
+
+  /// The steps by which the rows of such a copy become those of the last version; `hop` is the program of the last hop
+  /// by rows, from which written tables get theirs.
+  func program(_ hop: HopProgram, destination: String) -> HopProgram {
+    let qualified = { (name: String) in SQLiteIdentifier.quoted(destination) + "." + SQLiteIdentifier.quoted(name) }
+    var steps = kept.filter { !$0.values.isEmpty }.map {
+      HopProgram.Step.chunks(Self.update(of: $0, as: qualified($0.name)))
+    }
+    steps += rows(of: hop)
+    for join in kept.compactMap(\.join) {
+      steps += [join.ownerColumn, join.targetColumn].map { column in
         .update(
           HopProgram.StatementStep(
             subject: join.name, .rows(of: join.name),
@@ -90,15 +137,47 @@ package struct AlterProgram: Sendable, Hashable {
     steps += createdIndexes.map {
       .index(HopProgram.StatementStep(subject: $0.name, .schema, text: $0.createStatement(in: destination)))
     }
-    steps += droppedTables.map {
-      .update(HopProgram.StatementStep(subject: $0, .schema, "DROP TABLE IF EXISTS \(qualified($0))"))
-    }
-    return HopProgram(source: source, destination: destination, preconditions: [], steps: steps)
+    return HopProgram(source: hop.source, destination: destination, preconditions: hop.preconditions, steps: steps)
   }
 
-  private var filledTables: [String] {
-    var tables: [String] = []
-    for column in added where column.literal != nil && !tables.contains(column.table) { tables.append(column.table) }
-    return tables
+  /// The steps of the last hop that write the rows of written tables.
+  private func rows(of hop: HopProgram) -> [HopProgram.Step] {
+    let names = Set(written.filter { $0.reason != nil }.map(\.name))
+    return hop.steps.filter { step in
+      switch step {
+      case .copy(let copy): names.contains(copy.rows.table)
+      case .update(let statement): if case .rows(let table) = statement.effect { names.contains(table) } else { false }
+      case .chunks, .policy, .validate, .index, .trigger: false
+      }
+    }
+  }
+
+  private static func update(of table: KeptTable, as name: String) -> HopProgram.ChunkStep {
+    let values = table.values.map { "\(SQLiteIdentifier.quoted($0.column)) = \($0.value)" as SQLExpression }
+    return HopProgram.ChunkStep(
+      subject: table.name, nextKey: "SELECT min(\"Z_PK\") FROM \(name) WHERE \"Z_PK\" >= ?1",
+      actions: [
+        HopProgram.Action(
+          .rows(of: table.name),
+          "UPDATE \(name) AS s SET \(values.joined(separator: ", ")) WHERE s.\"Z_PK\" >= ?1 AND s.\"Z_PK\" <= ?2",
+          isRanged: true)
+      ])
+  }
+
+  // MARK: New names
+
+  /// Tables with their new names. All make room first, as one may get the name that another still has.
+  private var renames: [NewName] {
+    let changed = kept.filter { $0.origin != $0.name }
+    return changed.enumerated().map { NewName(before: $1.origin, after: "HOPD_TABLE_\($0)") }
+      + changed.enumerated().map { NewName(before: "HOPD_TABLE_\($0)", after: $1.name) }
+  }
+
+  /// Columns with their new names, by way of other names where one gets a name that another has.
+  private static func inOrder(_ columns: [NewName]) -> [NewName] {
+    let before = Set(columns.map(\.before))
+    guard columns.contains(where: { before.contains($0.after) }) else { return columns }
+    return columns.enumerated().map { NewName(before: $1.before, after: "HOPD_COLUMN_\($0)") }
+      + columns.enumerated().map { NewName(before: "HOPD_COLUMN_\($0)", after: $1.after) }
   }
 }

@@ -36,9 +36,16 @@ package struct HopGroup: Sendable, Hashable {
 
 /// Decides which hops are fused.
 package enum HopFusion {
-  /// The groups of a plan, in order; with `options.fusesHops` false every hop is one by itself.
+  private struct GroupsKey: Hashable {
+    let options: EngineOptions
+  }
+
+  /// The groups of a plan, in order; with `options.fusesHops` false every hop is one by itself. Decided once for all
+  /// stores that go the same way.
   package static func groups(of plan: MigrationPlan, options: EngineOptions) throws(HopdError) -> [HopGroup] {
-    try groups(of: plan.hops, options: options)
+    try plan.memo.fact(GroupsKey(options: options)) { () throws(HopdError) in
+      try groups(of: plan.hops, options: options)
+    }
   }
 
   /// The groups of hops that follow each other.

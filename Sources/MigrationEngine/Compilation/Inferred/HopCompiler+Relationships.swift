@@ -133,8 +133,12 @@ extension HopCompiler {
     guard let source, let table = hop.sourceSchema.table(of: source.name) else { return key }
     let (map, isComplete) = survivors(of: source, in: destination)
     if isComplete { return key }
-    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t"
-      + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(map.keys))) THEN \(key) END"
+    return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(map.keys))) THEN \(key) END"
+  }
+
+  /// The entity number of the row with that key.
+  private func entityNumber(of key: SQLExpression, in table: EntityTable) -> SQLExpression {
+    .query("SELECT t.\"Z_ENT\" FROM \(source.qualified(table.name)) AS t WHERE t.\"Z_PK\" = \(key)")
   }
 
   /// The new entity number of a to-one's target.
@@ -159,8 +163,9 @@ extension HopCompiler {
       return "CASE WHEN \(guardedBy) IS NOT NULL THEN \(number) END"
     }
     guard let table = hop.sourceSchema.table(of: source.name) else { return .null }
-    return "(SELECT \(renumbering(of: .column("Z_ENT", of: "t"), map)) FROM \(self.source.qualified(table.name)) AS t"
-      + " WHERE t.\"Z_PK\" = \(guardedBy))"
+    return .query(
+      "SELECT \(renumbering(of: .column("Z_ENT", of: "t"), map)) FROM \(self.source.qualified(table.name)) AS t"
+        + " WHERE t.\"Z_PK\" = \(guardedBy)")
   }
 
   // MARK: To-many without inverse
@@ -210,8 +215,7 @@ extension HopCompiler {
     let possible = hop.source.subtree(of: declared).filter { !$0.isAbstract }
       .compactMap { hop.sourceSchema.number(of: $0.name) }
     if possible.allSatisfy({ owners[$0] != nil }) { return key }
-    return "CASE WHEN (SELECT t.\"Z_ENT\" FROM \(self.source.qualified(table.name)) AS t"
-      + " WHERE t.\"Z_PK\" = \(key)) IN (\(list(owners.keys))) THEN \(key) END"
+    return "CASE WHEN \(entityNumber(of: key, in: table)) IN (\(list(owners.keys))) THEN \(key) END"
   }
 
   /// Subentities reach the same relationship through themselves: it is named by the entity that declares it.
