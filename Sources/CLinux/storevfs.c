@@ -345,6 +345,12 @@ static const sqlite3_io_methods methods = {
 
 // MARK: The VFS
 
+void *clinux_store_vfs_file(sqlite3 *db, const char *schema) {
+  sqlite3_file *file = NULL;
+  if (sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return NULL;
+  return file->pMethods == &methods ? ((store_file *)file)->real : NULL;
+}
+
 // Does the name of a side file stand for a file, or for nothing? A pipe would hold whoever reads it.
 static int is_plain_or_missing(sqlite3_vfs *base, const char *name) {
   struct stat found;

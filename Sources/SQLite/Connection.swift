@@ -29,6 +29,8 @@ package final class Connection {
 
   /// Registers the VFS of every connection (CLinux/storevfs.c), once for the process.
   private static let vfsCode = clinux_register_store_vfs()
+  /// Registers the VFS of connections that read through another one's file (CLinux/readervfs.c).
+  private static let readerCode = clinux_register_reader_vfs()
 
   /// How a database is opened.
   package enum Access: Sendable, Hashable {
@@ -130,6 +132,36 @@ package final class Connection {
   }
 
   deinit { sqlite3_close_v2(handle) }
+
+  /// The file that a connection has open, for another connection of any thread that reads through it.
+  ///
+  /// `@unchecked Sendable`: the pointer is only read through, by calls that several threads may make at once.
+  package struct BorrowedFile: @unchecked Sendable {
+    fileprivate let pointer: UnsafeMutableRawPointer
+    /// Its size.
+    package let bytes: Int64
+  }
+
+  /// The file of a schema; nil where it is in memory.
+  package func borrowedFile(of schema: String) throws(SQLiteError) -> BorrowedFile? {
+    let prefix = "PRAGMA \(SQLiteIdentifier.quoted(schema))."
+    guard let pointer = clinux_store_vfs_file(handle, schema), let pages = try integer("\(prefix)page_count"),
+      let size = try integer("\(prefix)page_size")
+    else { return nil }
+    return BorrowedFile(pointer: pointer, bytes: pages.multipliedReportingOverflow(by: size).partialValue)
+  }
+
+  /// Opens the database of a file that another connection has open, for reading. It takes no lock and has no descriptor
+  /// of its own, so the other one must stay open, nobody may write meanwhile, and what is in a log is not seen.
+  package convenience init(reading file: BorrowedFile) throws(SQLiteError) {
+    guard Connection.readerCode == SQLITE_OK else {
+      throw SQLiteError(extendedCode: Connection.readerCode, message: "the VFS of readers cannot be registered")
+    }
+    clinux_reader_vfs_reads(file.pointer)
+    defer { clinux_reader_vfs_reads(nil) }
+    try self.init(path: "reader", access: .immutable, vfs: CLINUX_READER_VFS)
+    watch.limitValues(of: handle, fileBytes: file.bytes)
+  }
 
   private static func bytes(of path: FilePath) -> Int64 {
     var status = stat()

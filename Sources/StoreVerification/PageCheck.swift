@@ -1,6 +1,6 @@
-// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of the other
-// checks and takes about as long as they do together (docs/decisions/0022). Only for a staged store: of the user's no
-// file is opened a second time.
+// SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of those who
+// work beside it (docs/decisions/0022, 0153). A staged store is opened a second time; of a user's store the thread reads
+// through the file that its holder has open.
 
 import Glibc
 import SQLite
@@ -8,20 +8,35 @@ import Synchronization
 import SystemPackage
 
 /// A check of a file's pages that continues beside its caller, who must `finish` or `cancel` it.
-final class PageCheck {
+package final class PageCheck {
   private let work: Work
   private var thread: pthread_t?
 
   /// Smaller files are checked sooner than a thread has begun.
-  static let smallestFile: Int64 = 4 << 20
+  private static let smallestFile: Int64 = 4 << 20
 
-  /// Begins to check; nil where the file is small, or no thread can be had: then the caller checks by himself.
-  init?(_ path: FilePath, pragma: String) {
+  /// Begins to check a file; nil where it is small, or no thread can be had: then the caller checks by himself.
+  convenience init?(_ path: FilePath, pragma: String) {
     var status = stat()
-    guard path.withPlatformString({ lstat($0, &status) }) == 0, Int64(status.st_size) >= PageCheck.smallestFile else {
+    guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return nil }
+    self.init(bytes: Int64(status.st_size), pragma: pragma) { () throws(SQLiteError) in
+      try Connection(path: path, access: .readOnly)
+    }
+  }
+
+  /// Begins to check the file of a schema of `connection`, which must stay open until the check has ended; nobody may
+  /// write to the file meanwhile, and its log must be empty. Nil where the file is small, no second thread can be had,
+  /// or there is no second processor for it: then the caller checks by himself.
+  package convenience init?(reading schema: String, of connection: Connection, pragma: String) {
+    guard sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1, let file = try? connection.borrowedFile(of: schema) else {
       return nil
     }
-    work = Work(path: path, pragma: pragma)
+    self.init(bytes: file.bytes, pragma: pragma) { () throws(SQLiteError) in try Connection(reading: file) }
+  }
+
+  private init?(bytes: Int64, pragma: String, open: @escaping Work.Opening) {
+    guard bytes >= PageCheck.smallestFile else { return nil }
+    work = Work(open: open, pragma: pragma)
     var made = pthread_t()
     let context = Unmanaged.passRetained(work)
     let code = pthread_create(
@@ -43,7 +58,7 @@ final class PageCheck {
   var steps: Int { work.steps }
 
   /// What SQLite answers. `keepAlive` is called while it is waited for, and stops the check by an answer of false.
-  func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
+  package func finish(keepAlive: () -> Bool) throws(SQLiteError) -> [String] {
     while !work.wait(milliseconds: 100) {
       if !keepAlive() { work.stop() }
     }
@@ -52,7 +67,7 @@ final class PageCheck {
   }
 
   /// Stops the check and waits for its end, wherever it is.
-  func cancel() {
+  package func cancel() {
     work.stop()
     join()
   }
@@ -65,7 +80,9 @@ final class PageCheck {
 
 /// What both threads see.
 private final class Work: Sendable {
-  private let path: FilePath
+  typealias Opening = @Sendable () throws(SQLiteError) -> Connection
+
+  private let open: Opening
   private let pragma: String
   private let isStopping = Atomic<Bool>(false)
   private let looks = Atomic<Int>(0)
@@ -74,8 +91,8 @@ private final class Work: Sendable {
     .failure(SQLiteError(extendedCode: 2, message: "the check of the pages has no answer")))
   private let semaphore: Semaphore
 
-  init(path: FilePath, pragma: String) {
-    self.path = path
+  init(open: @escaping Opening, pragma: String) {
+    self.open = open
     self.pragma = pragma
     semaphore = Semaphore()
   }
@@ -83,7 +100,7 @@ private final class Work: Sendable {
   func run() {
     let result: Result<[String], SQLiteError>
     do throws(SQLiteError) {
-      let connection = try Connection(path: path, access: .readOnly)
+      let connection = try open()
       connection.setProgressHandler(every: Self.stepsPerLook) { [unowned self] in
         looks.wrappingAdd(1, ordering: .relaxed)
         return !isStopping.load(ordering: .relaxed)

@@ -2,6 +2,7 @@
 
 import BlockingTests
 import FoundationEssentials
+import Glibc
 import OtherPrograms
 import SQLite
 import SystemPackage
@@ -46,6 +47,47 @@ import Testing
       #expect(answers { try check.finish { true } } == here)
       #expect(here != ["ok"])
     }
+  }
+
+  /// Through the file that another connection has open: the same answers, no second descriptor, and the lock stays.
+  @Test(arguments: [false, true]) func aBorrowedFileIsChecked(_ isSpoilt: Bool) throws {
+    try withFile { path in
+      if isSpoilt { try #require(FileHandle(path: path)).spoil(page: 700) }
+      let holder = try Connection(path: path, access: .exclusive(keepsLog: false))
+      try holder.execute("BEGIN EXCLUSIVE")
+      let descriptors = try Self.descriptors(of: path)
+      let check = try #require(PageCheck(reading: "main", of: holder, pragma: "quick_check"))
+      #expect(try Self.descriptors(of: path) == descriptors)
+      let found = answers { try check.finish { true } }
+      #expect((found == ["ok"]) == !isSpoilt)
+      #expect(try Self.descriptors(of: path) == descriptors)
+      // Somebody else still finds the file locked, and this one still writes to it.
+      #expect(try Self.lockHolder(of: path) == getpid())
+      try holder.execute("CREATE TABLE more (k); COMMIT")
+    }
+  }
+
+  /// A database in memory has no file to read.
+  @Test func databasesInMemoryAreLeftToTheCaller() throws {
+    let holder = try Connection(path: "", access: .memory)
+    #expect(PageCheck(reading: "main", of: holder, pragma: "quick_check") == nil)
+  }
+
+  private static func descriptors(of path: FilePath) throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) == path.string
+    }
+  }
+
+  /// Who has a lock on the file, by what the kernel tells of all locks.
+  private static func lockHolder(of path: FilePath) throws -> Int32? {
+    let inode = try FileManager.default.attributesOfItem(atPath: path.string)[.systemFileNumber] as? Int ?? 0
+    let locks = String(decoding: try Data(contentsOf: URL(filePath: "/proc/locks")), as: UTF8.self)
+    for line in locks.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      if words.count > 5, words[1] == "POSIX", words[5].hasSuffix(":\(inode)") { return Int32(words[4]) }
+    }
+    return nil
   }
 
   private func answers(_ body: () throws -> [String]) -> [String] {

@@ -148,6 +148,17 @@ enum {
 };
 int clinux_store_vfs_take_refusal(void);
 
+/// The file that a connection on the store VFS reads a schema from, as the VFS below has it; NULL where there is none.
+/// It stays as long as the connection.
+void *clinux_store_vfs_file(struct sqlite3 *database, const char *schema);
+
+/// The VFS of connections that read through a file of another connection (readervfs.c), and its registration.
+#define CLINUX_READER_VFS "hopd-reader"
+int clinux_register_reader_vfs(void);
+
+/// The next connection that this thread opens on the reader VFS reads that file, of clinux_store_vfs_file.
+void clinux_reader_vfs_reads(void *file);
+
 /// What is read of a database from its opening until CLINUX_FCNTL_SCHEMA_IS_READ is its schema, and bounded: so many
 /// objects, bytes of pages, seconds of the processor. A model of a thousand entities with five indexes each has 6,000
 /// objects in 2 MiB, read in 0.1 s.

@@ -51,6 +51,13 @@ package struct EngineOptions: Sendable, Hashable {
   /// Largest file that may become a value of a column.
   package var externalValueMax: Int64 { ExternalDataForm.largestValue(memoryLimit: memoryLimit) }
 
+  /// The most bytes of a store that is built in memory. Two staged stores at most are there at once, beside page caches
+  /// and the image.
+  package var smallStoreMax: Int64 { min(inMemoryMax, stagedInMemoryMax / 2) }
+
+  /// The most bytes of a staged store in memory.
+  package var stagedInMemoryMax: Int64 { memoryLimit / 8 }
+
   /// Page cache of the staged store in KiB while rows are written: what is looked up for each of them, the keys of
   /// objects by distinct values, should stay in it, else each look-up reads a page. Less under a tight limit.
   var cacheKibibytes: Int64 { min(6144, max(256, memoryLimit / 8 / 1024)) }

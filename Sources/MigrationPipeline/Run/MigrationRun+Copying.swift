@@ -68,6 +68,7 @@ extension MigrationRun {
   private func copy(from reader: StoreReader, to destination: StoreLocation, area: StagingArea) throws
     -> MigrationReport
   {
+    defer { cancelSourceCheck() }
     reader.connection.setProgressHandler(every: 200_000, heartbeat())
     let assessment = try StoreIdentifier.identify(
       reader: reader, location: request.location, catalog: request.catalog, target: request.target, countsRows: false)

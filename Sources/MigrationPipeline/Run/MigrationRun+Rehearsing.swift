@@ -64,6 +64,7 @@ extension MigrationPipeline {
 extension MigrationRun {
   fileprivate func scan(in scratch: FilePath) throws -> ScanReport {
     try StoreReader.withUnchangedStore(at: request.location, attachedAs: "store") { reader in
+      defer { self.cancelSourceCheck() }
       reader.connection.setProgressHandler(every: 200_000, self.heartbeat())
       let assessment = try StoreIdentifier.identify(
         reader: reader, location: self.request.location, catalog: self.request.catalog, target: self.request.target,

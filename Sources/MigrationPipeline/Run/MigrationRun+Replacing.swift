@@ -55,18 +55,26 @@ extension MigrationRun {
     {
       return report(.current)
     }
+    return try migrateLocked(environment)
+  }
 
+  /// Locks the store and migrates it.
+  private func migrateLocked(_ environment: ReplacementEnvironment) throws -> MigrationReport {
     stage = .lock
     guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
       throw HopdError(.notFound, "the store is gone")
     }
     let held = try LockedStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
-    defer { held.release() }
+    defer {
+      cancelSourceCheck()
+      held.release()
+    }
     let area = StagingArea(location: held.location, job: job, files: files)
     do {
       return try migrate(held, fingerprint: fingerprint, area: area, environment: environment)
     } catch {
       // The connection has the staged stores attached; it goes first, so that the files can.
+      cancelSourceCheck()
       held.release()
       let error = blamingLostLock(error)
       cleanUp(after: error, area: area, environment: environment)

@@ -20,14 +20,12 @@ enum SmallStore {
   /// Policies may keep what they saw, objects that are set aside go to a file of their own, and files of external
   /// storage may become values or be written: such plans go through files, which can be resumed.
   static func memory(for plan: MigrationPlan, passes: Passes, options: EngineOptions) -> Int64? {
-    // Two staged stores at most are there at once, beside page caches and the image.
-    let most = options.memoryLimit / 8
     let source = plan.estimate.bytes
-    guard source > 0, source <= min(options.inMemoryMax, most / 2), !plan.hops.isEmpty,
+    guard source > 0, source <= options.smallStoreMax, !plan.hops.isEmpty,
       passes.alterProgram == nil, passes.groups.allSatisfy({ $0.execution == .chunks }),
       plan.hops.allSatisfy({ isPlain($0, options.invalidRows) })
     else { return nil }
-    return most
+    return options.stagedInMemoryMax
   }
 
   private static func isPlain(_ hop: Hop, _ rules: InvalidRowsRules) -> Bool {

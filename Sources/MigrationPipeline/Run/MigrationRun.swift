@@ -65,6 +65,8 @@ final class MigrationRun {
   var lateFiles: [HopdError] = []
   /// What was counted in the store while it was planned: from then on nobody changes it until the run ends.
   let counts = RowCountCache()
+  /// The look at the source's pages, as long as it runs.
+  var pages: PageCheck?
   /// Did this run make the external data directory of a copy?
   var hasMadeExternalData = false
 
@@ -156,39 +158,18 @@ final class MigrationRun {
     }
   }
 
-  /// Is the source sound? A damaged store is refused before anything is written (docs/formats/replacement.md, "P4:
-  /// Check").
-  func checkSource(_ reader: StoreReader) throws {
-    try requireSound(reader, by: "quick_check")
-  }
-
-  private func requireSound(_ reader: StoreReader, by check: String, cause: HopdError? = nil) throws {
-    let answer = try reader.connection.text("PRAGMA \(SQLiteIdentifier.quoted(reader.schema)).\(check)(1)")
-    guard answer == "ok" else {
-      throw HopdError(
-        .storeDamaged, "SQLite finds the database damaged: \(answer?.joiningLines ?? "no answer")", cause: cause,
-        hint: HopdError.damageHint)
-    }
-  }
-
-  /// Runs what builds and verifies the new store. Rows that are missing there may be missing in the source's indexes,
-  /// and rows that break a key there may be twice under the same key: at that quick_check does not look. Then the store
-  /// is damaged, and no bug of hopd's is to be reported.
-  func reportingSourceDamage<Result>(_ reader: StoreReader, _ body: () throws -> Result) throws -> Result {
-    do { return try body() } catch let error as HopdError
-      where error.code == .verificationFailed || error.code == .internalError && error.cause is SQLiteError
-    {
-      try requireSound(reader, by: "integrity_check", cause: error)
-      throw error
-    }
-  }
-
   /// The plan and how it is carried out, with everything refused that cannot be done; a trial run needs no policies.
   func plan(
     _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool = true
   ) throws -> (plan: MigrationPlan, passes: Passes) {
     stage = .plan
-    try checkSource(reader)
+    try beginSourceCheck(reader)
+    return try besideSourceCheck { try planned(store, reader: reader, needsPolicies: needsPolicies) }
+  }
+
+  private func planned(
+    _ store: IdentifiedStore, reader: StoreReader, needsPolicies: Bool
+  ) throws -> (plan: MigrationPlan, passes: Passes) {
     counts.forget()
     let plan = try MigrationPlanner.plan(
       store: store, catalog: request.catalog, target: request.target, rules: request.rules,

@@ -13,7 +13,7 @@ struct AlterCost {
   /// Throws where the rows' way is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
     guard program.needsViews else { return }
-    guard plan.estimate.bytes > options.inMemoryMax else {
+    guard plan.estimate.bytes > options.smallStoreMax else {
       throw AlterCompiler.Reason("the store is small enough to be built in memory")
     }
     let (altered, written) = seconds

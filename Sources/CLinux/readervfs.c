@@ -1,0 +1,125 @@
+// The VFS of a connection that reads a database through the file of another connection of the same process. It opens no
+// file of its own: closing a second descriptor would end every POSIX lock that the process has on the file, and as long
+// as it is open no lease can be had (docs/formats/faults.md). Reading is SQLite's own pread on the first one's
+// descriptor, which several threads may do at once.
+
+#define _GNU_SOURCE
+#include "clinux.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct reader_file {
+  sqlite3_file base;
+  sqlite3_file *real;  // of the other connection
+} reader_file;
+
+// What the next open of this thread reads.
+static __thread sqlite3_file *next;
+
+static sqlite3_file *real_of(sqlite3_file *file) { return ((reader_file *)file)->real; }
+
+static int file_close(sqlite3_file *file) {
+  (void)file;
+  return SQLITE_OK;
+}
+static int file_read(sqlite3_file *file, void *bytes, int size, sqlite3_int64 offset) {
+  sqlite3_file *real = real_of(file);
+  return real->pMethods->xRead(real, bytes, size, offset);
+}
+static int file_write(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset) {
+  (void)file, (void)bytes, (void)size, (void)offset;
+  return SQLITE_READONLY;
+}
+static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
+  (void)file, (void)size;
+  return SQLITE_READONLY;
+}
+static int file_sync(sqlite3_file *file, int flags) {
+  (void)file, (void)flags;
+  return SQLITE_OK;
+}
+static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
+  sqlite3_file *real = real_of(file);
+  return real->pMethods->xFileSize(real, size);
+}
+// The other connection has the lock, or the caller knows that nobody writes.
+static int file_lock(sqlite3_file *file, int level) {
+  (void)file, (void)level;
+  return SQLITE_OK;
+}
+static int file_check_reserved(sqlite3_file *file, int *result) {
+  (void)file;
+  *result = 0;
+  return SQLITE_OK;
+}
+static int file_control(sqlite3_file *file, int operation, void *argument) {
+  (void)file, (void)operation, (void)argument;
+  return SQLITE_NOTFOUND;
+}
+static int file_sector_size(sqlite3_file *file) {
+  (void)file;
+  return 4096;
+}
+static int file_characteristics(sqlite3_file *file) {
+  (void)file;
+  return SQLITE_IOCAP_IMMUTABLE;
+}
+
+static const sqlite3_io_methods methods = {
+    1,         file_close, file_read, file_write,          file_truncate, file_sync,
+    file_size, file_lock,  file_lock, file_check_reserved, file_control,  file_sector_size,
+    file_characteristics, NULL, NULL, NULL, NULL, NULL, NULL,
+};
+
+static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file, int flags, int *out) {
+  reader_file *own = (reader_file *)file;
+  (void)self, (void)name;
+  memset(own, 0, sizeof *own);
+  // A check that sorts on the disk would need a temporary file: there is none.
+  if (!next || !(flags & SQLITE_OPEN_MAIN_DB) || !(flags & SQLITE_OPEN_READONLY)) return SQLITE_CANTOPEN;
+  own->real = next;
+  next = NULL;
+  own->base.pMethods = &methods;
+  if (out) *out = flags;
+  return SQLITE_OK;
+}
+static int vfs_delete(sqlite3_vfs *self, const char *name, int syncs) {
+  (void)self, (void)name, (void)syncs;
+  return SQLITE_READONLY;
+}
+static int vfs_access(sqlite3_vfs *self, const char *name, int flags, int *result) {
+  (void)self, (void)name, (void)flags;
+  *result = 0;
+  return SQLITE_OK;
+}
+static int vfs_full_path(sqlite3_vfs *self, const char *name, int capacity, char *result) {
+  (void)self;
+  int written = snprintf(result, (size_t)capacity, "%s", name);
+  return written < 0 || written >= capacity ? SQLITE_CANTOPEN : SQLITE_OK;
+}
+static int vfs_randomness(sqlite3_vfs *self, int size, char *bytes) {
+  (void)self;
+  memset(bytes, 0, (size_t)size);
+  return size;
+}
+static int vfs_sleep(sqlite3_vfs *self, int microseconds) {
+  (void)self;
+  return microseconds;
+}
+static int vfs_time(sqlite3_vfs *self, double *time) {
+  (void)self;
+  *time = 0;
+  return SQLITE_OK;
+}
+
+static sqlite3_vfs reader_vfs = {
+    .iVersion = 1, .szOsFile = sizeof(reader_file), .mxPathname = 512, .zName = CLINUX_READER_VFS,
+    .xOpen = vfs_open, .xDelete = vfs_delete, .xAccess = vfs_access, .xFullPathname = vfs_full_path,
+    .xRandomness = vfs_randomness, .xSleep = vfs_sleep, .xCurrentTime = vfs_time,
+};
+
+int clinux_register_reader_vfs(void) { return sqlite3_vfs_register(&reader_vfs, 0); }
+
+void clinux_reader_vfs_reads(void *file) { next = file; }

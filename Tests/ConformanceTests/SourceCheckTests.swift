@@ -1,0 +1,68 @@
+// The look at the pages of a store beside its migration: damage that no statement of the migration meets stops it, and the
+// store stays as it is.
+
+import Diagnostics
+import FoundationEssentials
+import ManagedObjectModel
+import MigrationEngine
+import MigrationPipeline
+import OtherPrograms
+import PersistentStore
+import SQLite
+import SystemPackage
+import Testing
+
+@Suite struct SourceCheckTests {
+  /// A store that is large enough for a check of its own thread.
+  private func world(_ sql: String = "") throws -> AlteredWorld {
+    let world = try AlteredWorld(
+      seed: 11, versions: LibraryModels.versions(LibraryModels.withShelves), framework: 1044, rows: 30)
+    try world.edit(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000) INSERT INTO ZBOOK (Z_PK, Z_ENT,"
+        + " Z_OPT, ZTITLE) SELECT 1000 + i, 2, 1, printf('%.600c', 'x') FROM n;"
+        + " UPDATE Z_PRIMARYKEY SET Z_MAX = 13000 WHERE Z_NAME = 'Book';" + sql)
+    return world
+  }
+
+  /// Spoils the root page of an index, which no row of a migration is looked up by.
+  private func spoil(_ index: String, of path: FilePath) throws {
+    let root = try #require(
+      try Connection.ofApp(path).integer("SELECT rootpage FROM sqlite_master WHERE name = '\(index)'"))
+    let file = try FileDescriptor.open(path, .readWrite)
+    defer { try? file.close() }
+    _ = try [UInt8](repeating: 0xa5, count: 512).withUnsafeBytes {
+      try file.writeAll(toAbsoluteOffset: (root - 1) * 4096, $0)
+    }
+  }
+
+  @Test(arguments: [AlterRule.never, .wherePossible], [false, true])
+  func damageStopsTheMigration(_ altering: AlterRule, _ replaces: Bool) throws {
+    let world = try world()
+    try spoil("ZBOOK_ZAUTHOR_INDEX", of: world.location.database)
+    let before = try Data(contentsOf: URL(filePath: world.location.database.string))
+    var request = world.request("copy", alters: altering == .wherePossible)
+    if replaces { request.output = nil }
+    do {
+      _ = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+      Issue.record("a damaged store was migrated")
+    } catch {
+      #expect(error.error.code == .storeDamaged, "\(error.error)")
+    }
+    #expect(try Data(contentsOf: URL(filePath: world.location.database.string)) == before)
+    let names = try FileManager.default.contentsOfDirectory(atPath: world.folder.string).sorted()
+    #expect(names == ["original.sqlite", "state"], "\(names)")
+  }
+
+  /// A store with a log is looked at through the connection that reads the log.
+  @Test(arguments: [false, true]) func soundStoresPass(_ hasLog: Bool) throws {
+    let world = try world()
+    let app = try Connection.ofApp(world.location.database)
+    if hasLog { try app.execute("PRAGMA journal_mode = WAL; UPDATE ZBOOK SET ZYEAR = 7 WHERE Z_PK = 1005") }
+    let report = try withExtendedLifetime(app) {
+      try MigrationPipeline().run(world.request("copy", alters: true), stop: StopSignal()) { _ in }
+    }
+    #expect(report.result == .migrated)
+    let copy = StoreLocation(database: world.folder.appending("copy.sqlite"))
+    #expect(try copy.answers("SELECT ZYEAR FROM ZBOOK WHERE Z_PK = 1005") == [hasLog ? "7" : "NULL"])
+  }
+}
