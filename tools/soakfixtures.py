@@ -10,13 +10,15 @@ path     memory   the small store's way: built in memory, written in one go
          fused    three hops in one pass over the rows, through staged files, a checkpoint every few rows
          hops     the same, each hop made on its own (fuse_hops = false)
          altered  three hops that only add columns: a copy of the store is altered
+         tables   three hops that add an entity, drop a column and rename an entity: a copy, some tables of which stay,
+                  some get other numbers and columns, and some are written
          mapped   three hops, the middle one by a mapping model
 """
-import hashlib, os, re, shutil, sqlite3, subprocess
+import hashlib, json, os, re, shutil, sqlite3, subprocess
 
 JOURNALS = ('rollback', 'wal')
 DATA = ('plain', 'files')
-PATHS = ('memory', 'fused', 'hops', 'altered', 'mapped')
+PATHS = ('memory', 'fused', 'hops', 'altered', 'tables', 'mapped')
 MODES = ('rename', 'in-place')
 
 
@@ -70,6 +72,23 @@ def album(files):
         where.append(what)
         versions.append([entity('Frame', *frame), entity('Picture', *picture)])
     return versions
+
+
+def depot(files):
+    """Four versions of which each changes few tables: an entity in the middle of the alphabet, which moves the numbers
+    of those behind it; columns more and one less; an entity with another name."""
+    def versions(shelf, *more, part=(), shelves=(), was=''):
+        crate = entity('Crate', attribute('label', 'String', ''), relation('parts', 'Part', 'crates', many=True))
+        return [crate, *more,
+                entity('Part', attribute('name', 'String', ''), attribute('photo', 'Binary', files=files),
+                       relation('crates', 'Crate', 'parts', many=True), relation('shelf', shelf, 'parts'), *part),
+                entity(shelf, attribute('code', 'Integer 32', 7), relation('parts', 'Part', 'shelf', many=True),
+                       *shelves, was=was)]
+    invoice, weight = entity('Invoice', attribute('total', 'Double', 0)), attribute('weight', 'Double', 1)
+    colour, remark = attribute('colour', 'String'), attribute('remark', 'String')
+    return [versions('Shelf', shelves=[remark]), versions('Shelf', invoice, part=[weight], shelves=[remark]),
+            versions('Shelf', invoice, part=[weight, colour]),
+            versions('Stand', invoice, part=[weight, colour], was='Shelf')]
 
 
 def write_model(to, name, versions):
@@ -145,17 +164,29 @@ class Fixture:
         store = f'{self.folder}/stores/a.sqlite'
         say('hopctl', 'create', store, '--models', f'{self.folder}/models', '--model-version', model, '--rows',
             str(self.rows), '--seed', str(self.seed))
-        self.keep_log(store)
         with open(f'{self.folder}/hopd.toml.in', 'w') as f:
             f.write(CONFIGURATION.format(memory='64MiB' if self.path == 'memory' else '1MiB',
                                          fuse='false' if self.path == 'hops' else 'true',
                                          replace='replace = "in-place"\n' if self.mode == 'in-place' else ''))
+        self.keep_log(store)
         self.expect()
         return self
+
+    def require_way(self, root):
+        """A copy is altered where the path says so, and nowhere else."""
+        told = json.loads(say('hopctl', 'plan', f'{root}/stores/a.sqlite', '--config', f'{root}/hopd.toml', '--json'))
+        copies = [p for p in told['passes'] if p['execution'] == 'copy-and-alter']
+        if bool(copies) != (self.path in ('altered', 'tables')):
+            raise Unusable(f"{self.name}: {[(p['execution'], p['reason']) for p in told['passes']]}")
+        if self.path == 'tables' and not {'kept', 'altered', 'written'} <= {t['action'] for t in copies[0]['tables']}:
+            raise Unusable(f"{self.name}: {copies[0]['tables']}")
 
     def models(self):
         """Writes the models; the name of the first version."""
         to = f'{self.folder}/models'
+        if self.path == 'tables':
+            write_model(to, 'Depot', depot(self.data == 'files'))
+            return 'Depot'
         if self.path == 'altered':
             write_model(to, 'Album', album(self.data == 'files'))
             return 'Album'
@@ -181,7 +212,7 @@ class Fixture:
         db.execute('PRAGMA journal_mode=WAL')
         db.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         db.execute('PRAGMA wal_autocheckpoint=0')
-        table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Vault': ('ZITEM', 'ZTITLE'),
+        table, column = {'Album': ('ZPICTURE', 'ZCAPTION'), 'Depot': ('ZPART', 'ZNAME'), 'Vault': ('ZITEM', 'ZTITLE'),
                          'Library': ('ZBOOK', 'ZTITLE')}[
             re.search(r'(\w+)\.xcdatamodeld', ' '.join(os.listdir(f'{self.folder}/models'))).group(1)]
         db.execute(f"UPDATE {table} SET {column} = 'title ' || Z_PK")
@@ -209,6 +240,7 @@ class Fixture:
             shutil.copytree(self.folder, copy)
             if when == 'new':
                 say('sh', '-c', self.SETUP, env={**os.environ, 'ROOT': copy})
+                self.require_way(copy)
                 told = say('hopctl', 'migrate', f'{copy}/stores/a.sqlite', '--config', f'{copy}/hopd.toml',
                            '--state-directory', f'{copy}/state', '--json')
                 self.told = told[told.find('{"'):]

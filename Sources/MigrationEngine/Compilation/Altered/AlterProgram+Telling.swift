@@ -28,7 +28,7 @@ extension AlterProgram {
     return kept.map { TableChange(table: $0.name, action: $0.isUnchanged ? .kept : .altered, reason: $0.change) }
       + written.map { TableChange(table: $0.name, action: .written, reason: $0.reason ?? "it is new") }
       + droppedTables.filter { !made.contains($0) }.map {
-        TableChange(table: $0, action: .removed, reason: "no table of the last version continues it under its name")
+        TableChange(table: $0, action: .removed, reason: "the last version has no table of that name")
       }
   }
 
