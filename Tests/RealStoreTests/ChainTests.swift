@@ -239,6 +239,24 @@ struct ChainTests {
     #expect(try lines(chain.location, query) == rows)
   }
 
+  /// Text by text what Core Data's own migration in place left of the same store, by its rows and on a copy.
+  @Test(
+    arguments: [
+      ("coredataplus-samplemodel", "SampleModel2", "SampleModel_V2.sqlite"),
+      ("wibosco-revised", "CoreDataMigration_Example 2", "CoreDataMigration_Example_2.sqlite"),
+    ], [AlterRule.never, .wherePossible])
+  func theTextsAreThoseOfApplesMigration(
+    _ chain: (name: String, target: String, golden: String), _ altering: AlterRule
+  ) throws {
+    let found = try Chain(chain.name)
+    var request = found.request(.named(chain.target))
+    request.engine.altering = altering
+    let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
+    #expect(report.result == .migrated)
+    let texts = "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%' ORDER BY 1, 2"
+    #expect(try lines(found.location, texts) == lines(found.golden(chain.golden), texts))
+  }
+
   /// The old store is kept whole and can be read as what it was.
   @Test func theBackupIsTheOldStore() throws {
     let chain = try Chain("bookmarks")
