@@ -83,7 +83,7 @@ struct ContentChecks {
       }
     }
     for (table, wanted) in expectation.rowsByJoinTable.sorted(by: { $0.key < $1.key }) {
-      guard schema.joinTables.contains(where: { $0.name == table }) else { continue }
+      guard schema.joinTable(named: table) != nil else { continue }
       let found = try census.pairs(in: table)
       if found != wanted { problems.append("\(table) has \(found) pairs in place of \(wanted)") }
     }

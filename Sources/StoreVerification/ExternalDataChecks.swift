@@ -65,7 +65,7 @@ struct ExternalDataChecks {
   /// A column that has external storage no more: every value is its content.
   private func plain(_ table: String, _ column: String, _ wanted: ExternalDataExpectation) throws -> [String] {
     guard
-      let place = schema.tables.first(where: { $0.name == table })?.columns.first(where: { $0.name == column }),
+      let place = schema.table(named: table)?.columns.first(where: { $0.name == column }),
       case .attribute(let name, _) = place.role, let entity = schema.model.entity(named: name)
     else { return ["the column \(table).\(column) is missing"] }
     let numbers = schema.model.subtree(of: entity).compactMap { schema.number(of: $0.name) }.map(String.init)

@@ -22,16 +22,26 @@ package struct InferredMapping: Sendable, Hashable {
     self.destinationVersion = destinationVersion
     self.entityMappings = entityMappings
     self.conditions = conditions
+    placeByDestination = Self.places(entityMappings.map(\.destinationEntity))
+    placeBySource = Self.places(entityMappings.map(\.sourceEntity))
+  }
+
+  /// Positions in `entityMappings`; the first mapping of an entity counts.
+  private let placeByDestination: [String: Int]
+  private let placeBySource: [String: Int]
+
+  private static func places(_ names: [String?]) -> [String: Int] {
+    Dictionary(names.enumerated().compactMap { place, name in name.map { ($0, place) } }) { first, _ in first }
   }
 
   /// The mapping whose destination is that entity.
   package func mapping(toDestination entity: String) -> EntityMapping? {
-    entityMappings.first { $0.destinationEntity == entity }
+    placeByDestination[entity].map { entityMappings[$0] }
   }
 
   /// The mapping whose source is that entity.
   package func mapping(fromSource entity: String) -> EntityMapping? {
-    entityMappings.first { $0.sourceEntity == entity }
+    placeBySource[entity].map { entityMappings[$0] }
   }
 }
 

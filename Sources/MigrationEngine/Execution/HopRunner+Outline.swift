@@ -134,7 +134,7 @@ extension HopRunner {
 
   private func isOverReferences(_ index: SchemaIndex) -> Bool {
     guard let column = index.columns.first?.name,
-      let table = hop.destinationSchema.tables.first(where: { $0.name == index.table })
+      let table = hop.destinationSchema.table(named: index.table)
     else { return true }
     if case .attribute = table.columns.first(where: { $0.name == column })?.role { return false }
     return true

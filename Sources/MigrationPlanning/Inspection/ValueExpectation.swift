@@ -81,7 +81,7 @@ struct ValueExpectation {
   }
 
   private func question(_ column: Column, entities: Set<String>) -> StoreCensus.ValueQuestion {
-    let inTable = source.tables.first { $0.name == column.table }?.entities ?? []
+    let inTable = source.table(named: column.table)?.entities ?? []
     // Nobody else has rows in the table: no filter is needed, and none is paid for.
     if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
       return StoreCensus.ValueQuestion(column: column.name, entities: nil)

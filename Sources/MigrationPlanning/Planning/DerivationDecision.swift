@@ -150,8 +150,8 @@ struct DerivationDecision {
   private func change(of subjects: DerivationSubjects, at version: Int) -> String? {
     let (source, schema) = (migrationPath.sourceSchema, schemas[version])
     for name in subjects.tables.sorted() {
-      guard let before = source.tables.first(where: { $0.name == name }) else { continue }
-      guard let after = schema.tables.first(where: { $0.name == name }) else { return "the table \(name) goes" }
+      guard let before = source.table(named: name) else { continue }
+      guard let after = schema.table(named: name) else { return "the table \(name) goes" }
       for entity in Set(before.entities + after.entities).sorted() {
         guard source.number(of: entity) == schema.number(of: entity), after.entities.contains(entity),
           migrationPath.sourceEntity(of: entity, at: version) == entity
@@ -164,7 +164,7 @@ struct DerivationDecision {
       }
     }
     for name in subjects.joinTables.sorted() {
-      guard let join = source.joinTables.first(where: { $0.name == name }) else { continue }
+      guard let join = source.joinTable(named: name) else { continue }
       guard schema.joinTables.contains(join),
         isUnchanged(join.relationship, of: join.entity, at: version),
         isUnchanged(join.inverseRelationship, of: join.inverseEntity, at: version)
@@ -217,7 +217,7 @@ struct DerivationSubjects {
   mutating func add(column: String, of table: String) {
     tables.insert(table)
     columns[table, default: []].insert(column)
-    guard let role = schema.tables.first(where: { $0.name == table })?.columns.first(where: { $0.name == column })?.role
+    guard let role = schema.table(named: table)?.columns.first(where: { $0.name == column })?.role
     else { return }
     switch role {
     case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),

@@ -39,6 +39,8 @@ package struct StoreSchema: Sendable {
   package var history: HistoryLayout?
 
   let tableByRoot: [String: Int]
+  let tableByName: [String: Int]
+  let joinTableByName: [String: Int]
   let columnByProperty: [PropertyKey: String]
   let storageByRelationship: [PropertyKey: RelationshipStorage]
 
@@ -58,6 +60,12 @@ package struct StoreSchema: Sendable {
     guard let value = model.entity(named: entity) else { return nil }
     return tableByRoot[model.root(of: value).name].map { tables[$0] }
   }
+
+  /// The table of entities with that name.
+  package func table(named name: String) -> EntityTable? { tableByName[name].map { tables[$0] } }
+
+  /// The join table with that name.
+  package func joinTable(named name: String) -> JoinTable? { joinTableByName[name].map { joinTables[$0] } }
 
   /// The column of an attribute, own or inherited; nil for transient ones.
   package func column(ofAttribute attribute: String, in entity: String) -> String? {

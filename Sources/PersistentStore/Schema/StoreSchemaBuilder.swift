@@ -29,6 +29,8 @@ extension StoreSchema {
     tables = layout.tables
     joinTables = layout.joinTables
     tableByRoot = layout.tableByRoot
+    tableByName = layout.tableByName
+    joinTableByName = layout.joinTableByName
     columnByProperty = layout.columnByProperty
     storageByRelationship = layout.storageByRelationship
     selfJoinTables = layout.selfJoinTables
@@ -54,6 +56,8 @@ struct LaidOut: Sendable {
   let tables: [EntityTable]
   let joinTables: [JoinTable]
   let tableByRoot: [String: Int]
+  let tableByName: [String: Int]
+  let joinTableByName: [String: Int]
   let columnByProperty: [StoreSchema.PropertyKey: String]
   let storageByRelationship: [StoreSchema.PropertyKey: RelationshipStorage]
   let selfJoinTables: [SelfJoinTable]
@@ -72,8 +76,9 @@ struct LaidOut: Sendable {
     numbers = builder.numbers
     tables = builder.tables
     joinTables = builder.joinTables
-    tableByRoot = Dictionary(
-      tables.enumerated().map { ($0.element.rootEntity, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    tableByRoot = Self.places(tables.map(\.rootEntity))
+    tableByName = Self.places(tables.map(\.name))
+    joinTableByName = Self.places(joinTables.map(\.name))
     columnByProperty = builder.columnByProperty
     storageByRelationship = builder.storageByRelationship
     selfJoinTables = builder.selfJoinTables
@@ -86,6 +91,10 @@ struct LaidOut: Sendable {
     triggers = derived.derivations.flatMap(\.triggers) + observed.carriedTriggers
     doubtfulNames = builder.doubtfulNames
     unsupported = builder.unsupported + derived.unsupported + indexes.unsupported
+  }
+
+  private static func places(_ names: [String]) -> [String: Int] {
+    Dictionary(names.enumerated().map { ($0.element, $0.offset) }) { first, _ in first }
   }
 }
 
@@ -112,6 +121,7 @@ struct StoreSchemaBuilder {
   /// Join table names that are taken, so that two pairs never share one.
   var takenJoinTables: Set<String> = []
   var doubtfulNames: [DoubtfulName] = []
+  var oneWayToManys: [String: [(owner: String, relationship: Relationship)]] = [:]
 
   init(model: ManagedObjectModel, frameworkVersion: Int64, naming: JoinTableNaming, observed: ObservedLayout) {
     self.model = model
@@ -130,12 +140,14 @@ struct StoreSchemaBuilder {
       }
     }
     keyOrders = KeyOrders(model: model, numbers: numbers)
+    oneWayToManys = toManysWithoutInverse()
     for root in model.rootEntities { nameColumns(of: root) }
     buildJoinTables()
     for root in model.rootEntities { buildTable(of: root) }
     joinOneToOnes()
     for table in tables { checkColumnNames(of: table) }
-    for join in joinTables where tables.contains(where: { $0.name == join.name }) {
+    let names = Set(tables.map(\.name))
+    for join in joinTables where names.contains(join.name) {
       refuse(
         "the join table \(join.name) would have the name of an entity's table", join.entity, join.relationship)
     }
@@ -366,29 +378,5 @@ struct StoreSchemaBuilder {
       name($0).flatMap { places[$0] } ?? .max < name($1).flatMap { places[$0] } ?? .max
     }
     columns.replaceSubrange(start..., with: own)
-  }
-
-  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones
-  /// (docs/formats/store-layout.md, "To-many without inverse").
-  private mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
-    let owners = model.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
-    for owner in owners {
-      for relationship in owner.relationships.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
-      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil
-        && relationship.destinationEntityName == entity.name
-      {
-        guard !relationship.isOrdered else {
-          refuse("an ordered to-many without inverse: its order key is not known", owner.name, relationship.name)
-          continue
-        }
-        let name = "Z\(numbers[owner.name] ?? 0)\(relationship.name.uppercased())"
-        checkName(relationship.name, of: owner.name, relationship.name, table: table, column: name)
-        buckets[0].append(
-          SchemaColumn(
-            name: name, declaredType: "INTEGER", role: .owner(entity: owner.name, relationship: relationship.name)))
-        storageByRelationship[PropertyKey(entity: owner.name, property: relationship.name)] =
-          .owned(ToOneColumns(table: table, key: name))
-      }
-    }
   }
 }

@@ -186,7 +186,7 @@ package struct AlterCompiler {
   private func keep(
     _ table: EntityTable, _ lineage: TableLineage, text: String
   ) throws(Reason) -> AlterProgram.KeptTable {
-    guard let before = source.tables.first(where: { $0.name == lineage.origin }) else {
+    guard let before = source.table(named: lineage.origin) else {
       throw Reason("its rows come from elsewhere")
     }
     try checkText(text, of: before)
@@ -209,7 +209,7 @@ package struct AlterCompiler {
   }
 
   private func keep(_ join: JoinTable, _ lineage: TableLineage, text: String) throws(Reason) -> AlterProgram.KeptTable {
-    guard let before = source.joinTables.first(where: { $0.name == lineage.origin }) else {
+    guard let before = source.joinTable(named: lineage.origin) else {
       throw Reason("its pairs come from elsewhere")
     }
     guard TableText.withPlainName(text, of: before.name) == before.createStatement else {

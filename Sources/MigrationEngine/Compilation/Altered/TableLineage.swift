@@ -113,7 +113,7 @@ extension TableLineage {
 
   /// Follows the table of entities into a table of the hop's destination.
   fileprivate mutating func pass(_ hop: Hop, into table: EntityTable, _ insert: Insertion) throws(Reason) {
-    guard let before = hop.sourceSchema.tables.first(where: { $0.name == insert.sourceTable }) else {
+    guard let before = hop.sourceSchema.table(named: insert.sourceTable) else {
       throw Reason("its rows come from elsewhere")
     }
     try requireAllRows(insert, conditions: [])
@@ -141,7 +141,7 @@ extension TableLineage {
 
   /// Follows a join table into one of the hop's destination. Names may change, places may not: they are in the text.
   fileprivate mutating func pass(_ hop: Hop, into join: JoinTable, _ insert: Insertion) throws(Reason) {
-    guard let before = hop.sourceSchema.joinTables.first(where: { $0.name == insert.sourceTable }) else {
+    guard let before = hop.sourceSchema.joinTable(named: insert.sourceTable) else {
       throw Reason("its pairs come from a column")
     }
     let ends: [SQLExpression] = [before.ownerColumn, before.targetColumn].map {

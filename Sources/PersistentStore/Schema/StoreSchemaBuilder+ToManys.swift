@@ -1,4 +1,4 @@
-// Join tables and the ends that name them.
+// To-many relationships: join tables, the ends that name them, and the columns of those without inverse.
 
 import Diagnostics
 import ManagedObjectModel
@@ -111,5 +111,34 @@ extension StoreSchemaBuilder {
     model.lineage(of: entity).reversed().lazy.compactMap {
       self.storageByRelationship[PropertyKey(entity: $0.name, property: relationship)]
     }.first
+  }
+
+  /// To-many relationships without inverse that point at `entity`: a column each, after its to-ones
+  /// (docs/formats/store-layout.md, "To-many without inverse").
+  mutating func addOwnerColumns(into entity: Entity, table: String, buckets: inout [[SchemaColumn]]) {
+    for (owner, relationship) in oneWayToManys[entity.name] ?? [] {
+      guard !relationship.isOrdered else {
+        refuse("an ordered to-many without inverse: its order key is not known", owner, relationship.name)
+        continue
+      }
+      let name = "Z\(numbers[owner] ?? 0)\(relationship.name.uppercased())"
+      checkName(relationship.name, of: owner, relationship.name, table: table, column: name)
+      buckets[0].append(
+        SchemaColumn(name: name, declaredType: "INTEGER", role: .owner(entity: owner, relationship: relationship.name)))
+      storageByRelationship[PropertyKey(entity: owner, property: relationship.name)] =
+        .owned(ToOneColumns(table: table, key: name))
+    }
+  }
+
+  /// To-manys without inverse by the entity that they point at, in the order of their owners' numbers and their names.
+  func toManysWithoutInverse() -> [String: [(owner: String, relationship: Relationship)]] {
+    var found: [String: [(owner: String, relationship: Relationship)]] = [:]
+    for owner in model.entities.sorted(by: { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }) {
+      for relationship in owner.relationships.sorted(by: { Entity.caseInsensitiveOrder($0.name, $1.name) })
+      where relationship.isToMany && !relationship.isTransient && relationship.inverseName == nil {
+        found[relationship.destinationEntityName, default: []].append((owner.name, relationship))
+      }
+    }
+    return found
   }
 }
