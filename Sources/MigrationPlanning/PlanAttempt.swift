@@ -284,7 +284,8 @@ struct PlanAttempt {
     return warnings
   }
 
-  /// Rough numbers: 150,000 rows a second, and as much disk as two staged stores beside the source.
+  /// Rough numbers: 150,000 rows a second, or 300 MB where the rows are long, and as much disk as two staged stores
+  /// beside the source.
   private static func estimate(hops: [Hop], location: StoreLocation, moved: Int64) -> MigrationEstimate {
     let rows = hops.flatMap { hop in
       // Rows of a dropped entity are not read.
@@ -297,7 +298,8 @@ struct PlanAttempt {
     let disk = Int64(exactly: ((Double(bytes) + Double(moved)) * factor).rounded(.up)) ?? .max
     return MigrationEstimate(
       rows: rows, bytes: bytes, diskNeeded: hops.isEmpty ? 0 : disk.addingReportingOverflow(1 << 20).partialValue,
-      memory: 24 << 20, seconds: Double(rows) / 150_000)
+      memory: 24 << 20,
+      seconds: hops.isEmpty ? 0 : max(Double(rows) / 150_000, Double(bytes) / 300e6))
   }
 
   private static func size(of path: FilePath) -> Int64 {

@@ -1,6 +1,6 @@
 // SQLite's own look at every page of a file, in a thread and over a connection of its own: it asks nothing of those who
-// work beside it (docs/decisions/0022, 0153). A staged store is opened a second time; of a user's store the thread reads
-// through the file that its holder has open.
+// work beside it (docs/decisions/0022, 0153). A staged store is opened a second time; of a user's store the thread
+// reads through the file that its holder has open.
 
 import Glibc
 import SQLite

@@ -52,8 +52,8 @@ package struct StoreVerifier {
 
   /// Verifies the staged store of a plan's last hop; `expectation` is what it must hold where the plan itself does not
   /// know (`MigrationPlan.isMixed`). With `altered` it is a copy of the store that was altered: the tables named there,
-  /// each with its name in the store, must have the very texts that follow from those of the store. Rows of persistent history are compared with those
-  /// of `source`, the store that the chain began with.
+  /// each with its name in the store, must have the very texts that follow from those of the store. Rows of persistent
+  /// history are compared with those of `source`, the store that the chain began with.
   ///
   /// Throws `verification-failed` with every failed check as a reason.
   package func verify(

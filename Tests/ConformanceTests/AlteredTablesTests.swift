@@ -1,5 +1,5 @@
-// One store on a copy that is altered: the texts of its tables, what the verifier takes, which tables are written, and a
-// run that is stopped at every step.
+// One store on a copy that is altered: the texts of its tables, what the verifier takes, which tables are written, and
+// a run that is stopped at every step.
 
 import Diagnostics
 import FoundationEssentials
@@ -89,6 +89,28 @@ import Testing
       return
     }
     #expect(told.contains(reason), "\(told)")
+  }
+
+  /// SQLite writes a row that does not fit in a page again for one value of it: such rows go over as rows, and others
+  /// are altered.
+  @Test(arguments: [(length: 100, columns: 0), (9_000, 0), (9_000, 1), (100, 1)], [true, false])
+  func longRowsAreNotUpdatedInACopy(_ rows: (length: Int, columns: Int), renumbers: Bool) throws {
+    let versions = LibraryModels.versions { entities in
+      let grown = rows.columns == 0 ? 0 : 1
+      entities[grown].attributes.append(Attribute(name: "rating", type: .integer16, defaultValue: .integer(3)))
+      if renumbers { entities.append(Entity(name: "Basket", attributes: [])) }
+    }
+    let world = try AlteredWorld(seed: 4, versions: versions, framework: 1044, rows: 600)
+    try world.edit("UPDATE ZAUTHOR SET ZPHOTO = zeroblob(\(rows.length))")
+    var options = EngineOptions(inMemoryMax: 0)
+    options.altering = .whereFaster
+    let decision = try AlterCompiler.decide(try world.plan(), options: options)
+    guard case .chunks(let told) = decision else {
+      #expect(rows.length == 100 || rows.columns == 1, "rows of \(rows.length) bytes would be updated")
+      return
+    }
+    #expect(rows.length == 9_000 && rows.columns == 0, "\(told)")
+    #expect(told.contains("a copy would save too little"))
   }
 
   /// A table with a text of its own is written, and only that one.

@@ -1,5 +1,5 @@
-// The look at the pages of a store beside its migration: damage that no statement of the migration meets stops it, and the
-// store stays as it is.
+// The look at the pages of a store beside its migration: damage that no statement of the migration meets stops it, and
+// the store stays as it is.
 
 import Diagnostics
 import FoundationEssentials

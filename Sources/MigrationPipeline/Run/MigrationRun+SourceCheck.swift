@@ -1,6 +1,6 @@
 // Is the source sound? A damaged store is refused, and nothing of it is put in place (docs/formats/replacement.md, "P4:
-// Check"). The look at its pages runs beside the plan and the migration: its answer is needed before the new store takes
-// the old one's place, not before the first row (docs/decisions/0153).
+// Check"). The look at its pages runs beside the plan and the migration: its answer is needed before the new store
+// takes the old one's place, not before the first row (docs/decisions/0153).
 
 import Diagnostics
 import DurableFiles
@@ -35,8 +35,8 @@ extension MigrationRun {
     pages = nil
   }
 
-  /// Runs what plans, builds or verifies the new store beside the check of its pages. Damage says more than whatever was
-  /// found in a damaged store.
+  /// Runs what plans, builds or verifies the new store beside the check of its pages. Damage says more than whatever
+  /// was found in a damaged store.
   func besideSourceCheck<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

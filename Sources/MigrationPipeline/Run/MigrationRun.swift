@@ -89,7 +89,7 @@ final class MigrationRun {
       case .hopStarted, .hopFinished: memory.giveBack()
       case .progress(let progress) where progress.subject != subject:
         subject = progress.subject
-        memory.giveBack()
+        memory.giveBackAfterTable()
       default: break
       }
       observer(event)

@@ -1,6 +1,6 @@
 // Is a chain carried out on a copy of the store? Copying the file and altering the copy gives what writing all rows
-// gives, in a fraction of the time, where most rows stay what they are. Each table is looked at by itself: it is kept, or
-// its rows are written, as they are by any other hop. What was never seen in a store of Core Data's own is written.
+// gives, in a fraction of the time, where most rows stay what they are. Each table is looked at by itself: it is kept,
+// or its rows are written, as they are by any other hop. What was never seen in a store of Core Data's own is written.
 
 import Diagnostics
 import ManagedObjectModel

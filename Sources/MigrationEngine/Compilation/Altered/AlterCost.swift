@@ -12,15 +12,16 @@ struct AlterCost {
 
   /// Throws where the rows' way is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
-    guard program.needsViews else { return }
+    guard program.needsViews || hasLongRowsToUpdate else { return }
     guard plan.estimate.bytes > options.smallStoreMax else {
       throw AlterCompiler.Reason("the store is small enough to be built in memory")
     }
     let (altered, written) = seconds
     guard altered < 0.9 * written else {
-      let tables = program.written.count
+      let all = program.written.count + program.kept.count
+      let changed = program.written.count + program.kept.count { !$0.values.isEmpty }
       throw AlterCompiler.Reason(
-        "\(tables) of its \(tables + program.kept.count) tables have to be written, and a copy would save too little")
+        "\(changed) of its \(all) tables would be written or get new values, and a copy would save too little")
     }
   }
 
@@ -36,8 +37,10 @@ struct AlterCost {
     func written(_ table: String) -> Double {
       (rows[table] ?? 0) * (WorkCost.row + rowBytes) + indexed(table, last.destinationSchema.indexes)
     }
+    let longRows = longRows
     let altered = program.kept.map { table in
-      (table.values.isEmpty ? 0 : (rows[table.name] ?? 0) * WorkCost.updated)
+      let values = WorkCost.updated + (longRows[table.name] ?? 0) * WorkCost.rowByte
+      return (table.values.isEmpty ? 0 : (rows[table.name] ?? 0) * values)
         + indexed(table.name, program.createdIndexes)
     }
     return (
@@ -45,6 +48,25 @@ struct AlterCost {
       (program.kept.map(\.name) + program.written.map(\.name)).map(written).reduce(0, +)
     )
   }
+
+  private var hasLongRowsToUpdate: Bool {
+    program.kept.contains { !$0.values.isEmpty && longRows[$0.name] != nil }
+  }
+
+  /// Bytes of a row, for tables whose rows do not fit in a page. SQLite writes all of such a row again for one value of
+  /// it. Where the store has bytes for them on average, they are taken to be in the tables that have binary columns.
+  private var longRows: [String: Double] {
+    guard let last = plan.hops.last else { return [:] }
+    let rows = last.rowsByTable.mapValues { Double(max(0, $0)) }
+    let bytes = Double(max(0, plan.estimate.bytes))
+    let tables = last.destinationSchema.tables
+    let binary = tables.filter { $0.columns.contains { $0.declaredType == "BLOB" } }.map(\.name)
+    let length = bytes / max(1, binary.reduce(0) { $0 + (rows[$1] ?? 0) })
+    return length > Self.pageBytes ? Dictionary(binary.map { ($0, length) }) { first, _ in first } : [:]
+  }
+
+  /// The page size of stores that Core Data makes.
+  private static let pageBytes = 4096.0
 }
 
 extension Hop {
