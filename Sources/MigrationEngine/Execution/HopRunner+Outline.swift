@@ -65,7 +65,7 @@ extension HopRunner {
   // MARK: What steps cost
 
   private func seconds(_ rows: Double, key nextKey: String, into tables: [String]) throws(SQLiteError) -> Double {
-    let columns = hop.destinationSchema.tables.filter { tables.contains($0.name) }.map(\.columns.count).max()
+    let columns = tables.compactMap { hop.destinationSchema.table(named: $0)?.columns.count }.max()
     return rows * (WorkCost.row + (try width(of: nextKey, columns: columns)) * WorkCost.rowByte)
   }
 
