@@ -93,14 +93,13 @@ import Testing
 
   /// SQLite writes a row that does not fit in a page again for one value of it: such rows go over as rows, and others
   /// are altered.
-  @Test(arguments: [(length: 100, columns: 0), (9_000, 0), (9_000, 1), (100, 1)], [true, false])
-  func longRowsAreNotUpdatedInACopy(_ rows: (length: Int, columns: Int), renumbers: Bool) throws {
+  @Test(arguments: [(600, length: 100, columns: 0), (600, 9_000, 0), (600, 9_000, 1), (600, 100, 1), (8, 100, 0)])
+  func longRowsAreNotUpdatedInACopy(_ rows: (count: Int64, length: Int, columns: Int)) throws {
     let versions = LibraryModels.versions { entities in
       let grown = rows.columns == 0 ? 0 : 1
       entities[grown].attributes.append(Attribute(name: "rating", type: .integer16, defaultValue: .integer(3)))
-      if renumbers { entities.append(Entity(name: "Basket", attributes: [])) }
     }
-    let world = try AlteredWorld(seed: 4, versions: versions, framework: 1044, rows: 600)
+    let world = try AlteredWorld(seed: 4, versions: versions, framework: 1044, rows: rows.count)
     try world.edit("UPDATE ZAUTHOR SET ZPHOTO = zeroblob(\(rows.length))")
     var options = EngineOptions(inMemoryMax: 0)
     options.altering = .whereFaster

@@ -62,11 +62,15 @@ struct AlterCost {
     let tables = last.destinationSchema.tables
     let binary = tables.filter { $0.columns.contains { $0.declaredType == "BLOB" } }.map(\.name)
     let length = bytes / max(1, binary.reduce(0) { $0 + (rows[$1] ?? 0) })
-    return length > Self.pageBytes ? Dictionary(binary.map { ($0, length) }) { first, _ in first } : [:]
+    // In a store of a few pages most bytes are not those of rows.
+    return bytes >= Self.largeStore && length > Self.pageBytes
+      ? Dictionary(binary.map { ($0, length) }) { first, _ in first } : [:]
   }
 
   /// The page size of stores that Core Data makes.
   private static let pageBytes = 4096.0
+  /// Bytes from which on most of a store is rows.
+  private static let largeStore = 1_048_576.0
 }
 
 extension Hop {
