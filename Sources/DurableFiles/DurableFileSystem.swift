@@ -60,6 +60,8 @@ package protocol DurableFileSystem: Sendable {
   ///
   /// Opens and closes both: never call it for a database this process holds SQLite locks on.
   func copyFile(from source: FilePath, to destination: FilePath) throws
+  /// The same without the sync: the copy is durable when the answer is synced. `FileCopies` makes many of them.
+  func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile
   /// Gives a file exactly these attributes and reads them back; anything that cannot be set is an error.
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws
   /// Makes a directory.
@@ -83,6 +85,17 @@ package protocol DurableFileSystem: Sendable {
   func syncFile(_ path: FilePath) throws
   /// Makes the names in a directory durable. A failure is final as with `syncFile`.
   func syncDirectory(_ path: FilePath) throws
+}
+
+/// A file that is written and not yet durable.
+package struct UnsyncedFile {
+  private let body: () throws -> Void
+
+  /// A file that `body` makes durable.
+  package init(_ body: @escaping () throws -> Void) { self.body = body }
+
+  /// Makes content and attributes durable. A failure is final: the caller gives up, never asks again.
+  package func sync() throws { try body() }
 }
 
 extension DurableFileSystem {
@@ -122,6 +135,12 @@ extension DurableFileSystem {
   /// For file systems that do not tell the two apart.
   package func createUnsyncedFile(_ path: FilePath, _ bytes: [UInt8], mode: UInt32) throws {
     try createFile(path, bytes, mode: mode)
+  }
+
+  /// For file systems that do not tell the two apart.
+  package func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
+    try copyFile(from: source, to: destination)
+    return UnsyncedFile {}
   }
 
   /// Takes a name away if it is there. True when it was.

@@ -9,6 +9,7 @@ import Testing
   /// The folders of each target, lowest first: a file uses types of its own folder and of those before it. The empty
   /// name is the target's top.
   private static let order: [String: [String]] = [
+    "DurableFiles": ["", "Copies"],
     "SQLite": ["Values", "Functions", ""],
     "MigrationEngine": [
       "Hop", "Compilation", "Compilation/Proofs", "Compilation/Inferred", "Compilation/Mapped", "Compilation/Combined",

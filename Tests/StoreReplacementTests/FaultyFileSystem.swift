@@ -68,6 +68,13 @@ final class FaultyFileSystem: DurableFileSystem {
       try real.copyFile(from: source, to: destination)
     }
   }
+  func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
+    var copy = UnsyncedFile {}
+    try change("copy \(name(source)) \(name(destination))", destination) {
+      copy = try real.copyUnsyncedFile(from: source, to: destination)
+    }
+    return UnsyncedFile { [self, copy] in try change("sync \(name(destination))", destination) { try copy.sync() } }
+  }
   func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws {
     try change("attributes \(name(path))", path) { try real.setAttributes(attributes, of: path) }
   }

@@ -186,6 +186,7 @@ extension MigrationRun {
     let reader = StoreReader(connection: try Connection(path: staged, access: .readOnly))
     // What is missing was reported by the plan; anything more went away while nothing held the source's files.
     var missing = known
+    var copies = FileCopies(files)
     for column in columns {
       try ExternalDataCensus.forEachReference(column, reader: reader) { name in
         try checkStop()
@@ -199,7 +200,7 @@ extension MigrationRun {
         if !hasMadeExternalData { try makeExternalDataDirectory(of: destination) }
         let target = destination.externalDataDirectory.appending(name.text)
         guard try files.status(target) == nil else { return }
-        try files.copyFile(from: from.appending(name.text), to: target)
+        try copies.copy(from: from.appending(name.text), to: target)
         try keepAttributes(of: from.appending(name.text), on: target)
         guard try files.status(target)?.size == bytes else {
           throw HopdError(
@@ -209,6 +210,7 @@ extension MigrationRun {
       }
     }
     guard hasMadeExternalData else { return }
+    try copies.finish()
     try files.syncDirectory(destination.externalDataDirectory)
     try files.syncDirectory(destination.supportDirectory)
   }
@@ -238,14 +240,16 @@ extension MigrationRun {
     let source = request.location.externalDataDirectory
     guard try files.status(source)?.kind == .directory else { return }
     try makeExternalDataDirectory(of: destination)
+    var copies = FileCopies(files)
     for name in try files.names(in: source) {
       let file = source.appending(name)
       // Only plain files are data; a link in there could lead anywhere.
       guard try files.status(file)?.kind == .regular else { continue }
       let target = destination.externalDataDirectory.appending(name)
-      try files.copyFile(from: file, to: target)
+      try copies.copy(from: file, to: target)
       try keepAttributes(of: files.canonical(file), on: target)
     }
+    try copies.finish()
     try files.syncDirectory(destination.externalDataDirectory)
     try files.syncDirectory(destination.supportDirectory)
   }

@@ -273,6 +273,7 @@ package struct BackupSet: Sendable {
 
   /// Links (else copies) the regular files of a directory that the other one does not have yet.
   func linkFiles(in source: FilePath, to destination: FilePath) throws {
+    var copies = FileCopies(files)
     for name in try files.names(in: source) {
       let file = source.appending(name)
       let target = destination.appending(name)
@@ -280,11 +281,12 @@ package struct BackupSet: Sendable {
       do {
         try files.link(file, as: target)
       } catch let error as HopdError where error.code == .noPermission || error.code == .unsuitableFile {
-        try files.copyFile(from: file, to: target)  // another owner's file, or another file system
+        try copies.copy(from: file, to: target)  // another owner's file, or another file system
       } catch let error as HopdError where error.errno == .tooManyLinks {
-        try files.copyFile(from: file, to: target)
+        try copies.copy(from: file, to: target)
       }
     }
+    try copies.finish()
   }
 
   // MARK: Trees
@@ -335,17 +337,19 @@ package struct BackupSet: Sendable {
   func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
     guard depth < 4 else { return }
     try files.makeDirectory(target, mode: 0o700)
+    var copies = FileCopies(files)
     for name in try files.names(in: folder) {
       let path = folder.appending(name)
       switch try files.status(path)?.kind {
       case .directory: try copyTree(path, to: target.appending(name), depth: depth + 1)
       case .regular:
-        try files.copyFile(from: path, to: target.appending(name))
+        try copies.copy(from: path, to: target.appending(name))
         // Who owned it is needed when it is put back; where it cannot be said, a backup is still a backup.
         _ = try? files.copyAttributes(from: path, to: target.appending(name))
       default: continue
       }
     }
+    try copies.finish()
     try files.syncDirectory(target)
   }
 }

@@ -216,6 +216,14 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
   private static let copyStep = 1 << 16
 
   package func copyFile(from source: FilePath, to destination: FilePath) throws {
+    let copy = try copyUnsyncedFile(from: source, to: destination)
+    do { try copy.sync() } catch {
+      _ = sd_unlink(disk, destination.text)
+      throw error
+    }
+  }
+
+  package func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
     let bytes = try read(source, limit: 1 << 20)
     guard let found = try look(source), found.is_directory == 0 else {
       throw HopdError(.unsuitableFile, "only regular files are copied", at: Place(file: source))
@@ -229,11 +237,11 @@ package final class SimulatedDisk: DurableFileSystem, @unchecked Sendable {
         try SignsOfLife.show(at: destination)
       }
       try check(sd_set_mode(disk, destination.text, found.mode), "set the mode", destination)
-      try check(sd_sync_file(disk, destination.text), "sync", destination)
     } catch {
       _ = sd_unlink(disk, destination.text)
       throw error
     }
+    return UnsyncedFile { [self] in try check(sd_sync_file(disk, destination.text), "sync", destination) }
   }
 
   package func setAttributes(_ attributes: FileAttributes, of path: FilePath) throws {

@@ -13,6 +13,14 @@ extension LinuxFileSystem {
   static let writeOutStep: Int64 = 64 << 20
 
   package func copyFile(from source: FilePath, to destination: FilePath) throws {
+    let copy = try copyUnsyncedFile(from: source, to: destination)
+    do { try copy.sync() } catch {
+      try? unlink(destination)
+      throw error
+    }
+  }
+
+  package func copyUnsyncedFile(from source: FilePath, to destination: FilePath) throws -> UnsyncedFile {
     let from = try open(source, "read", O_RDONLY | O_NONBLOCK)
     guard let found = try status(source), found.kind == .regular else {
       throw HopdError(.unsuitableFile, "only regular files are copied", at: Place(file: source))
@@ -28,11 +36,14 @@ extension LinuxFileSystem {
       // Before the mode: a change of the owner clears the set-id bits.
       if found.owner != 0 { try within(destination) { parent, _ in try adopt(to.number, in: parent, destination) } }
       try call("set the mode", at: destination) { fchmod(to.number, found.mode) }
-      try call("sync", at: destination) { fsync(to.number) }
     } catch {
       try? unlink(destination)
       throw error
     }
+    // A wish: what goes wrong here is reported by the sync.
+    _ = clinux_start_write_back(to.number)
+    let open = OpenFile(to)
+    return UnsyncedFile { try call("sync", at: destination) { fsync(open.descriptor.number) } }
   }
 
   /// Throws where there is less space than the file's data take. Holes take none.
@@ -44,6 +55,13 @@ extension LinuxFileSystem {
       .noSpace, "the copy of a file needs \(needed) bytes, and \(free) are free", at: Place(file: destination),
       cause: Errno.noSpace, hint: "make room on the disk of \(destination.removingLastComponent().printable)")
   }
+}
+
+/// Keeps a file open until nobody needs it.
+private final class OpenFile {
+  let descriptor: Descriptor
+
+  init(_ descriptor: consuming Descriptor) { self.descriptor = descriptor }
 }
 
 /// One copy under way.
