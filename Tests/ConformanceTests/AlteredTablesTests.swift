@@ -3,6 +3,7 @@
 
 import Diagnostics
 import FoundationEssentials
+import Glibc
 import ManagedObjectModel
 import MigrationEngine
 import MigrationPipeline
@@ -110,6 +111,66 @@ import Testing
     }
     #expect(rows.length == 9_000 && rows.columns == 0, "\(told)")
     #expect(told.contains("a copy would save too little"))
+  }
+
+  /// Numbers in names that move by one: a column gets the name that the next one still has.
+  @Test(arguments: [true, false])
+  func columnsTakeEachOthersNames(grows: Bool) throws {
+    let other = Entity(name: "Aardvark", attributes: [Attribute(name: "label", type: .string, isOptional: true)])
+    let versions = LibraryModels.versions { entities in
+      entities[1].relationships[1] = Relationship(
+        name: "links", destinationEntityName: "Tag", inverseName: "links", isToMany: true)
+      entities[2].relationships[0] = Relationship(
+        name: "links", destinationEntityName: "Book", inverseName: "links", isToMany: true)
+      if !grows { entities.append(other) }
+    }
+    var moved = versions[1].entities
+    if grows { moved.append(other) } else { moved.removeAll { $0.name == other.name } }
+    let chain = [versions[1], ManagedObjectModel(name: "V3", entities: moved)]
+    let world = try AlteredWorld(seed: 8, versions: chain, framework: 1044)
+    #expect(try world.program().changes.contains { $0.reason.contains("other names") })
+    let (rows, copy) = try world.both()
+    #expect(try copy.content() == rows.content())
+    let texts = try copy.answers("SELECT sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%LINKS INTEGER%'")
+    #expect(texts.count == 1)
+    let (first, second) = grows ? ("Z_3LINKS", "Z_4LINKS") : ("Z_2LINKS", "Z_3LINKS")
+    #expect(texts.first?.contains("\(first) INTEGER, \(second) INTEGER") == true, "\(texts)")
+  }
+
+  /// Pages of tables that go would stay in a file that gives none back.
+  @Test(.enabled(if: access("/usr/bin/sqlite3", X_OK) == 0, "sqlite3 is not there"), arguments: [true, false])
+  func removedTablesDoNotStayAsFreePages(givesBack: Bool) throws {
+    let versions = LibraryModels.versions { entities in
+      entities.remove(at: 2)
+      entities[1].relationships.remove(at: 1)
+    }
+    let world = try AlteredWorld(seed: 9, versions: versions, framework: 1044)
+    if !givesBack {
+      let sqlite3 = popen("/usr/bin/sqlite3 '\(world.location.database)' 'PRAGMA auto_vacuum = 0; VACUUM'", "r")
+      #expect(pclose(sqlite3) == 0)
+    }
+    switch try world.decision() {
+    case .copyAndAlter: #expect(givesBack)
+    case .chunks(let told): #expect(!givesBack && told.contains("give their pages back"), "\(told)")
+    }
+  }
+
+  /// SQLite reads the whole schema for each new column: with many tables the rows' way is faster.
+  @Test func manyAlterationsOfFewRowsAreNotMade() throws {
+    let entities = (0..<300).map { Entity(name: "E\($0)", attributes: [Attribute(name: "a", type: .string)]) }
+    let grown = entities.map { entity in
+      var grown = entity
+      grown.attributes.append(Attribute(name: "b", type: .string, isOptional: true))
+      return grown
+    }
+    let chain = [ManagedObjectModel(name: "V1", entities: entities), ManagedObjectModel(name: "V2", entities: grown)]
+    let world = try AlteredWorld(seed: 10, versions: chain, framework: 1044, rows: 1)
+    var options = EngineOptions(inMemoryMax: 0)
+    options.altering = .whereFaster
+    guard case .chunks = try AlterCompiler.decide(try world.plan(), options: options) else {
+      Issue.record("300 tables would be altered")
+      return
+    }
   }
 
   /// A table with a text of its own is written, and only that one.

@@ -29,7 +29,7 @@ extension MigrationManager {
           for condition in steps.preconditions { try condition.check(connection, hop: hop) }
           let seconds = try copy(to: staged, for: program, observer)
           try attach(staged)
-          try begin(table, program: program, seconds: seconds)
+          try begin(table, program: program, seconds: seconds, observer)
         }
         if let history = HistoryProgram(hop, original: original, destination: destinationSchema) {
           try history.registerFunctions(on: connection)
@@ -75,16 +75,32 @@ extension MigrationManager {
       }
     } catch {
       guard error.isInterrupt else { throw error }
-      throw HopdError(
-        .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start copies the store again")
+      throw stoppedBeforeRows
     }
     return ChunkSizer.seconds(ContinuousClock.now - start)
   }
 
+  private var stoppedBeforeRows: HopdError {
+    HopdError(
+      .interrupted, "stopped on request", at: Place(hop: hop.title), hint: "the next start copies the store again")
+  }
+
   /// Gives the copy its tables. From here on it is a staged store like any other.
-  private func begin(_ table: CheckpointTable, program: AlterProgram, seconds: Double) throws {
+  private func begin(
+    _ table: CheckpointTable, program: AlterProgram, seconds: Double, _ observer: HopProgress.Observer
+  ) throws {
+    let progress = HopProgress(
+      hop: hop.index, subject: "copy", rows: program.rows, chunkRows: 0, chunks: 0, step: HopOutline.copyOfStore,
+      share: 1)
+    var shown = ContinuousClock.now
     try connection.transaction {
-      for statement in program.schemaStatements(in: destinationSchema) { try connection.execute(statement) }
+      for statement in program.schemaStatements(in: destinationSchema) {
+        try connection.execute(statement)
+        // SQLite's progress handler is not called while it reads the texts of a schema.
+        guard ContinuousClock.now - shown > .milliseconds(250) else { continue }
+        shown = .now
+        guard observer(progress) else { throw stoppedBeforeRows }
+      }
       try table.create(identity, hop: hop.index, moment: 0)
       try table.prepareUpdate().run(
         CheckpointTable.values(

@@ -79,6 +79,9 @@ package enum WorkCost {
   /// A row in an index over a reference, and in one over values.
   package static let reference = 0.26e-6
   package static let indexed = 0.38e-6
+  /// A table or an index that SQLite reads again when something gets another name, or a table another column.
+  package static let renamedObject = 8.0e-6
+  package static let extendedObject = 1.5e-6
   /// A row that is looked at by a check over a whole table.
   package static let looked = 0.05e-6
   /// A byte of a hop's file when the hop is completed.

@@ -245,7 +245,8 @@ extension MigrationRun {
   /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
   /// and where the store's own file is in doubt everything is kept as evidence for recovery.
   private func cleanUp(after error: any Error, area: StagingArea, environment: ReplacementEnvironment) {
-    let code = (error as? HopdError)?.code
+    let isInterrupt = (error as? SQLiteError)?.isInterrupt == true
+    let code = isInterrupt ? .interrupted : (error as? HopdError)?.code
     let keeps: [HopdError.Code] = [.interrupted, .replacementUnconfirmed, .storeReplaced, .notFound]
     // Records go by the store's path: in a shared state directory it may be that of the worker that has the store now.
     let isRecordOwn = workerLock?.isLost != true

@@ -13,6 +13,8 @@ package struct FoundFile: Sendable, Hashable {
   /// Pages, and those of them that hold nothing.
   package let pages: Int64
   package let freePages: Int64
+  /// Are pages given back that hold nothing any more? (auto_vacuum)
+  package let givesPagesBack: Bool
 
   /// Looks at a store.
   init(reader: StoreReader, objects: [SchemaObject]) throws(SQLiteError) {
@@ -23,5 +25,6 @@ package struct FoundFile: Sendable, Hashable {
     ) { $0.text(at: 0) ?? "" }
     pages = try reader.connection.integer("PRAGMA \(prefix)page_count") ?? 0
     freePages = try reader.connection.integer("PRAGMA \(prefix)freelist_count") ?? 0
+    givesPagesBack = try reader.connection.integer("PRAGMA \(prefix)auto_vacuum") ?? 0 != 0
   }
 }

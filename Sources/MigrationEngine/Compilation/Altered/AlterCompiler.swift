@@ -42,6 +42,9 @@ package struct AlterCompiler {
       try compiler.checkHistory()
       let bookkeeping = try compiler.checkFile()
       program = compiler.program(try compiler.fates(), bookkeeping: bookkeeping)
+      guard plan.found.givesPagesBack || program.droppedTables.isEmpty else {
+        throw Reason("tables are removed, and the file does not give their pages back")
+      }
       if options.altering == .whereFaster { try AlterCost(plan: plan, program: program).check(options) }
       guard program.needsViews, plan.hops.count > 1 else { return .copyAndAlter(program) }
     } catch {

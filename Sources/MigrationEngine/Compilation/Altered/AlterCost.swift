@@ -12,7 +12,7 @@ struct AlterCost {
 
   /// Throws where the rows' way is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
-    guard program.needsViews || hasLongRowsToUpdate else { return }
+    guard program.needsViews || hasLongRowsToUpdate || alterations > Self.noticed else { return }
     guard plan.estimate.bytes > options.smallStoreMax else {
       throw AlterCompiler.Reason("the store is small enough to be built in memory")
     }
@@ -44,10 +44,21 @@ struct AlterCost {
         + indexed(table.name, program.createdIndexes)
     }
     return (
-      bytes * WorkCost.byte + altered.reduce(0, +) + program.written.map { written($0.name) }.reduce(0, +),
+      bytes * WorkCost.byte + alterations + altered.reduce(0, +)
+        + program.written.map { written($0.name) }.reduce(0, +),
       (program.kept.map(\.name) + program.written.map(\.name)).map(written).reduce(0, +)
     )
   }
+
+  /// Seconds that new names and columns take: for each, SQLite reads the texts of the whole schema again.
+  private var alterations: Double {
+    let (renames, columns) = program.alterations
+    let objects = Double(plan.found.objects.count + program.written.count)
+    return objects * (Double(renames) * WorkCost.renamedObject + Double(columns) * WorkCost.extendedObject)
+  }
+
+  /// Seconds of alterations that are compared with the rows' way where nothing else speaks against a copy.
+  private static let noticed = 0.1
 
   private var hasLongRowsToUpdate: Bool {
     program.kept.contains { !$0.values.isEmpty && longRows[$0.name] != nil }

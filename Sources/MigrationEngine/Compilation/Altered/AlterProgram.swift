@@ -106,7 +106,7 @@ package struct AlterProgram: Sendable, Hashable {
     }
     for table in kept {
       let start = "ALTER TABLE \(qualified(table.name)) "
-      statements += Self.inOrder(table.renamed).map { change in
+      statements += Self.inOrder(table.renamed, room: "ZHOPD_COLUMN").map { change in
         let (before, after) = (change.before, change.after)
         return start + "RENAME COLUMN \(SQLiteIdentifier.bareIfPossible(before))"
           + " TO \(SQLiteIdentifier.bareIfPossible(after))"
@@ -166,18 +166,43 @@ package struct AlterProgram: Sendable, Hashable {
 
   // MARK: New names
 
-  /// Tables with their new names. All make room first, as one may get the name that another still has.
-  private var renames: [NewName] {
-    let changed = kept.filter { $0.origin != $0.name }
-    return changed.enumerated().map { NewName(before: $1.origin, after: "HOPD_TABLE_\($0)") }
-      + changed.enumerated().map { NewName(before: "HOPD_TABLE_\($0)", after: $1.name) }
+  /// How many statements of the schema give new names, and how many append a column.
+  var alterations: (renames: Int, columns: Int) {
+    kept.reduce((renames.count, 0)) { sum, table in
+      (sum.0 + Self.inOrder(table.renamed, room: "ZHOPD_COLUMN").count, sum.1 + table.appended.count)
+    }
   }
 
-  /// Columns with their new names, by way of other names where one gets a name that another has.
-  private static func inOrder(_ columns: [NewName]) -> [NewName] {
-    let before = Set(columns.map(\.before))
-    guard columns.contains(where: { before.contains($0.after) }) else { return columns }
-    return columns.enumerated().map { NewName(before: $1.before, after: "HOPD_COLUMN_\($0)") }
-      + columns.enumerated().map { NewName(before: "HOPD_COLUMN_\($0)", after: $1.after) }
+  /// Tables with their new names.
+  private var renames: [NewName] {
+    Self.inOrder(kept.map { NewName(before: $0.origin, after: $0.name) }, room: "ZHOPD_TABLE")
+  }
+
+  /// New names in an order in which none is taken yet. Where names change places, one makes room under a name of ours,
+  /// which SQLite writes without quotes as it writes Core Data's: it keeps the quotes of a column for its next name.
+  private static func inOrder(_ names: [NewName], room: String) -> [NewName] {
+    var waiting = names.filter { $0.before != $0.after }
+    var taken = Set(waiting.map(\.before))
+    var result: [NewName] = []
+    while !waiting.isEmpty {
+      let count = waiting.count
+      // Numbers that grow are given from the last to the first, those that fall from the first to the last.
+      for isReversed in [true, false] {
+        let all = isReversed ? waiting.reversed() : waiting
+        waiting = all.filter { name in
+          guard !taken.contains(name.after) else { return true }
+          taken.remove(name.before)
+          result.append(name)
+          return false
+        }
+        if isReversed { waiting.reverse() }
+      }
+      guard waiting.count == count, let first = waiting.first else { continue }
+      let other = "\(room)_\(result.count)"
+      result.append(NewName(before: first.before, after: other))
+      taken.remove(first.before)
+      waiting[0] = NewName(before: other, after: first.after)
+    }
+    return result
   }
 }
