@@ -12,7 +12,7 @@ struct AlterCost {
 
   /// Throws where the rows' way is as fast.
   func check(_ options: EngineOptions) throws(AlterCompiler.Reason) {
-    guard program.needsViews || hasLongRowsToUpdate || alterations > Self.noticed else { return }
+    guard program.needsViews || hasLongRowsToUpdate || alterations > 0 else { return }
     guard plan.estimate.bytes > options.smallStoreMax else {
       throw AlterCompiler.Reason("the store is small enough to be built in memory")
     }
@@ -54,10 +54,11 @@ struct AlterCost {
   private var alterations: Double {
     let (renames, columns) = program.alterations
     let objects = Double(plan.found.objects.count + program.written.count)
-    return objects * (Double(renames) * WorkCost.renamedObject + Double(columns) * WorkCost.extendedObject)
+    let seconds = objects * (Double(renames) * WorkCost.renamedObject + Double(columns) * WorkCost.extendedObject)
+    return seconds > Self.noticed ? seconds : 0
   }
 
-  /// Seconds of alterations that are compared with the rows' way where nothing else speaks against a copy.
+  /// Seconds from which on alterations count: the rows' way has costs of its own for each table.
   private static let noticed = 0.1
 
   private var hasLongRowsToUpdate: Bool {
