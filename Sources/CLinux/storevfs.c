@@ -50,6 +50,7 @@ typedef struct store_file {
   sqlite3_file *real;  // of the base VFS, in memory of its own
   database *database;  // of the main file: it owns this
   struct database *counted;  // whose schema is read here: of the main file and of the log, which is closed first
+  int descriptor;            // what SQLite's own VFS opened for it; -1 where that is not known
 } store_file;
 
 static __thread int refusal;
@@ -87,10 +88,14 @@ static int (*plain_access)(const char *, int);
 static int (*plain_stat)(const char *, struct stat *);
 static int (*plain_open_directory)(const char *, int *);
 
+// The last descriptor that SQLite's own VFS opened in this thread below a checked directory.
+static __thread int opened = -1;
+
 static int call_open(const char *path, int flags, int mode) {
   const char *name = NULL;
   int directory = directory_of(path, &name);
-  return directory < 0 ? plain_open(path, flags, mode) : openat(directory, name, flags | O_NOFOLLOW, mode);
+  if (directory < 0) return plain_open(path, flags, mode);
+  return opened = openat(directory, name, flags | O_NOFOLLOW, mode);
 }
 static int call_unlink(const char *path) {
   const char *name = NULL;
@@ -351,6 +356,19 @@ void *clinux_store_vfs_file(sqlite3 *db, const char *schema) {
   return file->pMethods == &methods ? ((store_file *)file)->real : NULL;
 }
 
+int clinux_store_vfs_descriptor(sqlite3 *db, const char *schema) {
+  sqlite3_file *file = NULL;
+  if (sqlite3_file_control(db, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return -1;
+  return file->pMethods == &methods ? ((store_file *)file)->descriptor : -1;
+}
+
+int64_t clinux_store_vfs_log_bytes(sqlite3 *db, const char *schema) {
+  sqlite3_file *file = NULL;
+  if (sqlite3_file_control(db, schema, SQLITE_FCNTL_JOURNAL_POINTER, &file) != SQLITE_OK || !file) return -1;
+  sqlite3_int64 size = -1;
+  return file->pMethods && file->pMethods->xFileSize(file, &size) == SQLITE_OK ? size : -1;
+}
+
 // Does the name of a side file stand for a file, or for nothing? A pipe would hold whoever reads it.
 static int is_plain_or_missing(sqlite3_vfs *base, const char *name) {
   struct stat found;
@@ -388,6 +406,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     return SQLITE_NOMEM;
   }
   memset(own->real, 0, (size_t)base->szOsFile);
+  opened = -1;
   int code = base->xOpen(base, base_name, own->real, name ? flags | SQLITE_OPEN_NOFOLLOW : flags, out);
   if (code != SQLITE_OK) {
     if (own->real->pMethods) own->real->pMethods->xClose(own->real);
@@ -397,6 +416,7 @@ static int vfs_open(sqlite3_vfs *self, sqlite3_filename name, sqlite3_file *file
     return code;
   }
   own->database = database;
+  own->descriptor = database ? opened : -1;
   if (database) database->counts_schema = 1;
   own->counted = database ? database : flags & SQLITE_OPEN_WAL ? owner : NULL;
   own->base.pMethods = &methods;

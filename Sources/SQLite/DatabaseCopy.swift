@@ -1,4 +1,4 @@
-// A database copied page by page, into another file or over the content of one that is held, as it is there: with its
+// A database copied into another file, or page by page over the content of one that is held, as it is there: with its
 // page size, its auto_vacuum and every text of its schema. What is in the source's `-wal` is in the copy. Separate
 // from `Connection` because it is about two of them.
 
@@ -17,13 +17,23 @@ extension Connection {
 
   /// Copies the database `schema` of this connection into `path`, an empty file that nobody else has open.
   ///
-  /// The copy is in rollback mode and was not synced. After every `pagesPerStep` pages `progress` gets the pages that
-  /// are done and all of them; an answer of false gives up with an interruption, and what is in the file then is no
+  /// The kernel copies the file where it can (`DatabaseFileCopy`), and SQLite its pages elsewhere. The copy is in
+  /// rollback mode and was not synced. After every `pagesPerStep` pages, or 4 MiB, `progress` gets the pages that are
+  /// done and all of them; an answer of false gives up with an interruption, and what is in the file then is no
   /// database. Memory is that of two page caches.
   package func copy(
     _ schema: String, to path: FilePath, pagesPerStep: Int32 = 512, progress: (_ done: Int64, _ all: Int64) -> Bool
   ) throws(SQLiteError) {
     let target = try Connection(path: path, access: .readWrite)
+    let file = DatabaseFileCopy(source: self, schema: schema, target: target)
+    if try !file.run(progress: progress) {
+      try copyPages(schema, to: target, pagesPerStep: pagesPerStep, progress: progress)
+    }
+  }
+
+  private func copyPages(
+    _ schema: String, to target: Connection, pagesPerStep: Int32, progress: (_ done: Int64, _ all: Int64) -> Bool
+  ) throws(SQLiteError) {
     // Nobody reads the file before it is complete, and after a kill it is made again: no journal on disk (in memory,
     // where an empty file has nothing to keep; a guarded connection may not do without), no syncs. Exclusive locking
     // lets it leave the write-ahead mode, which the first page brings along, without a `-shm`.
@@ -42,6 +52,7 @@ extension Connection {
       throw SQLiteError(extendedCode: SQLITE_BUSY, message: "the copy does not leave the write-ahead mode")
     }
   }
+
   /// Makes the database "main" of this connection the one of `source`, in one transaction of SQLite: before its commit,
   /// which is the last thing done here, every program finds the old content, after it the new one.
   ///

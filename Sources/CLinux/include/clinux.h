@@ -152,6 +152,13 @@ int clinux_store_vfs_take_refusal(void);
 /// It stays as long as the connection.
 void *clinux_store_vfs_file(struct sqlite3 *database, const char *schema);
 
+/// The descriptor of that file, for copies by the kernel; -1 where it is not known, as on a simulated disk, or where
+/// SQLite took one that it had kept. It is SQLite's: whoever closed it would end the locks of the process on the file.
+int clinux_store_vfs_descriptor(struct sqlite3 *database, const char *schema);
+
+/// Bytes of the write-ahead log of a schema in WAL mode; -1 where that is not known.
+int64_t clinux_store_vfs_log_bytes(struct sqlite3 *database, const char *schema);
+
 /// The VFS of connections that read through a file of another connection (readervfs.c), and its registration.
 #define CLINUX_READER_VFS "hopd-reader"
 int clinux_register_reader_vfs(void);

@@ -1,5 +1,5 @@
-// A whole chain on a copy of the store (`AlterProgram`): the file is copied page by page, then the copy is altered step
-// by step like the program of any hop. Separate from the rows' way because it reads the source only once, as pages.
+// A whole chain on a copy of the store (`AlterProgram`): the file is copied, then the copy is altered step by step like
+// the program of any hop. Separate from the rows' way because it reads the source only once, as a file.
 
 import Diagnostics
 import MigrationPlanning
@@ -61,7 +61,7 @@ extension MigrationManager {
   /// Copies the store and answers the seconds it took.
   private func copy(to staged: FilePath, for program: AlterProgram, _ observer: HopProgress.Observer) throws -> Double {
     let start = ContinuousClock.now
-    note?(.decision("the store is copied page by page, then altered: \(program.summary)"))
+    note?(.decision("the store is copied, then altered: \(program.summary)"))
     var told: Int64 = 0
     do {
       try connection.copy(source.fileSchema, to: staged) { done, all in

@@ -1,4 +1,5 @@
 # about: policies in Python inside the hardened unit: authors made, lines in the journal, untitled books in quarantine; a policy that fails, hangs, dies, floods or babbles costs its store's migration and nothing else
+# first: six migrations by Python programs
 # needs: systemd
 cp -R "$DOCS/Examples/Books" "$MODELS/Books"
 rm -r "$MODEL"

@@ -1,4 +1,5 @@
 # about: SIGKILL at random chunks of hops that are one pass, through the daemon and hopctl: both reach what hops one by one give
+# first: it is killed again and again
 # needs: systemd
 export CHUNK_ROWS=2000 CHUNK_TIME=50ms
 RANDOM=${HOPD_SEED:-$$}; note "HOPD_SEED=${HOPD_SEED:-$$}"

@@ -1,4 +1,5 @@
 # about: the metrics of [daemon] metrics_file: what they say, how they are written, and that promtool takes them and the alerts
+# first: metrics are written once a minute
 # needs: systemd
 mkdir -p "$ROOM/prom"; chown hopd: "$ROOM/prom"
 unit_setting "ReadWritePaths=$ROOM/prom"

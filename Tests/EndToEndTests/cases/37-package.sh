@@ -1,4 +1,5 @@
 # about: the Debian package: nothing starts by itself; the first watch as hopd(8) has it; upgrade, remove and purge keep stores
+# first: the package is installed, upgraded and removed
 # needs: deb
 export DEBIAN_FRONTEND=noninteractive
 package=$(find /opt/hopd-deb -name 'hopd_*.deb' | sort | tail -n 1)
