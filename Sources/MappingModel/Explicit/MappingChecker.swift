@@ -50,7 +50,7 @@ package struct MappingChecker {
         isStale ? .staleMapping : .invalidMapping,
         isStale
           ? "\(subject) does not fit its versions: it was made for another state of them, or a name is misspelt"
-          : "\(subject) cannot be followed, for \(reasons.count) reason\(reasons.count == 1 ? "" : "s")",
+          : "\(subject) cannot be followed, for \(reasons.count.counted("reason"))",
         at: Place(file: mappings.first?.path, hop: "\(source.name) → \(destination.name)"),
         hint: isStale
           ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
@@ -59,8 +59,8 @@ package struct MappingChecker {
     let unique = EntityMappingNames.resolved(mappings)
     let named = unique.mappings.map { $0.namingSources(source) }
     let opened = named.map { $0.mapping.openingComposites(source: source, destination: destination) }
-    let doubts = LookupReach(opened.flatMap(\.entityMappings), source: source, destination: destination).remarks(
-      on: opened)
+    let doubts = LookupReach(mappings: opened.flatMap(\.entityMappings), source: source, destination: destination)
+      .remarks(on: opened)
     let settled = settled(opened, destination)
     return (settled.mappings, unique.warnings + named.flatMap(\.remarks) + settled.warnings + doubts)
   }
@@ -83,13 +83,12 @@ package struct MappingChecker {
         let entity = entityMapping.destination.flatMap { destination.entity(named: $0) }
         let attributes = entity.map { destination.allAttributes(of: $0) } ?? [:]
         let relationships = entity.map { destination.allRelationships(of: $0) } ?? [:]
-        return entityMapping.replacing(
-          attributes: entityMapping.attributes.filter { attributes[$0.name]?.isTransient == false },
-          relationships: entityMapping.relationships.filter { relationships[$0.name]?.isTransient == false })
+        var stored = entityMapping
+        stored.attributes.removeAll { attributes[$0.name]?.isTransient != false }
+        stored.relationships.removeAll { relationships[$0.name]?.isTransient != false }
+        return stored
       }
-      return ExplicitMapping(
-        name: mapping.name, path: mapping.path, sourceVersion: mapping.sourceVersion,
-        destinationVersion: mapping.destinationVersion, entityMappings: entities)
+      return mapping.replacing(entities)
     }
     return (result, warnings)
   }
@@ -103,7 +102,7 @@ package struct MappingChecker {
   }
 
   private mutating func check(_ mapping: ExplicitEntityMapping, of file: ExplicitMapping) {
-    // Nothing of a dead one is followed; the plan tells it.
+    // A dead one is not followed; the plan says so.
     if mapping.deadness != nil { return }
     let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
     if let name = mapping.source, source.entity(named: name) == nil {
@@ -153,17 +152,13 @@ package struct MappingChecker {
   }
 
   /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly
-  /// that entity finds no object. Where somebody looks for its objects by name, it is not left away.
+  /// that entity finds no object. It is not left out where a relationship looks for its objects by name.
   private func makesNothing(_ mapping: ExplicitEntityMapping) -> Bool {
     guard let name = mapping.source, source.entity(named: name)?.isAbstract == true, mapping.policy == nil,
       case .each = mapping.grouping
     else { return false }
-    return !mappings.flatMap(\.entityMappings).flatMap(\.relationships).contains { property in
-      switch property.value {
-      case .expression(.destinationInstances(.entityMapping(mapping.name), _)): true
-      case .grouped(mapping.name, _): true
-      default: false
-      }
+    return !mappings.flatMap(\.entityMappings).flatMap(\.relationships).contains {
+      $0.value?.mappingLookedFor == mapping.name
     }
   }
 
@@ -174,13 +169,12 @@ package struct MappingChecker {
       attempt(place) { () throws(HopdError) in try checker.check(filter.predicate) }
     }
     let keys = ExpressionChecker(scope(.key, mapping))
-    switch mapping.grouping {
-    case .each: break
-    case .expand(let node, _): attempt(place) { () throws(HopdError) in try keys.checkCollection(node) }
-    case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
-      var all = nodes
-      if case .latest(let node) = keep { all.append(node) }
-      for node in all { attempt(place) { () throws(HopdError) in try keys.checkKey(node) } }
+    if case .expand(let node, _) = mapping.grouping {
+      attempt(place) { () throws(HopdError) in try keys.checkCollection(node) }
+      return
+    }
+    for node in mapping.grouping.expressions {
+      attempt(place) { () throws(HopdError) in try keys.checkKey(node) }
     }
   }
 
@@ -267,10 +261,9 @@ package struct MappingChecker {
 
   private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {
     // What is not there is reported where it is mapped.
-    guard let target = destination.entity(named: entity) else { return }
-    guard !destination.lineage(of: target).contains(where: { $0.name == relationship.destinationEntityName }) else {
-      return
-    }
+    guard destination.entity(named: entity) != nil,
+      !destination.isEntity(entity, within: relationship.destinationEntityName)
+    else { return }
     add(
       HopdError(
         .invalidMapping,
@@ -278,12 +271,10 @@ package struct MappingChecker {
   }
 
   private func scope(_ place: ExpressionScope.Place, _ mapping: ExplicitEntityMapping) -> ExpressionScope {
-    var variables: [String: String] = [:]
-    if case .expand(_, let entity) = mapping.grouping { variables["each"] = entity }
     // Names of mappings are checked here, where those that stand for several are known.
     return ExpressionScope(
-      model: source, sourceEntity: mapping.source, place: place, variables: variables, entityMappings: Set(byName.keys),
-      hasPolicy: mapping.policy != nil)
+      model: source, sourceEntity: mapping.source, place: place, variables: mapping.grouping.variables,
+      entityMappings: Set(byName.keys), hasPolicy: mapping.policy != nil)
   }
 
   // MARK: Findings

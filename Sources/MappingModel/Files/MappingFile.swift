@@ -74,11 +74,10 @@ struct MappingProblem: Sendable {
   static func check(
     _ problems: [MappingProblem], isDead: (Int) -> Bool, _ file: some MappingFile, remedy: String
   ) throws(HopdError) {
-    // Of very many only the first were noted, and nobody knows whose the others are.
+    // Of very many only the first were noted; whose the others are is not known.
     let isCut = problems.count >= MappingLimits.findings
     let reasons = problems.filter { isCut || !isDead($0.entityMapping) }.map(\.error)
-    guard var first = reasons.first else { return }
-    first.hint = first.hint ?? remedy
+    guard let first = reasons.first?.hinting(remedy) else { return }
     throw reasons.count == 1
       ? first
       : HopdError(
@@ -110,12 +109,7 @@ extension MappingFile {
   package func outlines(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(HopdError) -> [MappingOutline] {
-    try load(source: source, destination: destination).mapping.entityMappings.map { mapping in
-      var keyCount: Int?
-      if case .distinctBy(let keys, _) = mapping.grouping { keyCount = keys.count }
-      return MappingOutline(
-        name: mapping.name, source: mapping.source, destination: mapping.destination, keyCount: keyCount)
-    }
+    try load(source: source, destination: destination).mapping.entityMappings.map(MappingOutline.init)
   }
 }
 
@@ -126,14 +120,6 @@ package struct MappingOutline: Sendable, Hashable {
   package let destination: String?
   /// How many keys a `distinct_by` mapping has.
   package let keyCount: Int?
-
-  /// Makes an outline.
-  package init(name: String, source: String?, destination: String?, keyCount: Int? = nil) {
-    self.name = name
-    self.source = source
-    self.destination = destination
-    self.keyCount = keyCount
-  }
 
   /// Of the outlines of several mapping models, those that one with `own` can look for in the others: what it makes
   /// itself, and what it names itself, it means itself. Two that map one source are no parts of one hop.
@@ -153,14 +139,16 @@ package struct MappingOutline: Sendable, Hashable {
   }
 }
 
+extension MappingOutline {
+  init(_ mapping: ExplicitEntityMapping) {
+    self.init(
+      name: mapping.name, source: mapping.source, destination: mapping.destination,
+      keyCount: mapping.grouping.keyCount)
+  }
+}
+
 /// A mapping with what was left out of it.
 package struct LoadedMapping: Sendable {
   package let mapping: ExplicitMapping
-  package let warnings: [HopdError]
-
-  /// Makes a loaded mapping.
-  package init(mapping: ExplicitMapping, warnings: [HopdError] = []) {
-    self.mapping = mapping
-    self.warnings = warnings
-  }
+  package internal(set) var warnings: [HopdError] = []
 }
