@@ -62,11 +62,9 @@ struct PlanAttempt {
   private var leading: Int { edges.prefix { $0.mapped == nil }.count }
   private var isMixed: Bool { leading < edges.count }
   /// The inferred hops at the beginning.
-  private var lead: MigrationPath { MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading))) }
+  private var lead: MigrationPath { migrationPath.prefix(leading) }
   /// These, and the first hop with mapping models.
-  private var counted: MigrationPath {
-    MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
-  }
+  private var counted: MigrationPath { migrationPath.prefix(leading + 1) }
 
   /// Asks the store stage by stage. Warnings are collected in the order in which a plan shows them.
   mutating func plan() throws -> MigrationPlan {
@@ -124,11 +122,10 @@ struct PlanAttempt {
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
     if store.version.isFromStoreItself {
-      warnings.append(
-        HopdError(
-          .ownModelUsed,
-          "no model given has the version of the store; it is read from the model that the store itself holds",
-          hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
+      warnings.add(
+        .ownModelUsed,
+        "no model given has the version of the store; it is read from the model that the store itself holds",
+        hint: "nothing is dropped by this hop; compare the result with a store that the app made")
     }
     warnings += sourceSchema.joinTableRemarks
   }
@@ -164,15 +161,14 @@ struct PlanAttempt {
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
       findings.add(error)
     }
-    var layout: LayoutDecision?
-    if !edges.isEmpty {
-      let decision = try LayoutDecision(
+    let layout =
+      edges.isEmpty
+      ? nil
+      : try LayoutDecision(
         migrationPath: migrationPath, edges: edges, store: store, inspection: inspection, provenNames: provenNames,
         rules: rules, reader: reader)
-      for error in decision.findings.errors { findings.add(error) }
-      warnings += decision.warnings
-      layout = decision
-    }
+    findings.add(layout?.findings.errors ?? [])
+    warnings += layout?.warnings ?? []
     try findings.throwIfAny(at: place)
     return layout
   }
@@ -277,9 +273,8 @@ struct PlanAttempt {
     warnings += dangling.map {
       HopdError(
         .danglingReferences,
-        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to "
-          + "rows "
-          + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
+        "\($0.count.counted("reference")) of this relationship point\($0.count == 1 ? "s" : "") to "
+          + "rows that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
     }
     return warnings
   }

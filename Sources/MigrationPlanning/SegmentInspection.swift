@@ -54,7 +54,12 @@ package struct SegmentInspection: Sendable {
       finalSchema: hops.last?.destinationSchema ?? migrationPath.sourceSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
     warnings += external.warnings
-    drops = counted.drops.map { $0.later(by: first) }
+    // In the whole chain the hops of the plan come before.
+    drops = counted.drops.map { drop in
+      var later = drop
+      later.hop += first
+      return later
+    }
     self.warnings = warnings.map { $0.located(place) }
   }
 }
@@ -112,8 +117,7 @@ extension MigrationPlanner {
       finalSchema: hop.destinationSchema, memoryLimit: rules.memoryLimit)
     let counting = ExpectationCounting(
       migrationPath: migrationPath, census: census, rows: rows.rows, finalSchema: hop.destinationSchema,
-      dangling: dangling,
-      externalData: external.expectations)
+      dangling: dangling, externalData: external.expectations)
     guard let mapped = hop.mapped else {
       return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)
     }
@@ -148,11 +152,4 @@ extension MappedHop {
 extension MigrationPath {
   /// The migration path up to its first hop with mapping models.
   var inferredPart: MigrationPath { prefix(mappingModels.prefix { $0.isEmpty }.count) }
-}
-
-extension DroppedColumn {
-  /// The same column in a chain in which `hops` come before.
-  func later(by hops: Int) -> DroppedColumn {
-    DroppedColumn(hop: hop + hops, entity: entity, property: property, table: table, column: column, nonNull: nonNull)
-  }
 }

@@ -25,8 +25,7 @@ package enum StoreIdentifier {
     } catch let error as HopdError {
       guard let state = state(of: error) else { throw error }
       return StoreAssessment(
-        location: location, state: state, metadata: nil, version: nil, target: nil, entities: [],
-        sideFiles: sideFiles(of: location), explanation: error)
+        location: location, state: state, sideFiles: sideFiles(of: location), explanation: error)
     }
   }
 
@@ -58,7 +57,7 @@ package enum StoreIdentifier {
         ?? VersionComparison.explain(metadata.versionHashes, catalog: catalog)
       if let unused { explanation.reasons.append(unused) }
       return StoreAssessment(
-        location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
+        location: location, state: .unknown, metadata: metadata,
         entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
         explanation: explanation.located(place))
     }

@@ -26,29 +26,28 @@ extension MigrationPath {
         }
       }
     } else {
-      for (table, column) in droppedColumns() { columns[table, default: []].insert(column) }
+      for column in droppedColumns() { columns[column.table, default: []].insert(column.name) }
     }
     return columns.filter { single.contains($0.key) }.mapValues { names in
       names.sorted().map { StoreCensus.ValueQuestion(column: $0, entities: nil) }
     }
   }
 
-  private func droppedColumns() -> [(table: String, column: String)] {
-    var columns: [(table: String, column: String)] = []
+  private func droppedColumns() -> [StoredColumn] {
+    var columns: [StoredColumn] = []
     for (hop, mapping) in mappings.enumerated() {
       for part in mapping.entityMappings where part.destinationEntity != nil {
         guard let entity = part.sourceEntity else { continue }
         for name in part.droppedAttributes {
-          guard case .column(let table, let column, _) = origin(ofAttribute: name, in: entity, at: hop) else {
-            continue
+          if case .column(let table, let column, _) = origin(ofAttribute: name, in: entity, at: hop) {
+            columns.append(StoredColumn(table: table, name: column))
           }
-          columns.append((table, column))
         }
         for name in part.droppedRelationships {
           guard let origin = origin(ofRelationship: name, in: entity, at: hop),
             let own = sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)?.ownColumns
           else { continue }
-          columns.append((own.table, own.key))
+          columns.append(StoredColumn(table: own.table, name: own.key))
         }
       }
     }
