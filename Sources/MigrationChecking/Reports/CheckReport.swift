@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MappingModel
 import SystemPackage
 
 /// How a version or a store fares.
@@ -231,8 +232,8 @@ package struct CheckReport: Sendable {
     let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
     let good = asked.count { [.passed, .same].contains($0.verdict) }
     // What makes it red comes first: versions that get there are no reason.
-    var parts = [count(models.reduce(0) { $0 + $1.problems.count }, "problem", "problems")].compactMap(\.self)
-      .map { "\($0) of the model" }
+    let problems = models.reduce(0) { $0 + $1.problems.count }
+    var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
     parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")
     for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untried, "not tried")] {
       let count = asked.count { $0.verdict == verdict }
@@ -241,14 +242,9 @@ package struct CheckReport: Sendable {
     if !stores.isEmpty {
       parts.append("\(stores.count { [.passed, .current].contains($0.verdict) }) of \(stores.count) stores")
     }
-    if let warnings = count(models.reduce(0) { $0 + $1.warnings.count }, "warning", "warnings") {
-      parts.append(warnings)
-    }
+    let warnings = models.reduce(0) { $0 + $1.warnings.count }
+    if warnings > 0 { parts.append(warnings.counted("warning")) }
     return "\(isRed ? "red" : needsPolicies ? "not proven" : "green"): " + parts.joined(separator: ", ")
-  }
-
-  private func count(_ number: Int, _ one: String, _ many: String) -> String? {
-    number == 0 ? nil : "\(number) \(number == 1 ? one : many)"
   }
 
   /// Why no version was tried.

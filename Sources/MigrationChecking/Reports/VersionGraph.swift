@@ -2,6 +2,7 @@
 // for pages that draw it themselves, SVG for everything else.
 
 import ManagedObjectModel
+import MappingModel
 
 /// Versions and hops.
 package struct VersionGraph: Sendable {
@@ -49,14 +50,11 @@ package struct VersionGraph: Sendable {
 
 extension VersionGraph.Edge {
   /// What it is in a word.
-  package var word: String {
-    switch kind {
-    case .inferred: isBroken ? "broken" : "inferred"
-    case .mapping: isBroken ? "broken" : "mapped"
-    case .policy: "policy"
-    case .missing: "missing"
-    }
-  }
+  package var word: String { isBroken && [.inferred, .mapping].contains(kind) ? "broken" : kind.word }
+}
+
+extension HopKind {
+  fileprivate var word: String { self == .mapping ? "mapped" : rawValue }
 }
 
 // MARK: DOT and Mermaid
@@ -113,34 +111,31 @@ extension VersionGraph {
   /// The lines of a version's box.
   private func label(_ node: Node) -> [String] {
     [node.name + (node.isCurrent ? " (current)" : "")]
-      + (node.stores > 0 ? ["\(node.stores) \(node.stores == 1 ? "store" : "stores")"] : [])
+      + (node.stores > 0 ? [node.stores.counted("store")] : [])
   }
 
   private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
+    let escaped = text.replacing { scalar in
       switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case _ where scalar.value < 0x20: result += "?"
-      default: result.unicodeScalars.append(scalar)
+      case "\"": "\\\""
+      case "\\": "\\\\"
+      case "\n": "\\n"
+      case _ where scalar.value < 0x20: "?"
+      default: nil
       }
     }
-    return result + "\""
+    return "\"\(escaped)\""
   }
 
   /// A text inside quotes of Mermaid, which knows characters by their numbers.
   private static func inMermaid(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
+    text.replacing { scalar in
       switch scalar {
-      case "\"", "#", "<", ">", "&", ";", "`", "\\": result += "#\(scalar.value);"
-      case _ where scalar.value < 0x20: result += " "
-      default: result.unicodeScalars.append(scalar)
+      case "\"", "#", "<", ">", "&", ";", "`", "\\": "#\(scalar.value);"
+      case _ where scalar.value < 0x20: " "
+      default: nil
       }
     }
-    return result
   }
 }
 
@@ -190,7 +185,7 @@ extension VersionGraph {
       let state = node.isCurrent ? "current" : node.verdict?.rawValue ?? "plain"
       let text = VersionGraph.clipped(node.name, 24)
       let under = node.isCurrent ? "current" : node.verdict.map(VersionGraph.word) ?? ""
-      let more = node.stores > 0 ? "\(node.stores) \(node.stores == 1 ? "store" : "stores")" : ""
+      let more = node.stores > 0 ? node.stores.counted("store") : ""
       let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
       lines.append(
         "<g class=\"node \(state)\"><title>\(label(node).joined(separator: ", ").inXML)</title><rect x=\"\(left)\" "
@@ -207,9 +202,9 @@ extension VersionGraph {
   package var summary: String {
     let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
       let count = edges.count { $0.kind == kind }
-      return count == 0 ? nil : "\(count) \(kind == .mapping ? "mapped" : kind.rawValue)"
+      return count == 0 ? nil : "\(count) \(kind.word)"
     }
-    return "\(name): \(nodes.count) \(nodes.count == 1 ? "version" : "versions")"
+    return "\(name): \(nodes.count.counted("version"))"
       + (words.isEmpty ? "" : ", hops \(words.joined(separator: ", "))")
   }
 

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -93,18 +94,13 @@ struct StoreComparison {
   /// The entity and the property that a column is for, in the rows of the entity of that number.
   private func owner(of column: SchemaColumn, in table: EntityTable, number: Int64) -> Owner {
     let entity = table.entities.first { schema.number(of: $0) == number }
-    let (owner, property): (String, String)
-    switch column.role {
-    case .attribute(let declarer, let name), .toOne(let declarer, let name), .discriminator(let declarer, let name),
-      .orderKey(let declarer, let name), .owner(let declarer, let name):
-      (owner, property) = (declarer, name)
-    case .primaryKey, .entityNumber, .saveCount: return Owner(entity: table.rootEntity, property: column.name)
-    }
-    guard let entity, let value = schema.model.entity(named: entity) else {
-      return Owner(entity: owner, property: property)
+    guard let (owner, property) = column.role.property else {
+      return Owner(entity: table.rootEntity, property: column.name)
     }
     // A column that entities beside each other share has the name of one of them; here it is this entity's.
-    let declarer = schema.model.declaringEntity(of: property, in: value)?.name
+    let declarer = entity.flatMap { schema.model.entity(named: $0) }.flatMap {
+      schema.model.declaringEntity(of: property, in: $0)?.name
+    }
     return Owner(entity: declarer ?? owner, property: property)
   }
 }
