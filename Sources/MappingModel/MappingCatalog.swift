@@ -190,8 +190,7 @@ package struct MappingHops: Sendable {
       let chosen = try Self.chosen(from: meant)
       if let reason = Self.deathOfAll(chosen) { throw reason }
       let mappings = try MappingChecker.checked(chosen.map(\.mapping), source: source, destination: destination)
-      return Served(
-        hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
+      return Served(hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
     } catch {
       throw error.located(place)
     }
@@ -359,8 +358,7 @@ package struct MappingHops: Sendable {
           .ambiguousMapping,
           "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
-          hint:
-            "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
+          hint: "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
             + "give each a filter, so that each takes a part of the objects",
           reasons: [
             HopdError(

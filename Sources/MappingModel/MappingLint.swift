@@ -14,7 +14,7 @@ package struct MappingLint {
     case droppedValue = "dropped-value"
     /// An entity of both versions whose objects no entity mapping takes.
     case unmappedEntity = "unmapped-entity"
-    /// A policy that is never asked.
+    /// A policy that never runs.
     case unusedPolicy = "unused-policy"
     /// A look-up that never finds an object.
     case emptyLookup = "empty-lookup"

@@ -1,6 +1,5 @@
 // Which properties of which source entities the expressions of a hop read. By entity, unlike the drops of a plan, which
-// go by name alone (`MappedHopDrops`): anyone who reads a report wants to know of `Dog.name` although `Person.name` is
-// carried.
+// go by name alone (`MappedHopDrops`): a report must name `Dog.name` also where `Person.name` is carried.
 
 import Expressions
 import ManagedObjectModel

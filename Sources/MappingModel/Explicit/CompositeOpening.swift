@@ -57,8 +57,7 @@ extension ExplicitEntityMapping {
   func openingComposites(source: ManagedObjectModel, destination: ManagedObjectModel) -> ExplicitEntityMapping {
     let origin = self.source.flatMap { source.entity(named: $0) }
     let target = self.destination.flatMap { destination.entity(named: $0) }
-    let opening = CompositeOpening(
-      from: origin, source, to: target, destination, variables: grouping.variables)
+    let opening = CompositeOpening(from: origin, source, to: target, destination, variables: grouping.variables)
     var copy = self
     copy.filter = filter.map(opening.joined)
     copy.attributes = attributes.flatMap { property -> [ExplicitPropertyMapping] in

@@ -31,8 +31,7 @@ struct LookupReach {
       let reached = reached(objects, from: mapping)
       switch lookup {
       case .entityMapping(let name):
-        guard let target = mappings.first(where: { $0.name == name }) else { return nil }
-        return finding(target, reached: reached, relationship)
+        return mappings.first { $0.name == name }.flatMap { finding($0, reached: reached, relationship) }
       case .sourceRelationship:
         guard let reached else { return nil }
         let makers = mappings.filter { target in
@@ -45,8 +44,7 @@ struct LookupReach {
           : nil
       }
     case .grouped(let name, _):
-      guard let target = mappings.first(where: { $0.name == name }) else { return nil }
-      return finding(target, reached: nil, relationship)
+      return mappings.first { $0.name == name }.flatMap { finding($0, reached: nil, relationship) }
     case .expression, .matching: return nil
     }
   }

@@ -117,8 +117,7 @@ package struct MappingChecker {
       return
     }
     if entity.isAbstract, !makesNothing(mapping) {
-      add(
-        HopdError(.invalidMapping, "“\(mapping.name)” makes objects of an abstract entity, which has none", at: place))
+      invalid("“\(mapping.name)” makes objects of an abstract entity, which has none", place)
     }
     let attributes = destination.allAttributes(of: entity)
     let relationships = destination.allRelationships(of: entity)
@@ -126,11 +125,9 @@ package struct MappingChecker {
     for property in mapping.attributes {
       let here = place.filled(from: Place(property: property.name))
       if composites[property.name] != nil {
-        add(
-          HopdError(
-            .invalidMapping,
-            "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", at: here,
-            hint: "map its elements one by one in a text mapping (.hopmap.toml)"))
+        invalid(
+          "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", here,
+          hint: "map its elements one by one in a text mapping (.hopmap.toml)")
         continue
       }
       guard let attribute = attributes[property.name] else {
@@ -222,7 +219,7 @@ package struct MappingChecker {
       }
       checkFits(target.name, relationship, place)
     case (.grouped, .attribute), (.matching, .attribute):
-      add(HopdError(.invalidMapping, "an attribute cannot hold objects", at: place))
+      invalid("an attribute cannot hold objects", place)
     }
   }
 
@@ -249,11 +246,9 @@ package struct MappingChecker {
       return nil
     }
     guard targets.count == 1 else {
-      add(
-        HopdError(
-          .invalidMapping,
-          "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have",
-          at: place, hint: "give every entity mapping a name of its own"))
+      invalid(
+        "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have", place,
+        hint: "give every entity mapping a name of its own")
       return nil
     }
     return target
@@ -264,10 +259,7 @@ package struct MappingChecker {
     guard destination.entity(named: entity) != nil,
       !destination.isEntity(entity, within: relationship.destinationEntityName)
     else { return }
-    add(
-      HopdError(
-        .invalidMapping,
-        "it would hold objects of \(entity), but its destination is \(relationship.destinationEntityName)", at: place))
+    invalid("it would hold objects of \(entity), but its destination is \(relationship.destinationEntityName)", place)
   }
 
   private func scope(_ place: ExpressionScope.Place, _ mapping: ExplicitEntityMapping) -> ExpressionScope {
@@ -285,6 +277,10 @@ package struct MappingChecker {
     } catch {
       add(error.located(place))
     }
+  }
+
+  private mutating func invalid(_ message: String, _ place: Place, hint: String? = nil) {
+    add(HopdError(.invalidMapping, message, at: place, hint: hint))
   }
 
   private mutating func stale(_ message: String, _ place: Place) {

@@ -45,6 +45,6 @@ package enum MappingLimits {
   package static let textBytes = 64 << 10
   /// Entries of one user info, nested ones included.
   package static let userInfoEntries = 1_000
-  /// Findings told of one mapping model; the rest is counted.
+  /// Findings that are reported of one mapping model; the rest is counted.
   package static let findings = 100
 }

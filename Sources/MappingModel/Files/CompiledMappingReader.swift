@@ -185,7 +185,6 @@ struct CompiledMappingReader {
 
   private mutating func problem(_ error: HopdError, _ place: Place) {
     guard mapping.problems.count < MappingLimits.findings else { return }
-    mapping.problems.append(
-      MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
+    mapping.problems.append(MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
   }
 }

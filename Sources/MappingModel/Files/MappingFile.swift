@@ -1,5 +1,5 @@
 // A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves
-// is asked version by version, each side by itself, because a mapping model may fit any pair of many versions.
+// is worked out version by version, each side by itself: a mapping model may fit any pair of many versions.
 
 import Diagnostics
 import ManagedObjectModel
@@ -52,9 +52,7 @@ package protocol MappingFile: Sendable {
   /// say it of each.
   func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings?
   /// What relationships of the other mapping models of its hop may look for.
-  func outlines(
-    source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(HopdError) -> [MappingOutline]
+  func outlines(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> [MappingOutline]
   /// The mapping as a `.cdm` would say it, in a hop with what the others make; names that lead nowhere are kept,
   /// `MappingChecker` finds them.
   ///
@@ -100,9 +98,7 @@ extension MappingFile {
   package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? { nil }
 
   /// The mapping as the only one of its hop.
-  package func load(
-    source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(HopdError) -> LoadedMapping {
+  package func load(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> LoadedMapping {
     try load(source: source, destination: destination, beside: [])
   }
 

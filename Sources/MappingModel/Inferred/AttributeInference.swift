@@ -54,7 +54,7 @@ extension InferenceRun {
   ) {
     // A derived value is computed again, or carried under conditions of its own that planning inspects.
     if attribute.isDerived { return }
-    // A number continues as the same number; whether each value fits is asked of the rows.
+    // A number continues as the same number; the rows decide whether each value fits.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
       findings.add(
         "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "

@@ -34,9 +34,7 @@ struct IdentifierMatch {
 
   /// Matches names; `decided` has the destination names that the operator gave to source names, empty for those that
   /// end.
-  init(
-    source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false
-  ) {
+  init(source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false) {
     func identifiers(_ items: [Identified]) -> [String: String] {
       Dictionary(items.map { ($0.name, $0.identifier) }) { first, _ in first }
     }

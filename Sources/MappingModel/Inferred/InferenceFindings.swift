@@ -29,8 +29,7 @@ struct InferenceFindings {
   mutating func demand(
     _ demand: RowCondition.Demand, entity: String, property: String?, _ message: String, hint: String
   ) {
-    let condition = RowCondition(
-      demand: demand, entity: entity, property: property, message: message, hint: hint)
+    let condition = RowCondition(demand: demand, entity: entity, property: property, message: message, hint: hint)
     if !conditions.contains(condition) { conditions.append(condition) }
   }
 

@@ -35,9 +35,7 @@ extension MappedHop {
       !read.contains(relationship.name)
         && !(model.inverse(of: relationship).map { read.contains($0.relationship.name) } ?? false)
     }
-    return (
-      model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name)
-    )
+    return (model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name))
   }
 
   /// Every key that any expression of the hop names.

@@ -21,7 +21,7 @@ extension MappedHop {
 private struct NameTrail {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
-  /// The mapping that speaks for a destination entity.
+  /// The mapping that decides for a destination entity.
   private var mappings: [String: ExplicitEntityMapping] = [:]
   /// The source entity that a destination entity continues, abstract ones included.
   private var origins: [String: String] = [:]
@@ -111,8 +111,7 @@ private struct NameTrail {
       guard let mapping = mappings[owner.name], let origin = origins[owner.name].flatMap({ source.entity(named: $0) }),
         let found = pairs(of: inverse.relationship, mapping, from: origin)
       else { continue }
-      return RelationshipMapping.SourcePairs(
-        entity: found.entity, relationship: found.relationship, isInverted: true)
+      return RelationshipMapping.SourcePairs(entity: found.entity, relationship: found.relationship, isInverted: true)
     }
     return nil
   }

@@ -39,8 +39,7 @@ extension ExplicitMapping {
         && mapping.destinationEntity.flatMap { destination.entity(named: $0) }.map { !$0.isAbstract } ?? true
     }
     let entityMappings = carried.map { mapping in
-      let title = TextEntityMapping.title(
-        source: mapping.sourceEntity, destination: mapping.destinationEntity)
+      let title = TextEntityMapping.title(source: mapping.sourceEntity, destination: mapping.destinationEntity)
       return ExplicitEntityMapping(
         name: title, type: mapping.kind == .remove ? .remove : mapping.kind == .copy ? .copy : .transform,
         source: mapping.sourceEntity, destination: mapping.destinationEntity,

@@ -7,7 +7,7 @@ import ManagedObjectModel
 import SystemPackage
 
 extension MappedHop {
-  /// A hop from `model` to itself at whose end the hook's program changes the objects.
+  /// A hop from `model` to itself; at its end the hook's program changes the objects.
   ///
   /// Each source table goes into the same table, so all objects keep their primary keys.
   package init(hook: StageHook, at model: ManagedObjectModel) {

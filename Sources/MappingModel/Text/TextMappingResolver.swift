@@ -194,9 +194,7 @@ struct TextMappingResolver {
 
   // MARK: Mistakes
 
-  private func scope(
-    _ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping
-  ) -> ExpressionScope {
+  private func scope(_ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping) -> ExpressionScope {
     ExpressionScope(
       model: source, sourceEntity: origin.name, place: place, entityMappings: Set(outlines.map(\.name)),
       hasPolicy: text.policy != nil)

@@ -66,9 +66,7 @@ struct TextMappingWriter {
 
   // MARK: Entities
 
-  private mutating func lines(
-    _ entity: ExplicitEntityMapping, _ remarks: [(name: String, text: String)]
-  ) -> [String] {
+  private mutating func lines(_ entity: ExplicitEntityMapping, _ remarks: [(name: String, text: String)]) -> [String] {
     var lines = ["[[entity]]"]
     let usual = TextEntityMapping.title(source: entity.source, destination: entity.destination)
     if entity.name != usual { lines.append("name = \(Self.quoted(entity.name))") }
