@@ -1,5 +1,5 @@
-// One try at a plan: the way through the versions by one set of rules, and everything that is asked of the store before
-// it is taken. The stages come in the order in which they run; each throws all that it finds.
+// One try at a plan: the way through the versions by one set of rules, and everything that is checked in the store
+// before it is taken. The stages come in the order in which they run; each throws all that it finds.
 
 import Diagnostics
 import Glibc
@@ -69,7 +69,7 @@ struct PlanAttempt {
   /// Asks the store stage by stage. Warnings are collected in the order in which a plan shows them.
   mutating func plan() throws -> MigrationPlan {
     remarkOnVersions()
-    // Layout and tables first: rows can only be asked when the tables are what they should be.
+    // Layout and tables first: rows can only be checked when the tables are what they should be.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
     let layout = try inspectTables(&inspection)
     let schemas = layout?.schemas ?? [sourceSchema]
@@ -101,8 +101,7 @@ struct PlanAttempt {
     warnings += external.warnings
     if !edges.isEmpty { warnings += Self.remarks(schemas: schemas, dangling: dangling) }
     let memory = memory(of: hops, layout: layout)
-    let name = PlanFingerprint.of(
-      migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
+    let name = PlanFingerprint.of(migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
@@ -131,7 +130,7 @@ struct PlanAttempt {
   }
 
   /// Mapping models that lead from a version of the way to a later one of it, over versions that the way takes one by
-  /// one: somebody wrote them for a hop that is not made.
+  /// one: their author meant a hop that is not made.
   private func passedOver() -> [HopdError] {
     guard edges.count > 1, !catalog.mappings.isEmpty else { return [] }
     let way = [edges[0].source] + edges.map(\.destination)
@@ -177,7 +176,7 @@ struct PlanAttempt {
   private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
   ) throws -> [String: Int64] {
-    // All that can be asked before anything is known of the rows is asked in one pass.
+    // All questions that need nothing known of the rows are answered in one pass.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
       values: counted.questions(expectsValues: !isMixed))
@@ -198,8 +197,7 @@ struct PlanAttempt {
     return rows.rows
   }
 
-  /// The hops. The first one with mapping models can be asked already what it leaves behind: names continue up to
-  /// there.
+  /// The hops. What the first one with mapping models leaves behind can be counted already: names continue up to there.
   private mutating func hops(
     schemas: [StoreSchema], layout: LayoutDecision?, lead: MigrationPath, rows: [String: Int64]
   ) throws -> [Hop] {

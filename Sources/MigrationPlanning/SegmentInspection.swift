@@ -87,9 +87,7 @@ extension MigrationPlanner {
   }
 
   /// Rows by entity of what a hop writes, as far as they follow from what it reads: only rows are counted.
-  package static func expectedRows(
-    of hop: Hop, rules: PlanningRules, input: StoreReader
-  ) throws -> [String: Int64] {
+  package static func expectedRows(of hop: Hop, rules: PlanningRules, input: StoreReader) throws -> [String: Int64] {
     let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
     var rows = RowInspection(migrationPath: migrationPath, census: StoreCensus(schema: hop.sourceSchema, reader: input))
     try rows.countRows()
@@ -135,9 +133,7 @@ extension MigrationPlanner {
 extension MappedHop {
   /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose
   /// mappings make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
-  func exactRows(
-    _ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules
-  ) -> [String: Int64] {
+  func exactRows(_ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules) -> [String: Int64] {
     guard policies.isEmpty else { return [:] }
     var exact: [String: Int64] = [:]
     for entity in destination.entities where [.fail, .default].contains(rules.invalidRows.rule(for: entity.name)) {

@@ -42,9 +42,7 @@ package struct MigrationGraph: Sendable {
   package init(
     versions: [CatalogedVersion], infer: Bool, allowsOlder: Bool = false, mappings: any MappingSource = NoMappings()
   ) {
-    var rules = RouteRules(infer: infer)
-    rules.allowsOlder = allowsOlder
-    self.init(versions: versions, rules: rules, mappings: mappings)
+    self.init(versions: versions, rules: RouteRules(infer: infer, allowsOlder: allowsOlder), mappings: mappings)
   }
 
   /// The hops from one version to another, in order; none where both have the same hashes.
@@ -91,7 +89,7 @@ package struct MigrationGraph: Sendable {
     throw Self.noRoute(from: start, to: target, missing)
   }
 
-  /// Why no chain of hops leads to the wanted version; `missing` are the edges that are not there, each with its reasons.
+  /// Why no chain of hops leads to the wanted version; `missing` has every missing edge with its reasons.
   private static func noRoute(
     from start: CatalogedVersion, to target: CatalogedVersion, _ missing: [HopdError]
   ) -> HopdError {
@@ -170,7 +168,7 @@ extension ModelCatalog {
 }
 
 extension CatalogedVersion {
-  /// What tells it from every other version of the same catalog.
+  /// What distinguishes it from every other version of the same catalog.
   struct Identity: Hashable, Sendable {
     let path: FilePath
     let position: Int

@@ -52,7 +52,7 @@ package struct ModelCatalog: Sendable {
     memo = Self.memo(for: versions)
   }
 
-  /// Room for what is asked of every version: its match, its route, its hops onwards.
+  /// Room for what is worked out of every version: its match, its route, its hops onwards.
   private static func memo(for versions: [CatalogedVersion]) -> Memo { Memo(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
@@ -121,8 +121,7 @@ package struct ModelCatalog: Sendable {
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
       bundles: [
-        try ModelChain.bundle(
-          of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
+        try ModelChain.bundle(of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
       ], warnings: failures)
   }
 

@@ -167,7 +167,7 @@ struct RouteSearch {
     }
     for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
       let (source, destination) = (stops[index], stops[index + 1])
-      // Beyond a missing edge nothing was asked yet.
+      // Beyond a missing edge nothing was tried yet.
       if (try? mapped(index, index + 1)) ?? nil != nil { continue }
       let pair = Pair(from: index, to: index + 1)
       if infer, refusals[pair] == nil, inferred(index, index + 1) != nil { continue }

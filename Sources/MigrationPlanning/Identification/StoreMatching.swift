@@ -111,7 +111,7 @@ struct StoreMatching {
       hint: "give a copy of the model that has only the configuration with which the app opens this store")
   }
 
-  /// What was found by some configurations, which must have the same entities all the way: to a store they are one then.
+  /// The one match by some configurations: those with the same entities all the way are one and the same to a store.
   func only(
     _ ways: [(name: String, match: StoreMatch, stops: [[String: VersionHash]])], _ failures: [HopdError],
     called title: (StoreMatch) -> String, hint: String

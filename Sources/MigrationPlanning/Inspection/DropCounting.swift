@@ -94,6 +94,7 @@ struct DropCounting {
       guard let origin = migrationPath.origin(ofRelationship: name, in: entity, at: hop),
         let storage = migrationPath.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
+      let declarer = migrationPath.models[hop].declarer(of: name, in: entity)
       switch storage {
       case .toOne(let columns, _), .members(let columns):
         // Both ends are dropped together; the pairs are counted for the end whose rows hold the column.
@@ -103,17 +104,12 @@ struct DropCounting {
         // Both ends are dropped together; the pairs are counted once.
         guard !order.contains(where: { $0.hop == hop && $0.table == columns.table }) else { continue }
         let key = Key(
-          hop: hop, entity: migrationPath.models[hop].declarer(of: name, in: entity), property: name,
-          table: columns.table,
-          column: columns.join.targetColumn)
+          hop: hop, entity: declarer, property: name, table: columns.table, column: columns.join.targetColumn)
         order.append(key)
         counts[key] = try census.pairs(in: columns.table)
       case .owned(let columns):
         // By owner: another entity may keep the relationship.
-        let key = Key(
-          hop: hop, entity: migrationPath.models[hop].declarer(of: name, in: entity), property: name,
-          table: columns.table,
-          column: columns.key)
+        let key = Key(hop: hop, entity: declarer, property: name, table: columns.table, column: columns.key)
         if counts[key] == nil { order.append(key) }
         counts[key, default: 0] &+= try ownedRows(columns, owner: stored)
       }

@@ -34,8 +34,7 @@ struct ExpectationCounting {
   /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a
   /// check of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
   func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
-    let maxima = Dictionary(
-      try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
+    let maxima = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]
     for root in finalSchema.model.rootEntities {
       marks[root.name] = 0

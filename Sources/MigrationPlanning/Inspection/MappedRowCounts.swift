@@ -69,9 +69,7 @@ struct MappedRowCounts {
   }
 
   /// The rows of an entity that fulfil each condition, in one pass; nothing where it has no table.
-  private static func count(
-    _ source: String, _ conditions: [String], hop: Hop, reader: StoreReader
-  ) throws -> [Int64] {
+  private static func count(_ source: String, _ conditions: [String], hop: Hop, reader: StoreReader) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
       return []
     }

@@ -174,8 +174,7 @@ struct StoreInspection {
     let isWithoutNumbers = try reader.connection.integer(
       "SELECT wr FROM pragma_table_list WHERE schema = ? AND name = ?", [.text(reader.schema), .text(join.name)])
     if isWithoutNumbers == 1 {
-      mismatch(
-        "the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
+      mismatch("the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
     }
   }
 
@@ -197,8 +196,7 @@ struct StoreInspection {
         continue
       }
       if found != parent {
-        mismatch(
-          "Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
+        mismatch("Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
       }
     }
     let known = Set(schema.numbers.values)

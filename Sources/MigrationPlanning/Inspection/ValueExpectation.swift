@@ -1,5 +1,5 @@
 // How many values each column of the finished store must hold, from what the source holds. Only the rows of entities
-// that have the property count: what is in a sibling's row belongs to nobody. Where a hop filters, turns round or
+// that have the property count: what is in a sibling's row is no value of it. Where a hop filters, turns round or
 // moves a relationship there is no number, never a guess.
 
 import ManagedObjectModel

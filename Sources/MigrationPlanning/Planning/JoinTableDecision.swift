@@ -27,7 +27,7 @@ struct JoinTableDecision {
     }
     for pair in layout.selfJoinTables where pair.given == nil {
       if pair.doubt == nil {
-        // A store with the other name is followed; the planner tells of it.
+        // A store with the other name is followed; the planner warns of it.
         if let choice = JoinTableDecision.contradicted(pair, migrationPath: migrationPath) {
           naming.namingRelationships.insert("\(pair.entity).\(choice)")
         }

@@ -1,5 +1,5 @@
 // What a migration path will ask of the rows, as far as it is known before any of them is counted: brought along to the
-// one pass that counts them. What is missing here is asked later, in a pass of its own; nothing depends on it but time.
+// one pass that counts them. What is missing here is counted later in a pass of its own, which only takes time.
 
 import ManagedObjectModel
 import MappingModel
@@ -9,7 +9,7 @@ extension MigrationPath {
   /// Columns whose values will be counted, of the store's tables with rows of one entity only: those that some hop
   /// drops, and with `expectsValues` all, as the result will be held to them.
   ///
-  /// Which rows of the other tables are asked about depends on the entities that have any.
+  /// Which rows of the other tables count depends on the entities that have any.
   func questions(expectsValues: Bool) -> [String: [StoreCensus.ValueQuestion]] {
     let single = Set(
       sourceSchema.tables.filter { table in

@@ -44,8 +44,7 @@ struct ClearedReferences {
         "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
           + "\(count == 1 ? "it points" : "they point") are dropped",
         at: Place(
-          hop: migrationPath.hop(to: key.hop + 1), entity: key.entity,
-          property: key.relationship),
+          hop: migrationPath.hop(to: key.hop + 1), entity: key.entity, property: key.relationship),
         hint: "if \(key.removed) was renamed, set its renaming identifier in \(migrationPath.models[key.hop + 1].name)")
     }
     return warnings
@@ -98,8 +97,9 @@ struct ClearedReferences {
     let pairs = key.origin.isInverted ? stored.inverted : stored
     let list = owners.sorted().map(String.init).joined(separator: ", ")
     return try reader.connection.integer(
-      "SELECT count(*) FROM \(reader.qualified(pairs.table)) AS p JOIN \(reader.qualified(pairs.targetTable)) AS t ON "
-        + "t.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.target)) JOIN \(reader.qualified(pairs.ownerTable)) AS o ON "
-        + "o.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.owner)) WHERE t.Z_ENT = \(gone) AND o.Z_ENT IN (\(list))") ?? 0
+      "SELECT count(*) FROM \(reader.qualified(pairs.table)) AS p"
+        + " JOIN \(reader.qualified(pairs.targetTable)) AS t ON t.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.target))"
+        + " JOIN \(reader.qualified(pairs.ownerTable)) AS o ON o.Z_PK = p.\(SQLiteIdentifier.quoted(pairs.owner))"
+        + " WHERE t.Z_ENT = \(gone) AND o.Z_ENT IN (\(list))") ?? 0
   }
 }

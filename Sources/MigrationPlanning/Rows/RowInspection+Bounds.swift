@@ -35,7 +35,7 @@ extension RowInspection {
             at: Place(
               hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: mapping.destination,
               row: broken.first))
-          if rules.rule(for: live.entity.name) == .fail { remarks.append(finding) } else { add(finding) }
+          if rules.rule(for: live.entity.name) == .fail { remarks.append(finding) } else { findings.add(finding) }
         }
       }
     }

@@ -20,14 +20,13 @@ extension RowInspection {
         let broken = try rows(breaking: condition.demand, at: version)
         guard broken.count > 0 else { continue }
         let examples = broken.examples.map { "\(broken.entity)/p\($0)" }.joined(separator: ", ")
-        add(
-          HopdError(
-            .rowsForbidInference,
-            "\(condition.message). \(broken.count.counted("object")) of \(broken.entity) "
-              + "\(broken.count == 1 ? "is" : "are") at stake"
-              + (examples.isEmpty ? "" : ": \(examples)" + (broken.count > Int64(broken.examples.count) ? ", …" : "")),
-            at: Place(hop: migrationPath.hop(to: version), entity: condition.entity, property: condition.property),
-            hint: condition.hint))
+        findings.add(
+          .rowsForbidInference,
+          "\(condition.message). \(broken.count.counted("object")) of \(broken.entity) "
+            + "\(broken.count == 1 ? "is" : "are") at stake"
+            + (examples.isEmpty ? "" : ": \(examples)" + (broken.count > Int64(broken.examples.count) ? ", …" : "")),
+          at: Place(hop: migrationPath.hop(to: version), entity: condition.entity, property: condition.property),
+          hint: condition.hint)
       }
     }
   }
@@ -76,8 +75,7 @@ extension RowInspection {
     _ source: RelationshipMapping.SourcePairs, at version: Int
   ) -> (pairs: StoredPairs, owner: String, target: String)? {
     guard
-      let origin = migrationPath.origin(
-        ofRelationship: source.relationship, in: source.entity, at: version - 1),
+      let origin = migrationPath.origin(ofRelationship: source.relationship, in: source.entity, at: version - 1),
       let stored = schema.pairs(ofRelationship: origin.relationship, in: origin.entity),
       let target = schema.model.relationship(origin.relationship, of: origin.entity)?.destinationEntityName
     else { return nil }
@@ -94,9 +92,7 @@ extension RowInspection {
   }
 
   /// Objects that are in several pairs at the same end.
-  private func repeated(
-    _ end: String, of entity: String, in pairs: StoredPairs
-  ) throws(SQLiteError) -> Broken {
+  private func repeated(_ end: String, of entity: String, in pairs: StoredPairs) throws(SQLiteError) -> Broken {
     try broken(
       of: entity,
       keys: "SELECT \(column(end)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs)) GROUP BY 1 HAVING count(*) > 1")

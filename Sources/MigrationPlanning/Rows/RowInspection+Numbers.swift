@@ -50,22 +50,18 @@ extension RowInspection {
     let place = Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute)
     let change = "the type changes from \(type.title) to \(conversion.type.title)"
     if found.count > 0 {
-      add(
-        HopdError(
-          .numberDoesNotFit,
-          "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
-            + "cannot hold",
-          at: place.filled(from: Place(row: found.first)),
-          hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
-            + "start without them: \(answer)"))
+      findings.add(
+        .numberDoesNotFit,
+        "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
+          + "cannot hold", at: place.filled(from: Place(row: found.first)),
+        hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
+          + "start without them: \(answer)")
     }
     if let standard, !conversion.fits(standard) {
-      add(
-        HopdError(
-          .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
-          at: place,
-          hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)"
-        ))
+      findings.add(
+        .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
+        at: place,
+        hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)")
     }
   }
 }
@@ -74,7 +70,7 @@ extension NumberConversion {
   /// A condition over a column (quoted, or any expression) that holds for values which the type cannot take without
   /// losing something. NULL fits every type.
   ///
-  /// A Float's own precision of 24 bits is not asked about: the column keeps the value as it is, and the app rounds it
+  /// A Float's own precision of 24 bits is not checked: the column keeps the value as it is, and the app rounds it
   /// when it reads, as it does with every Float.
   package func misfit(_ value: String) -> String {
     let integer = "CAST(\(value) AS INTEGER)"

@@ -19,15 +19,14 @@ extension RowInspection {
         let empty = try rowsWithout(name, of: live)
         guard empty.count > 0 else { continue }
         let rows = "\(empty.count) row\(empty.count == 1 ? " has" : "s have")"
-        add(
-          HopdError(
-            .missingRequiredValue,
-            "the relationship \(source == nil ? "is new and required" : "becomes required"), and \(rows) no object in "
-              + "it (Core Data would fail with 134110)",
-            at: Place(
-              hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: name, row: empty.first),
-            hint: "make the relationship optional in the model, fill it with a mapping model for this hop, or say what "
-              + "becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)"))
+        findings.add(
+          .missingRequiredValue,
+          "the relationship \(source == nil ? "is new and required" : "becomes required"), and \(rows) no object in "
+            + "it (Core Data would fail with 134110)",
+          at: Place(
+            hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: name, row: empty.first),
+          hint: "make the relationship optional in the model, fill it with a mapping model for this hop, or say what "
+            + "becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)")
       }
     }
   }

@@ -13,12 +13,10 @@ struct RowInspection {
   let census: StoreCensus
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
-  private(set) var findings = Findings()
+  var findings = Findings()
   /// What the operator should know of rows that continue as they are.
   var remarks: [HopdError] = []
   private var asked: Set<String> = []
-
-  mutating func add(_ finding: HopdError) { findings.add(finding) }
 
   var schema: StoreSchema { migrationPath.sourceSchema }
   var reader: StoreReader { census.reader }
@@ -104,9 +102,7 @@ struct RowInspection {
     }
   }
 
-  private mutating func missing(
-    _ attribute: String, _ live: LiveEntity, _ verb: String, rows: Int64, first: Int64?
-  ) {
+  private mutating func missing(_ attribute: String, _ live: LiveEntity, _ verb: String, rows: Int64, first: Int64?) {
     findings.add(
       .missingRequiredValue,
       "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "

@@ -1,4 +1,4 @@
-// A folder of stores as models: SwiftData ships no model files, so anyone who migrates its stores keeps one store per
+// A folder of stores as models: SwiftData ships no model files, so to migrate its stores one keeps one store per
 // version. The stores are read as they are; nothing is written beside them.
 
 import Diagnostics

@@ -137,9 +137,7 @@ struct HistoryContinuation {
 
   // MARK: Changed properties
 
-  private mutating func followColumns(
-    _ number: Int64, source: String, destination: String, _ lengths: [Int64: Int64]
-  ) {
+  private mutating func followColumns(_ number: Int64, source: String, destination: String, _ lengths: [Int64: Int64]) {
     guard let before = HistoryColumns(of: source, in: path.sourceSchema),
       let after = HistoryColumns(of: destination, in: final)
     else { return }
@@ -223,9 +221,7 @@ struct HistoryContinuation {
 
   // MARK: Tombstones
 
-  private mutating func followTombstones(
-    _ number: Int64, source: String, destination: String
-  ) throws(SQLiteError) {
+  private mutating func followTombstones(_ number: Int64, source: String, destination: String) throws(SQLiteError) {
     let places = layout.tombstoneCount
     guard places > 0 else { return }
     let before = HistoryLayout.tombstoneAttributes(of: source, in: path.sourceSchema.model)
@@ -313,8 +309,7 @@ struct HistoryContinuation {
     }
     let strings = HistoryLayout.Table.transactionString
     if let last = mark.texts.last?.key, !numbers.contains(where: { $0.number == strings.number }) {
-      numbers.append(
-        PrimaryKeyEntry(number: strings.number, name: strings.entityName, parent: 0, highWaterMark: last))
+      numbers.append(PrimaryKeyEntry(number: strings.number, name: strings.entityName, parent: 0, highWaterMark: last))
     }
     return numbers
   }

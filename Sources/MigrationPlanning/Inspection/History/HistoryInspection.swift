@@ -78,7 +78,7 @@ struct HistoryInspection {
   }
 
   /// Why a store whose history has rows is not migrated; nil where it is. Tables that Core Data made with the store and
-  /// never wrote into are nobody's history.
+  /// never wrote into are no history.
   private static func refusal(
     _ names: [HistoryLayout.Table], rows: [HistoryLayout.Table: Int64], rule: HistoryRule, path: MigrationPath
   ) -> HopdError? {

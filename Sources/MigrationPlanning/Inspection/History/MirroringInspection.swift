@@ -134,11 +134,11 @@ struct MirroringInspection {
     for table in layout.tables where table.columnNames.contains(MirroringLayout.entityColumn) {
       let strange =
         try reader.connection.integer(
-          "SELECT count(*) FROM \(reader.qualified(table.name)) WHERE typeof(\(MirroringLayout.entityColumn)) <> "
-            + "'integer' OR \(MirroringLayout.entityColumn) NOT IN (\(known))") ?? 0
+          "SELECT count(*) FROM \(reader.qualified(table.name)) "
+            + "WHERE typeof(\(MirroringLayout.entityColumn)) <> 'integer' "
+            + "OR \(MirroringLayout.entityColumn) NOT IN (\(known))") ?? 0
       if strange > 0 {
-        refuse(
-          "\(strange.counted("row")) of \(table.name) name entities that its version does not have")
+        refuse("\(strange.counted("row")) of \(table.name) name entities that its version does not have")
       }
     }
   }
