@@ -105,8 +105,7 @@ struct HopDifference {
 
   private func attributes(of new: Entity, from old: Entity, _ part: EntityMapping) -> [PropertyDifference] {
     let before = source.allAttributes(of: old)
-    let sources = Dictionary(
-      part.attributes.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    let sources = Dictionary(part.attributes.map { ($0.destination, $0.source) }) { first, _ in first }
     var result: [PropertyDifference] = []
     for attribute in new.attributes {
       // Transient ones have no place in a mapping; their names match them.
@@ -194,8 +193,7 @@ struct HopDifference {
     of new: Entity, from old: Entity, _ part: EntityMapping, _ continued: [String: String]
   ) -> [PropertyDifference] {
     let before = source.allRelationships(of: old)
-    let sources = Dictionary(
-      part.relationships.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    let sources = Dictionary(part.relationships.map { ($0.destination, $0.source) }) { first, _ in first }
     var result: [PropertyDifference] = []
     for relationship in new.relationships {
       guard let pairs = sources[relationship.name].flatMap({ $0 }), !pairs.isInverted,

@@ -1,6 +1,5 @@
-// What differs between two models, entity by entity and property by property, in words: for people who review a change,
-// and for anyone who has to find the property that made a hash another one. A pure value, made of two models and
-// nothing else.
+// What differs between two models, entity by entity and property by property, in words: to review a change, and to find
+// the property that made a hash another one. A pure value, made of two models and nothing else.
 
 import ManagedObjectModel
 import MappingModel

@@ -90,7 +90,7 @@ struct RenameSearch {
     var left = added
     var result: [(Part, Part)] = []
     for old in gone {
-      // A name that stays while its identifier says otherwise is a contradiction, and told as one.
+      // A name that stays while its identifier says otherwise is a contradiction, and reported as one.
       let fitting = left.indices.filter { fits(old, left[$0]) && name(old) != name(left[$0]) }
       let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
       // With one of each there is nothing to choose between; of several only names that look alike are named.

@@ -133,7 +133,7 @@ struct LockComparison {
     return withoutHeirs(changes, later).map { error($0, old.name, new.name) }
   }
 
-  /// A change of an entity changes the hashes of all below it; those that have none of their own are not told again.
+  /// A change of an entity changes the hashes of all below it; those without a change of their own are left out.
   private func withoutHeirs(_ changes: [ShippedChange], _ model: ManagedObjectModel?) -> [ShippedChange] {
     let changed = Set(changes.map(\.entity))
     return changes.filter { change in

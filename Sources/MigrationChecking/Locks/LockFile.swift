@@ -67,8 +67,7 @@ package struct LockFile: Sendable, Hashable {
       throw error
     }
     guard case .table(let top) = document.value, case .integer(1)? = top["format"]?.value else {
-      throw HopdError(
-        .lockInvalid, "this is not a lock file of format 1", at: Place(file: file), hint: Self.again)
+      throw HopdError(.lockInvalid, "this is not a lock file of format 1", at: Place(file: file), hint: Self.again)
     }
     models = try Self.array(top["model"], "model").map { node throws(HopdError) in
       let table = try Self.table(node)

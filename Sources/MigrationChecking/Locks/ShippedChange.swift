@@ -37,8 +37,7 @@ struct ShippedChange {
   static func between(
     _ first: ShippedEntity, _ second: ShippedEntity, _ difference: ModelDifference?
   ) -> [ShippedChange] {
-    let found =
-      difference?.entities.first { $0.name == first.name }.map(byGit) ?? byParts(first, second)
+    let found = difference?.entities.first { $0.name == first.name }.map(byGit) ?? byParts(first, second)
     return found.isEmpty ? [ShippedChange(entity: first.name, property: nil, kind: .inherited)] : found
   }
 

@@ -118,7 +118,7 @@ extension ShippedEntity {
     let own = table.columns.filter { column in
       switch column.role {
       case .attribute(let owner, _), .toOne(let owner, _): owner == entity.name
-      // These follow from other entities, whose hashes tell.
+      // These follow from other entities, whose hashes show it.
       case .discriminator, .orderKey, .owner, .primaryKey, .entityNumber, .saveCount: false
       }
     }

@@ -14,8 +14,8 @@ package enum GitHubReport {
         text += "\n\(number + 1). \(remedy.title)" + (remedy.text.isEmpty ? "" : ":\n\(remedy.text)")
       }
       if placed.finding.remedies.isEmpty, let hint = error.hint { text += "\n\(hint)" }
-      return
-        "::\(placed.level == .note ? "notice" : placed.level.rawValue) file=\(property(placed.path)),line=\(placed.line),"
+      let command = placed.level == .note ? "notice" : placed.level.rawValue
+      return "::\(command) file=\(property(placed.path)),line=\(placed.line),"
         + "title=\(property("hopctl check: \(placed.model)"))::\(data(text))"
     }
   }

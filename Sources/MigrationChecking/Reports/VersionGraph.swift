@@ -37,8 +37,7 @@ package struct VersionGraph: Sendable {
     nodes = model.versions.map {
       Node(name: $0.name, isCurrent: $0.name == model.target, verdict: isTried ? $0.verdict : nil)
     }
-    let places = Dictionary(
-      model.versions.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let places = Dictionary(model.versions.enumerated().map { ($0.element.name, $0.offset) }) { first, _ in first }
     edges = model.hops.compactMap { hop in
       guard let source = places[hop.step.source], let destination = places[hop.step.destination] else { return nil }
       return Edge(
@@ -198,7 +197,7 @@ extension VersionGraph {
     return lines.joined(separator: "\n") + "\n</svg>\n"
   }
 
-  /// What the image shows, for those who cannot see it.
+  /// What the image shows, as text for screen readers.
   package var summary: String {
     let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
       let count = edges.count { $0.kind == kind }
@@ -229,7 +228,7 @@ extension VersionGraph {
     text.count > most ? String(text.prefix(most - 1)) + "…" : text
   }
 
-  /// Colours that can be told apart and read, by day and by night.
+  /// Colours that are distinct and readable, in light and in dark mode.
   package static let style = """
     svg{font:13px system-ui,sans-serif}.node rect{fill:#fff;stroke:#767676}.node text{fill:#1b1b1b;font-size:11px}\
     .node text.name{font-size:13px;font-weight:600}.node.current rect{stroke:#0b57d0;stroke-width:2}\

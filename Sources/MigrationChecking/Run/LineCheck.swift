@@ -78,8 +78,8 @@ struct LineCheck: Sendable {
   /// What the models alone say of the way from a version.
   private func way(from version: CatalogedVersion, to target: CatalogedVersion) -> Result<[HopStep], HopdError> {
     let settings = request.settings
-    var rules = RouteRules(infer: settings.infer, renames: settings.renames, route: settings.route)
-    rules.allowsOlder = request.catalog.allowsOlder
+    let rules = RouteRules(
+      infer: settings.infer, renames: settings.renames, route: settings.route, allowsOlder: request.catalog.allowsOlder)
     let graph = MigrationGraph(
       versions: versions, rules: rules, mappings: request.catalog.mappings, memo: request.catalog.memo)
     return Result { () throws(HopdError) -> [HopStep] in
@@ -124,7 +124,7 @@ struct LineCheck: Sendable {
     return model
   }
 
-  /// Do stores take a hop that were asked about?
+  /// Do stores of versions that are checked take a hop?
   private func isOnTheWay(_ step: HopStep) -> Bool {
     guard let target, let source = version(named: step.source), let destination = version(named: step.destination)
     else { return false }
@@ -143,8 +143,7 @@ struct LineCheck: Sendable {
   /// Versions that have shipped and come after the one that the model marks as current: their stores do not open.
   private func setBack() -> [HopdError] {
     guard case .current = request.target, let target,
-      let shipped = request.shipped.shipped(
-        of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
+      let shipped = request.shipped.shipped(of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
     else { return [] }
     let names = ShippedModel(bundle, frameworkVersion: request.frameworkVersion).newNames(of: shipped)
     let known = Set(shipped.versions.map { names[$0.name] ?? $0.name }).subtracting(request.shipped.replaced)
@@ -184,13 +183,11 @@ struct LineCheck: Sendable {
   }
 
   /// The findings of all versions, each once, with the versions that it stops.
-  private static func merged(
-    _ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]
-  ) -> [CheckFinding] {
+  private static func merged(_ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]) -> [CheckFinding] {
     struct Key: Hashable { let code: HopdError.Code, hop, entity, property: String?, text: String }
     var order: [Key] = []
     var found: [Key: CheckFinding] = [:]
-    // The nearest version speaks for the others: its message counts the rows of that very version.
+    // The message of the nearest version stands for all; it counts the rows of that version.
     for check in checks.reversed() {
       for finding in findings(check) {
         let place = finding.error.place

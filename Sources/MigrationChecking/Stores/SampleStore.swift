@@ -14,8 +14,8 @@ struct SampleStore {
   let frameworkVersion: Int64
   let files: LinuxFileSystem
 
-  /// Which end names each many-to-many table of an entity with itself whose name cannot be computed: this store may have
-  /// any, and the migration follows it.
+  /// Which end names each many-to-many table of an entity with itself whose name cannot be computed: this store may
+  /// have any, and the migration follows it.
   let naming: JoinTableNaming
   let schema: StoreSchema
 

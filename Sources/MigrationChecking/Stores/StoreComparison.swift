@@ -23,7 +23,7 @@ struct StoreComparison {
 
   /// Every place where the two differ, by entity and property; empty where they hold the same.
   func differences(_ first: FilePath, _ second: FilePath) throws(SQLiteError) -> [StoreDisagreement] {
-    // The two are closed, and nobody else knows them: no lock is needed, and no side file is made.
+    // The two are closed and used by no other program: no lock is needed, and no side file is made.
     let connection = try Connection(path: first, access: .unlocked)
     try connection.attachUnchanged(second, as: "other", access: .unlocked)
     var found: [StoreDisagreement] = []
