@@ -15,8 +15,8 @@ package struct MappingCatalog: Sendable {
   }
 
   let entries: [Entry]
-  /// Mapping models of a folder that cannot be read: nobody knows which hop they are for, so nothing should be inferred
-  /// while there are any.
+  /// Mapping models of a folder that cannot be read. Each may be for any hop, so nothing should be inferred while there
+  /// are any.
   package let unreadable: [HopdError]
   /// The stages that files among them declare, in the order of the files.
   package let stages: [DeclaredStage]
@@ -31,15 +31,12 @@ package struct MappingCatalog: Sendable {
 
   /// A catalog of mapping models that were read, in the order of execution that was asked for.
   package init(files: [any MappingFile]) {
-    entries = files.enumerated().map { Entry(file: $0.element, position: $0.offset) }
-    unreadable = []
-    stages = []
+    self.init(
+      entries: files.enumerated().map { Entry(file: $0.element, position: $0.offset) }, unreadable: [], stages: [])
   }
 
   private init(entries: [Entry], unreadable: [HopdError], stages: [DeclaredStage]) {
-    self.entries = entries
-    self.unreadable = unreadable
-    self.stages = stages
+    (self.entries, self.unreadable, self.stages) = (entries, unreadable, stages)
   }
 
   /// Reads mapping models, and folders that are searched for them.
@@ -193,8 +190,7 @@ package struct MappingHops: Sendable {
       let chosen = try Self.chosen(from: meant)
       if let reason = Self.deathOfAll(chosen) { throw reason }
       let mappings = try MappingChecker.checked(chosen.map(\.mapping), source: source, destination: destination)
-      return Served(
-        hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
+      return Served(hop: MappedHop(mappings: mappings.mappings), warnings: warnings + passedOver + mappings.warnings)
     } catch {
       throw error.located(place)
     }
@@ -213,15 +209,14 @@ package struct MappingHops: Sendable {
     let (source, destination) = models(of: pair)
     let files = (candidates[pair] ?? []).map(\.entry.file)
     if files.count == 1 { return [try files[0].load(source: source, destination: destination)] }
-    var outlines: [[MappingOutline]] = []
-    for file in files { outlines.append(try file.outlines(source: source, destination: destination)) }
-    var result: [LoadedMapping] = []
-    for (index, file) in files.enumerated() {
+    let outlines = try files.map { file throws(HopdError) in
+      try file.outlines(source: source, destination: destination)
+    }
+    return try files.indices.map { index throws(HopdError) in
       let others = outlines.enumerated().filter { $0.offset != index }.map(\.element)
       let beside = MappingOutline.foreign(others, beside: outlines[index])
-      result.append(try file.load(source: source, destination: destination, beside: beside))
+      return try files[index].load(source: source, destination: destination, beside: beside)
     }
-    return result
   }
 
   // MARK: Choosing
@@ -272,7 +267,7 @@ package struct MappingHops: Sendable {
   private func meant(of choices: [Choice], _ pair: Pair) -> (choices: [Choice], remarks: [HopdError]) {
     let named = choices.filter { isNamed(by: $0.entry.file, pair) == true }
     guard !named.isEmpty, named.count < choices.count else { return (choices, []) }
-    let claims = named.reduce(into: Set<String>()) { $0.formUnion($1.claims) }
+    let claims = Set(named.flatMap(\.claims))
     var remarks: [HopdError] = []
     let kept = choices.filter { choice in
       // One that names no versions may be meant for these.
@@ -339,7 +334,7 @@ package struct MappingHops: Sendable {
 
   /// What fits as a whole goes before what fits in part and takes the same entities.
   private static func withoutOvertaken(_ candidates: [Candidate]) -> [Candidate] {
-    let whole = candidates.filter { !$0.isPartial }.reduce(into: Set<String>()) { $0.formUnion($1.sources) }
+    let whole = Set(candidates.filter { !$0.isPartial }.flatMap(\.sources))
     return candidates.filter { !$0.isPartial || $0.sources.isDisjoint(with: whole) }
   }
 
@@ -347,7 +342,7 @@ package struct MappingHops: Sendable {
   private static func isComplete(
     _ candidates: [Candidate], _ source: MappableVersion, _ destination: MappableVersion
   ) -> Bool {
-    let mapped = candidates.reduce(into: Set<String>()) { $0.formUnion($1.sources) }
+    let mapped = Set(candidates.flatMap(\.sources))
     let kept = Set(destination.model.entities.map(\.renamingIdentifier) + destination.model.entities.map(\.name))
     return source.model.entities.allSatisfy { $0.isAbstract || !kept.contains($0.name) || mapped.contains($0.name) }
   }
@@ -363,8 +358,7 @@ package struct MappingHops: Sendable {
           .ambiguousMapping,
           "\(choices.count) mapping models serve this hop, and nothing says which is meant: "
             + choices.map(\.mapping.path.printable).joined(separator: ", "),
-          hint:
-            "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
+          hint: "name the one that is meant with --mappings (`mappings` in the configuration), remove the others, or "
             + "give each a filter, so that each takes a part of the objects",
           reasons: [
             HopdError(
@@ -391,7 +385,11 @@ extension ExplicitMapping {
   /// Do both do the same? Types are bookkeeping and do not count (docs/formats/mapping-models.md, "Mapping types").
   package func isEquivalent(as other: ExplicitMapping) -> Bool {
     func withoutTypes(_ mapping: ExplicitMapping) -> [ExplicitEntityMapping] {
-      mapping.entityMappings.map { $0.replacing(type: .undefined) }
+      mapping.entityMappings.map { entityMapping in
+        var copy = entityMapping
+        copy.type = .undefined
+        return copy
+      }
     }
     return withoutTypes(self) == withoutTypes(other)
   }

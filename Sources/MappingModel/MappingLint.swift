@@ -14,7 +14,7 @@ package struct MappingLint {
     case droppedValue = "dropped-value"
     /// An entity of both versions whose objects no entity mapping takes.
     case unmappedEntity = "unmapped-entity"
-    /// A policy that is never asked.
+    /// A policy that never runs.
     case unusedPolicy = "unused-policy"
     /// A look-up that never finds an object.
     case emptyLookup = "empty-lookup"
@@ -55,7 +55,7 @@ package struct MappingLint {
       mapping.openingComposites(source: source, destination: destination)
     }
     self.mapping = opened(mapping)
-    hop = (self.mapping.entityMappings + others.flatMap { opened($0).entityMappings })
+    hop = self.mapping.entityMappings + others.flatMap { opened($0).entityMappings }
     self.source = source
     self.destination = destination
     addDeadMappings()
@@ -133,7 +133,7 @@ package struct MappingLint {
 
   private mutating func addDroppedValues() {
     var read = ReadProperties(model: source)
-    let reach = LookupReach(hop, source: source, destination: destination)
+    let reach = LookupReach(mappings: hop, source: source, destination: destination)
     for mapping in hop where mapping.destination != nil {
       // A look-up that finds nothing carries nothing.
       read.add(mapping) { reach.finding($0, of: mapping) != nil }
@@ -173,7 +173,7 @@ package struct MappingLint {
   // MARK: Look-ups
 
   private mutating func addLookups() {
-    let reach = LookupReach(hop, source: source, destination: destination)
+    let reach = LookupReach(mappings: hop, source: source, destination: destination)
     for entity in mapping.entityMappings where entity.deadness == nil {
       for property in entity.relationships {
         guard let finding = reach.finding(property, of: entity) else { continue }

@@ -1,6 +1,5 @@
 // Which properties of which source entities the expressions of a hop read. By entity, unlike the drops of a plan, which
-// go by name alone (`MappedHopDrops`): anyone who reads a report wants to know of `Dog.name` although `Person.name` is
-// carried.
+// go by name alone (`MappedHopDrops`): a report must name `Dog.name` also where `Person.name` is carried.
 
 import Expressions
 import ManagedObjectModel
@@ -29,23 +28,11 @@ struct ReadProperties {
   ///
   /// Properties for which `isIdle` says so put nothing into them.
   mutating func add(_ mapping: ExplicitEntityMapping, isIdle: (ExplicitPropertyMapping) -> Bool) {
-    var variables = ["source": mapping.source ?? "", "": mapping.source ?? ""]
-    if case .expand(_, let members) = mapping.grouping { variables["each"] = members }
-    for property in mapping.attributes + mapping.relationships where !isIdle(property) {
-      switch property.value {
-      case .expression(let node)?: add(node, variables)
-      case .grouped(_, let nodes)?: for node in nodes { add(node, variables) }
-      case .matching(_, _, let node)?: add(node, variables)
-      case nil: break
-      }
-    }
-    switch mapping.grouping {
-    case .each: break
-    case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
-      for node in nodes { add(node, variables) }
-      if case .latest(let node) = keep { add(node, variables) }
-    case .expand(let node, _): add(node, variables)
-    }
+    var variables = mapping.grouping.variables
+    variables["source"] = mapping.source ?? ""
+    variables[""] = mapping.source ?? ""
+    let read = (mapping.attributes + mapping.relationships).filter { !isIdle($0) }.compactMap(\.value)
+    for node in read.flatMap(\.expressions) + mapping.grouping.expressions { add(node, variables) }
   }
 
   /// Reads an expression, and gives the entity of the objects that it leads to.
@@ -60,17 +47,15 @@ struct ReadProperties {
       for step in steps {
         guard case .key(let name) = step else { continue }
         if let owner = entity { found.insert(Property(entity: owner, name: name)) }
-        entity = entity.flatMap { model.entity(named: $0) }.flatMap {
-          model.allRelationships(of: $0)[name]?.destinationEntityName
-        }
+        entity = entity.flatMap { model.relationship(name, of: $0)?.destinationEntityName }
       }
       return entity
     case .function(_, let nodes), .aggregate(let nodes), .policyMethod(_, let nodes):
       var entity: String?
       for node in nodes { entity = add(node, variables) ?? entity }
       return entity
-    case .cast(let node, _), .negated(let node), .destinationInstances(_, let node): return add(node, variables)
-    case .element(let node, _): return add(node, variables)
+    case .cast(let node, _), .element(let node, _), .negated(let node), .destinationInstances(_, let node):
+      return add(node, variables)
     case .ternary(let predicate, let first, let second):
       add(predicate, variables)
       let one = add(first, variables)

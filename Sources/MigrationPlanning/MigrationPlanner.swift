@@ -31,8 +31,7 @@ package enum MigrationPlanner {
     fromReference reference: StoreLocation, catalog: ModelCatalog, target: TargetVersion = .current
   ) throws -> JoinTableNaming {
     try StoreReader.withUnchangedStore(at: reference) { reader in
-      let found = try StoreIdentifier.identify(
-        reader: reader, location: reference, catalog: catalog, target: target)
+      let found = try StoreIdentifier.identify(reader: reader, location: reference, catalog: catalog, target: target)
       guard found.state == .current, let wanted = found.target, let metadata = found.metadata else {
         throw HopdError(
           .referenceMismatch,
@@ -73,7 +72,7 @@ package enum MigrationPlanner {
     _ reasons: [HopdError], _ routing: RouteRules, of store: IdentifiedStore, _ rules: PlanningRules
   ) -> RouteRules? {
     var next = routing
-    // Only where nothing else is wrong: a hop that runs as a mapping model is asked no other question.
+    // Only where nothing else is wrong: a hop that runs as a mapping model gets no other check.
     if !routing.settlesInvalidRows, reasons.allSatisfy({ isSettled($0, rules.invalidRows) }) {
       next.settlesInvalidRows = true
       return next

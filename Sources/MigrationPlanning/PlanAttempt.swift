@@ -1,5 +1,5 @@
-// One try at a plan: the way through the versions by one set of rules, and everything that is asked of the store before
-// it is taken. The stages come in the order in which they run; each throws all that it finds.
+// One try at a plan: the way through the versions by one set of rules, and everything that is checked in the store
+// before it is taken. The stages come in the order in which they run; each throws all that it finds.
 
 import Diagnostics
 import Glibc
@@ -62,16 +62,14 @@ struct PlanAttempt {
   private var leading: Int { edges.prefix { $0.mapped == nil }.count }
   private var isMixed: Bool { leading < edges.count }
   /// The inferred hops at the beginning.
-  private var lead: MigrationPath { MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading))) }
+  private var lead: MigrationPath { migrationPath.prefix(leading) }
   /// These, and the first hop with mapping models.
-  private var counted: MigrationPath {
-    MigrationPath(sourceSchema: sourceSchema, edges: Array(edges.prefix(leading + 1)))
-  }
+  private var counted: MigrationPath { migrationPath.prefix(leading + 1) }
 
   /// Asks the store stage by stage. Warnings are collected in the order in which a plan shows them.
   mutating func plan() throws -> MigrationPlan {
     remarkOnVersions()
-    // Layout and tables first: rows can only be asked when the tables are what they should be.
+    // Layout and tables first: rows can only be checked when the tables are what they should be.
     var inspection = try StoreInspection(schema: sourceSchema, reader: reader)
     let layout = try inspectTables(&inspection)
     let schemas = layout?.schemas ?? [sourceSchema]
@@ -103,8 +101,7 @@ struct PlanAttempt {
     warnings += external.warnings
     if !edges.isEmpty { warnings += Self.remarks(schemas: schemas, dangling: dangling) }
     let memory = memory(of: hops, layout: layout)
-    let name = PlanFingerprint.of(
-      migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
+    let name = PlanFingerprint.of(migrationPath: memory.name, history: finalSchema.history, carry: hops.last?.history)
     return MigrationPlan(
       store: store, target: target, hops: hops, drops: drops.drops, clearedHistory: layout?.clearedHistory ?? [],
       warnings: warnings.map { $0.located(place) },
@@ -124,17 +121,16 @@ struct PlanAttempt {
       store.line.paths.contains { warning.place.file?.starts(with: $0) ?? false }
     }
     if store.version.isFromStoreItself {
-      warnings.append(
-        HopdError(
-          .ownModelUsed,
-          "no model given has the version of the store; it is read from the model that the store itself holds",
-          hint: "nothing is dropped by this hop; compare the result with a store that the app made"))
+      warnings.add(
+        .ownModelUsed,
+        "no model given has the version of the store; it is read from the model that the store itself holds",
+        hint: "nothing is dropped by this hop; compare the result with a store that the app made")
     }
     warnings += sourceSchema.joinTableRemarks
   }
 
   /// Mapping models that lead from a version of the way to a later one of it, over versions that the way takes one by
-  /// one: somebody wrote them for a hop that is not made.
+  /// one: their author meant a hop that is not made.
   private func passedOver() -> [HopdError] {
     guard edges.count > 1, !catalog.mappings.isEmpty else { return [] }
     let way = [edges[0].source] + edges.map(\.destination)
@@ -164,15 +160,14 @@ struct PlanAttempt {
     for error in inspection.findings.errors where !edges.isEmpty || error.code == .schemaMismatch {
       findings.add(error)
     }
-    var layout: LayoutDecision?
-    if !edges.isEmpty {
-      let decision = try LayoutDecision(
+    let layout =
+      edges.isEmpty
+      ? nil
+      : try LayoutDecision(
         migrationPath: migrationPath, edges: edges, store: store, inspection: inspection, provenNames: provenNames,
         rules: rules, reader: reader)
-      for error in decision.findings.errors { findings.add(error) }
-      warnings += decision.warnings
-      layout = decision
-    }
+    findings.add(layout?.findings.errors ?? [])
+    warnings += layout?.warnings ?? []
     try findings.throwIfAny(at: place)
     return layout
   }
@@ -181,7 +176,7 @@ struct PlanAttempt {
   private mutating func inspectRows(
     lead: MigrationPath, counted: MigrationPath, census: StoreCensus
   ) throws -> [String: Int64] {
-    // All that can be asked before anything is known of the rows is asked in one pass.
+    // All questions that need nothing known of the rows are answered in one pass.
     try census.take(
       edges.isEmpty ? [.rows, .references] : isMixed ? [.rows, .references, .discriminators] : .all,
       values: counted.questions(expectsValues: !isMixed))
@@ -202,8 +197,7 @@ struct PlanAttempt {
     return rows.rows
   }
 
-  /// The hops. The first one with mapping models can be asked already what it leaves behind: names continue up to
-  /// there.
+  /// The hops. What the first one with mapping models leaves behind can be counted already: names continue up to there.
   private mutating func hops(
     schemas: [StoreSchema], layout: LayoutDecision?, lead: MigrationPath, rows: [String: Int64]
   ) throws -> [Hop] {
@@ -277,9 +271,8 @@ struct PlanAttempt {
     warnings += dangling.map {
       HopdError(
         .danglingReferences,
-        "\($0.count) reference\($0.count == 1 ? "" : "s") of this relationship point\($0.count == 1 ? "s" : "") to "
-          + "rows "
-          + "that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
+        "\($0.count.counted("reference")) of this relationship point\($0.count == 1 ? "s" : "") to "
+          + "rows that do not exist", at: Place(entity: $0.entity, property: $0.relationship))
     }
     return warnings
   }

@@ -54,7 +54,12 @@ package struct SegmentInspection: Sendable {
       finalSchema: hops.last?.destinationSchema ?? migrationPath.sourceSchema, memoryLimit: rules.memoryLimit)
     try external.findings.throwIfAny(at: place)
     warnings += external.warnings
-    drops = counted.drops.map { $0.later(by: first) }
+    // In the whole chain the hops of the plan come before.
+    drops = counted.drops.map { drop in
+      var later = drop
+      later.hop += first
+      return later
+    }
     self.warnings = warnings.map { $0.located(place) }
   }
 }
@@ -82,9 +87,7 @@ extension MigrationPlanner {
   }
 
   /// Rows by entity of what a hop writes, as far as they follow from what it reads: only rows are counted.
-  package static func expectedRows(
-    of hop: Hop, rules: PlanningRules, input: StoreReader
-  ) throws -> [String: Int64] {
+  package static func expectedRows(of hop: Hop, rules: PlanningRules, input: StoreReader) throws -> [String: Int64] {
     let migrationPath = MigrationPath(sourceSchema: hop.sourceSchema, hops: [hop])
     var rows = RowInspection(migrationPath: migrationPath, census: StoreCensus(schema: hop.sourceSchema, reader: input))
     try rows.countRows()
@@ -112,8 +115,7 @@ extension MigrationPlanner {
       finalSchema: hop.destinationSchema, memoryLimit: rules.memoryLimit)
     let counting = ExpectationCounting(
       migrationPath: migrationPath, census: census, rows: rows.rows, finalSchema: hop.destinationSchema,
-      dangling: dangling,
-      externalData: external.expectations)
+      dangling: dangling, externalData: external.expectations)
     guard let mapped = hop.mapped else {
       return try counting.expectation(droppedRows: dropped, storeUUID: plan.store.metadata.uuid)
     }
@@ -131,9 +133,7 @@ extension MigrationPlanner {
 extension MappedHop {
   /// Rows of the destination by entity, as far as they follow from the rows that each mapping takes: of entities whose
   /// mappings make one object of each. A policy may make anything, and a rule for invalid rows may leave any out.
-  func exactRows(
-    _ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules
-  ) -> [String: Int64] {
+  func exactRows(_ taken: [Int64?], destination: ManagedObjectModel, rules: PlanningRules) -> [String: Int64] {
     guard policies.isEmpty else { return [:] }
     var exact: [String: Int64] = [:]
     for entity in destination.entities where [.fail, .default].contains(rules.invalidRows.rule(for: entity.name)) {
@@ -148,11 +148,4 @@ extension MappedHop {
 extension MigrationPath {
   /// The migration path up to its first hop with mapping models.
   var inferredPart: MigrationPath { prefix(mappingModels.prefix { $0.isEmpty }.count) }
-}
-
-extension DroppedColumn {
-  /// The same column in a chain in which `hops` come before.
-  func later(by hops: Int) -> DroppedColumn {
-    DroppedColumn(hop: hop + hops, entity: entity, property: property, table: table, column: column, nonNull: nonNull)
-  }
 }

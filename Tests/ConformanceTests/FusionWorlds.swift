@@ -5,11 +5,12 @@
 import Diagnostics
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import PersistentStore
 import SQLite
 import SeededRandom
 import SystemPackage
+
+@testable import MappingModel
 
 /// One random chain.
 struct FusionWorld {

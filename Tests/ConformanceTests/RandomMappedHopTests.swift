@@ -8,12 +8,13 @@ import Glibc
 import ManagedObjectModel
 import MappingModel
 import MigrationEngine
-import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
+
+@testable import MigrationPlanning
 
 @Suite struct RandomMappedHopTests {
   private static let count = getenv("HOPD_SEEDS").flatMap { Int(String(cString: $0)) } ?? 12

@@ -5,9 +5,10 @@
 
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import SeededRandom
 import SystemPackage
+
+@testable import MappingModel
 
 /// One random hop.
 struct RandomMappedHop {

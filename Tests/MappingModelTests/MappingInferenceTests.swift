@@ -1,8 +1,9 @@
 // What can be inferred: each change of the list in Apple's documents, and what the mapping then says.
 
 import ManagedObjectModel
-import MappingModel
 import Testing
+
+@testable import MappingModel
 
 @Suite struct MappingInferenceTests {
   @Test func equalVersionsAreCopied() throws {

@@ -3,9 +3,10 @@
 import Diagnostics
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import SystemPackage
 import Testing
+
+@testable import MappingModel
 
 @Suite struct NameTrailTests {
   @Test func renamesAreFollowedAndComputedValuesAreNot() throws {

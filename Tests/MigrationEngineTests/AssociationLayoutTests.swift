@@ -4,13 +4,13 @@
 import BlockingTests
 import Diagnostics
 import ManagedObjectModel
-import MappingModel
-import MigrationPlanning
 import PersistentStore
 import SystemPackage
 import Testing
 
+@testable import MappingModel
 @testable import MigrationEngine
+@testable import MigrationPlanning
 
 /// Hops of small models, without a store.
 struct SmallHop {

@@ -4,12 +4,12 @@
 import BlockingTests
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
 
+@testable import MappingModel
 @testable import MigrationEngine
 @testable import MigrationPlanning
 

@@ -5,13 +5,14 @@ import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import MigrationEngine
 import MigrationPlanning
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
+
+@testable import MappingModel
 
 @Suite(.blocking) struct MappedHopCompilerTests {
   private let entities = [

@@ -4,10 +4,10 @@
 import BlockingTests
 import Diagnostics
 import ManagedObjectModel
-import MappingModel
 import SystemPackage
 import Testing
 
+@testable import MappingModel
 @testable import MigrationPlanning
 
 /// Mapping models that no file holds: one for each pair of positions.

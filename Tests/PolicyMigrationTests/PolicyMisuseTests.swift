@@ -5,10 +5,10 @@ import BlockingTests
 import Diagnostics
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import MigrationPolicy
 import Testing
 
+@testable import MappingModel
 @testable import MigrationEngine
 @testable import PolicyMigration
 

@@ -4,12 +4,12 @@
 import BlockingTests
 import Expressions
 import ManagedObjectModel
-import MappingModel
 import MigrationPolicy
 import PersistentStore
 import PropertyLists
 import Testing
 
+@testable import MappingModel
 @testable import MigrationEngine
 @testable import PolicyMigration
 

@@ -5,8 +5,6 @@ import Diagnostics
 import Expressions
 import FoundationEssentials
 import ManagedObjectModel
-import MappingModel
-import MigrationPlanning
 import MigrationPolicy
 import OtherPrograms
 import PersistentStore
@@ -15,7 +13,9 @@ import SQLite
 import SystemPackage
 import Testing
 
+@testable import MappingModel
 @testable import MigrationEngine
+@testable import MigrationPlanning
 @testable import PolicyMigration
 
 // MARK: Models

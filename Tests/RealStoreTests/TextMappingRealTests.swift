@@ -2,9 +2,10 @@
 
 import Diagnostics
 import ManagedObjectModel
-import MappingModel
 import SystemPackage
 import Testing
+
+@testable import MappingModel
 
 @Suite(.enabled(if: Fixtures.isAvailable, Fixtures.absence))
 struct TextMappingRealTests {

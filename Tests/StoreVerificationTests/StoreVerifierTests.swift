@@ -4,13 +4,13 @@ import BlockingTests
 import Diagnostics
 import FoundationEssentials
 import ManagedObjectModel
-import MigrationPlanning
 import OtherPrograms
 import PersistentStore
 import SQLite
 import SystemPackage
 import Testing
 
+@testable import MigrationPlanning
 @testable import StoreVerification
 
 @Suite(.blocking) struct StoreVerifierTests {

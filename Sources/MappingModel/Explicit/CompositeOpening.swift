@@ -23,7 +23,9 @@ struct CompositeOpening {
   func joined(_ node: ExpressionNode) -> ExpressionNode { paths.joined(node) }
 
   func joined(_ filter: SourceFilter) -> SourceFilter {
-    SourceFilter(text: filter.text, predicate: paths.joined(filter.predicate))
+    var copy = filter
+    copy.predicate = paths.joined(filter.predicate)
+    return copy
   }
 
   /// The entity of the objects that an expression reaches.
@@ -35,21 +37,11 @@ struct CompositeOpening {
   /// A composite is carried by the names of its elements, as its dictionary is.
   func elements(_ name: String, value: ExpressionNode?) -> [(name: String, value: ExpressionNode?)]? {
     guard let composite = after[name] else { return nil }
-    return composite.elements.reduce(into: Optional([])) { result, element in
-      let own = "\(name).\(element.name)"
-      switch value {
-      case nil: result?.append((own, nil))
-      case .constant(.null)?: result?.append((own, value))
-      case .keyPath(.variable("source"), let steps)? where steps.count == 1:
-        guard case .key(let key)? = steps.first, let old = before[key] else {
-          result = nil
-          return
-        }
-        let isThere = old.elements.contains { $0.name == element.name }
-        result?.append(
-          (own, isThere ? .keyPath(.variable("source"), [.key("\(key).\(element.name)")]) : nil))
-      default: result = nil
-      }
+    if value == nil || value == .constant(.null) { return composite.elements.map { ("\(name).\($0.name)", value) } }
+    guard let key = value?.sourceProperty, let old = before[key] else { return nil }
+    return composite.elements.map { element in
+      let isThere = old.elements.contains { $0.name == element.name }
+      return ("\(name).\(element.name)", isThere ? .ofSource("\(key).\(element.name)") : nil)
     }
   }
 
@@ -58,10 +50,6 @@ struct CompositeOpening {
 
   /// The names of what a name stands for: a composite's elements, else itself.
   func names(of name: String) -> [String] { after[name].map { $0.elements.map { "\(name).\($0.name)" } } ?? [name] }
-
-  func joined(_ keep: KeepRule) -> KeepRule {
-    if case .latest(let node) = keep { .latest(joined(node)) } else { keep }
-  }
 }
 
 extension ExplicitEntityMapping {
@@ -69,39 +57,19 @@ extension ExplicitEntityMapping {
   func openingComposites(source: ManagedObjectModel, destination: ManagedObjectModel) -> ExplicitEntityMapping {
     let origin = self.source.flatMap { source.entity(named: $0) }
     let target = self.destination.flatMap { destination.entity(named: $0) }
-    var variables: [String: String] = [:]
-    if case .expand(_, let members) = grouping { variables["each"] = members }
-    let opening = CompositeOpening(from: origin, source, to: target, destination, variables: variables)
-    func opened(_ value: PropertyValue?) -> PropertyValue? {
-      switch value {
-      case nil: nil
-      case .expression(let node)?: .expression(opening.joined(node))
-      case .grouped(let mapping, let keys)?: .grouped(mapping: mapping, keys: keys.map(opening.joined))
-      case .matching(let entity, let attribute, let key)?:
-        .matching(entity: entity, attribute: attribute, key: opening.joined(key))
-      }
-    }
-    let attributes = attributes.flatMap { property -> [ExplicitPropertyMapping] in
-      let value = opened(property.value)
+    let opening = CompositeOpening(from: origin, source, to: target, destination, variables: grouping.variables)
+    var copy = self
+    copy.filter = filter.map(opening.joined)
+    copy.attributes = attributes.flatMap { property -> [ExplicitPropertyMapping] in
+      let opened = property.mappingExpressions(opening.joined)
       var node: ExpressionNode?
-      if case .expression(let expression)? = value { node = expression }
-      guard let elements = opening.elements(property.name, value: node) else {
-        return [ExplicitPropertyMapping(name: property.name, value: value)]
-      }
+      if case .expression(let expression)? = opened.value { node = expression }
+      guard let elements = opening.elements(property.name, value: node) else { return [opened] }
       return elements.map { ExplicitPropertyMapping(name: $0.name, value: $0.value.map { .expression($0) }) }
     }
-    let grouping: SourceGrouping =
-      switch self.grouping {
-      case .each: .each
-      case .distinctBy(let keys, let keep): .distinctBy(keys.map(opening.joined), keep: opening.joined(keep))
-      case .deduplicate(let keys, let keep): .deduplicate(by: keys.map(opening.joined), keep: opening.joined(keep))
-      case .expand(let objects, let members): .expand(opening.joined(objects), entity: members)
-      }
-    return ExplicitEntityMapping(
-      name: name, type: type, source: self.source, destination: self.destination, policy: policy, userInfo: userInfo,
-      filter: filter.map(opening.joined), attributes: attributes,
-      relationships: relationships.map { ExplicitPropertyMapping(name: $0.name, value: opened($0.value)) },
-      grouping: grouping, deadness: deadness)
+    copy.relationships = relationships.map { $0.mappingExpressions(opening.joined) }
+    copy.grouping = grouping.mappingExpressions(opening.joined)
+    return copy
   }
 }
 
@@ -111,8 +79,6 @@ extension ExplicitMapping {
     guard [source, destination].contains(where: { $0.entities.contains { !$0.composites.isEmpty } }) else {
       return self
     }
-    return ExplicitMapping(
-      name: name, path: path, sourceVersion: sourceVersion, destinationVersion: destinationVersion,
-      entityMappings: entityMappings.map { $0.openingComposites(source: source, destination: destination) })
+    return replacing(entityMappings.map { $0.openingComposites(source: source, destination: destination) })
   }
 }

@@ -21,19 +21,6 @@ package struct DeclaredStage: Sendable, Hashable {
   /// Where the stage stands; `source` and `destination` are keys below it.
   package let place: Place
 
-  /// Makes a stage.
-  package init(
-    model: String? = nil, source: String, destination: String, willMigrate: String? = nil, didMigrate: String? = nil,
-    place: Place = Place()
-  ) {
-    self.model = model
-    self.source = source
-    self.destination = destination
-    self.willMigrate = willMigrate
-    self.didMigrate = didMigrate
-    self.place = place
-  }
-
   /// "Model 2 → Model 3".
   package var title: String { "\(source) → \(destination)" }
 

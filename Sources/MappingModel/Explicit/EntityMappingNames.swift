@@ -19,7 +19,7 @@ enum EntityMappingNames {
       var renamed: [String: String] = [:]
       let entities = mapping.entityMappings.map { entityMapping in
         let isFirst = own.insert(entityMapping.name).inserted
-        // Several of a name that somebody looks for are a mistake, which is reported under the name that was written.
+        // A name that is looked for and given several times is a mistake, reported under the name that was written.
         if doubtful.contains(entityMapping.name) || !isFirst && looked[index].contains(entityMapping.name) {
           taken.insert(entityMapping.name)
           return entityMapping
@@ -36,18 +36,17 @@ enum EntityMappingNames {
           HopdError(
             .mappingRemark, "several entity mappings are named “\(entityMapping.name)”; this one is called “\(name)”",
             at: Place(file: mapping.path, entity: entityMapping.destination)))
-        return entityMapping.replacing(name: name)
+        var copy = entityMapping
+        copy.name = name
+        return copy
       }
-      return ExplicitMapping(
-        name: mapping.name, path: mapping.path, sourceVersion: mapping.sourceVersion,
-        destinationVersion: mapping.destinationVersion,
-        entityMappings: renamed.isEmpty ? entities : entities.map { following(renamed, $0) })
+      return mapping.replacing(renamed.isEmpty ? entities : entities.map { following(renamed, $0) })
     }
     return (result, warnings)
   }
 
-  /// Names that several other mapping models give and one looks for, but for parts of one entity, which are looked for
-  /// together.
+  /// Names that a mapping model looks for and several others give, except for parts of one entity, which are looked
+  /// for together.
   private static func doubtful(_ mappings: [ExplicitMapping], _ looked: [Set<String>]) -> Set<String> {
     let owned = mappings.map { Set($0.entityMappings.map(\.name)) }
     let foreign = zip(looked, owned).reduce(into: Set<String>()) { $0.formUnion($1.0.subtracting($1.1)) }
@@ -61,27 +60,21 @@ enum EntityMappingNames {
 
   /// The names that a mapping model looks for.
   private static func lookedFor(_ mapping: ExplicitMapping) -> Set<String> {
-    mapping.entityMappings.flatMap(\.relationships).reduce(into: []) { names, property in
-      switch property.value {
-      case .expression(.destinationInstances(.entityMapping(let name), _))?, .grouped(let name, _)?: names.insert(name)
-      default: break
-      }
-    }
+    Set(mapping.entityMappings.flatMap(\.relationships).compactMap { $0.value?.mappingLookedFor })
   }
 
   private static func following(_ names: [String: String], _ mapping: ExplicitEntityMapping) -> ExplicitEntityMapping {
-    mapping.replacing(
-      relationships: mapping.relationships.map { property in
-        switch property.value {
-        case .expression(.destinationInstances(.entityMapping(let name), let objects))?:
-          guard let new = names[name] else { return property }
-          return ExplicitPropertyMapping(
-            name: property.name, value: .expression(.destinationInstances(.entityMapping(new), objects)))
-        case .grouped(let name, let keys)?:
-          guard let new = names[name] else { return property }
-          return ExplicitPropertyMapping(name: property.name, value: .grouped(mapping: new, keys: keys))
-        default: return property
-        }
-      })
+    var copy = mapping
+    for index in mapping.relationships.indices {
+      switch mapping.relationships[index].value {
+      case .expression(.destinationInstances(.entityMapping(let name), let objects))?:
+        copy.relationships[index].value = .expression(
+          .destinationInstances(.entityMapping(names[name] ?? name), objects))
+      case .grouped(let name, let keys)?:
+        copy.relationships[index].value = .grouped(mapping: names[name] ?? name, keys: keys)
+      default: continue
+      }
+    }
+    return copy
   }
 }

@@ -17,18 +17,13 @@ package struct ExplicitMapping: Sendable, Hashable {
   package let sourceVersion: String
   package let destinationVersion: String
   /// In the order of execution.
-  package let entityMappings: [ExplicitEntityMapping]
+  package internal(set) var entityMappings: [ExplicitEntityMapping]
 
-  /// Makes a mapping.
-  package init(
-    name: String, path: FilePath, sourceVersion: String, destinationVersion: String,
-    entityMappings: [ExplicitEntityMapping]
-  ) {
-    self.name = name
-    self.path = path
-    self.sourceVersion = sourceVersion
-    self.destinationVersion = destinationVersion
-    self.entityMappings = entityMappings
+  /// The same with other entity mappings.
+  func replacing(_ entityMappings: [ExplicitEntityMapping]) -> ExplicitMapping {
+    var copy = self
+    copy.entityMappings = entityMappings
+    return copy
   }
 }
 
@@ -42,62 +37,33 @@ package enum EntityMappingType: Int, Sendable, Hashable {
   case transform = 5
 
   /// Lower-case word, as `hopctl mapping show` prints it.
-  package var word: String {
-    switch self {
-    case .undefined: "undefined"
-    case .custom: "custom"
-    case .add: "add"
-    case .remove: "remove"
-    case .copy: "copy"
-    case .transform: "transform"
-    }
-  }
+  package var word: String { "\(self)" }
 }
 
 /// One entity's part of a mapping model.
 package struct ExplicitEntityMapping: Sendable, Hashable {
   /// Unique in the hop, by which relationships find it.
-  package let name: String
-  package let type: EntityMappingType
+  package internal(set) var name: String
+  package internal(set) var type: EntityMappingType
   /// nil for `add`.
   package let source: String?
   /// nil for `remove`.
   package let destination: String?
   /// Class name of the policy as written, with or without module; nil for the default policy.
-  package let policy: String?
+  package internal(set) var policy: String?
   /// What the policy reads as `mapping.userInfo`; strings, numbers and booleans as property list values.
-  package let userInfo: [String: PropertyListValue]
+  package internal(set) var userInfo: [String: PropertyListValue] = [:]
   /// Text and tree of the predicate that source objects must fulfil; nil takes all.
-  package let filter: SourceFilter?
+  package internal(set) var filter: SourceFilter?
   /// One per destination attribute that is named, sorted by name; what is not named keeps its default.
-  package let attributes: [ExplicitPropertyMapping]
+  package internal(set) var attributes: [ExplicitPropertyMapping] = []
   /// One per destination relationship that is named, sorted by name.
-  package let relationships: [ExplicitPropertyMapping]
+  package internal(set) var relationships: [ExplicitPropertyMapping] = []
   /// Words of text mappings: several sources to one destination, or several destinations of one source.
-  package let grouping: SourceGrouping
+  package internal(set) var grouping = SourceGrouping.each
   /// Why it has no effect between these two versions; nil for one that is followed. A dead one has no source, no
   /// destination and no properties here: only its name can still be looked for.
-  package let deadness: Deadness?
-
-  /// Makes an entity mapping.
-  package init(
-    name: String, type: EntityMappingType, source: String?, destination: String?, policy: String? = nil,
-    userInfo: [String: PropertyListValue] = [:], filter: SourceFilter? = nil,
-    attributes: [ExplicitPropertyMapping] = [], relationships: [ExplicitPropertyMapping] = [],
-    grouping: SourceGrouping = .each, deadness: Deadness? = nil
-  ) {
-    self.name = name
-    self.deadness = deadness
-    self.type = type
-    self.source = source
-    self.destination = destination
-    self.policy = policy
-    self.userInfo = userInfo
-    self.filter = filter
-    self.attributes = attributes
-    self.relationships = relationships
-    self.grouping = grouping
-  }
+  package internal(set) var deadness: Deadness?
 }
 
 /// Why an entity mapping has no effect, and what it would have done.
@@ -106,7 +72,7 @@ package struct Deadness: Sendable, Hashable {
   package let reason: String
   /// The source entity that it names.
   package let source: String?
-  /// The policy that nobody will ask.
+  /// The policy that will never run.
   package let policy: String?
 }
 
@@ -138,30 +104,17 @@ extension ExplicitMapping {
   func livingOnly() -> ExplicitMapping {
     let dead = Set(entityMappings.filter { $0.deadness != nil }.map(\.name))
     guard !dead.isEmpty else { return self }
-    return ExplicitMapping(
-      name: name, path: path, sourceVersion: sourceVersion, destinationVersion: destinationVersion,
-      entityMappings: entityMappings.filter { $0.deadness == nil }.map { mapping in
-        mapping.replacing(
-          relationships: mapping.relationships.map { property in
-            guard case .expression(.destinationInstances(.entityMapping(let name), _))? = property.value,
-              dead.contains(name)
-            else { return property }
-            return ExplicitPropertyMapping(name: property.name, value: .expression(.constant(.null)))
-          })
+    return replacing(
+      entityMappings.filter { $0.deadness == nil }.map { mapping in
+        var living = mapping
+        for (index, property) in mapping.relationships.enumerated() {
+          guard case .expression(.destinationInstances(.entityMapping(let name), _))? = property.value,
+            dead.contains(name)
+          else { continue }
+          living.relationships[index].value = .expression(.constant(.null))
+        }
+        return living
       })
-  }
-}
-
-extension ExplicitEntityMapping {
-  /// The same with another name, type or properties.
-  func replacing(
-    name: String? = nil, type: EntityMappingType? = nil, attributes: [ExplicitPropertyMapping]? = nil,
-    relationships: [ExplicitPropertyMapping]? = nil
-  ) -> ExplicitEntityMapping {
-    ExplicitEntityMapping(
-      name: name ?? self.name, type: type ?? self.type, source: source, destination: destination, policy: policy,
-      userInfo: userInfo, filter: filter, attributes: attributes ?? self.attributes,
-      relationships: relationships ?? self.relationships, grouping: grouping, deadness: deadness)
   }
 }
 
@@ -169,13 +122,7 @@ extension ExplicitEntityMapping {
 package struct SourceFilter: Sendable, Hashable {
   /// As written.
   package let text: String
-  package let predicate: PredicateNode
-
-  /// Makes a filter.
-  package init(text: String, predicate: PredicateNode) {
-    self.text = text
-    self.predicate = predicate
-  }
+  package internal(set) var predicate: PredicateNode
 }
 
 /// NSPropertyMapping: where a destination property's value comes from.
@@ -184,12 +131,11 @@ package struct ExplicitPropertyMapping: Sendable, Hashable {
   package let name: String
   /// nil leaves what is there: the default, or what a policy set (docs/formats/expressions.md, "Value expressions").
   /// The constant nil sets nil.
-  package let value: PropertyValue?
+  package internal(set) var value: PropertyValue?
 
-  /// Makes a property mapping.
-  package init(name: String, value: PropertyValue?) {
-    self.name = name
-    self.value = value
+  /// The same with other expressions.
+  func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> ExplicitPropertyMapping {
+    ExplicitPropertyMapping(name: name, value: value?.mappingExpressions(transform))
   }
 }
 
@@ -202,6 +148,34 @@ package enum PropertyValue: Sendable, Hashable {
   case grouped(mapping: String, keys: [ExpressionNode])
   /// Text mappings, relationships only: the objects of a destination entity whose attribute has that value.
   case matching(entity: String, attribute: String, key: ExpressionNode)
+}
+
+extension PropertyValue {
+  /// Its expressions: one, or one for each key.
+  var expressions: [ExpressionNode] {
+    switch self {
+    case .expression(let node), .matching(_, _, let node): [node]
+    case .grouped(_, let keys): keys
+    }
+  }
+
+  /// The same with other expressions.
+  func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> PropertyValue {
+    switch self {
+    case .expression(let node): .expression(transform(node))
+    case .grouped(let mapping, let keys): .grouped(mapping: mapping, keys: keys.map(transform))
+    case .matching(let entity, let attribute, let key):
+      .matching(entity: entity, attribute: attribute, key: transform(key))
+    }
+  }
+
+  /// The entity mapping whose objects it looks for by name.
+  var mappingLookedFor: String? {
+    switch self {
+    case .expression(.destinationInstances(.entityMapping(let name), _)), .grouped(let name, _): name
+    default: nil
+    }
+  }
 }
 
 extension PropertyValue: CustomStringConvertible {
@@ -230,11 +204,46 @@ package enum SourceGrouping: Sendable, Hashable {
   case expand(ExpressionNode, entity: String)
 }
 
-/// Which of several source objects speaks for its group.
+extension SourceGrouping {
+  /// Its expressions: keys, what is kept, members.
+  var expressions: [ExpressionNode] {
+    switch self {
+    case .each: []
+    case .distinctBy(let keys, .latest(let node)), .deduplicate(let keys, .latest(let node)): keys + [node]
+    case .distinctBy(let keys, _), .deduplicate(let keys, _): keys
+    case .expand(let members, _): [members]
+    }
+  }
+
+  /// The same with other expressions.
+  func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> SourceGrouping {
+    switch self {
+    case .each: .each
+    case .distinctBy(let keys, let keep):
+      .distinctBy(keys.map(transform), keep: keep.mappingExpressions(transform))
+    case .deduplicate(let keys, let keep):
+      .deduplicate(by: keys.map(transform), keep: keep.mappingExpressions(transform))
+    case .expand(let members, let entity): .expand(transform(members), entity: entity)
+    }
+  }
+
+  /// Entities of the variables that expressions have besides `$source`.
+  var variables: [String: String] { if case .expand(_, let members) = self { ["each": members] } else { [:] } }
+
+  /// How many keys tell its objects apart, where others can look for them by keys.
+  var keyCount: Int? { if case .distinctBy(let keys, _) = self { keys.count } else { nil } }
+}
+
+/// Which of several source objects stands for its group.
 package enum KeepRule: Sendable, Hashable {
   /// The lowest or highest primary key.
   case lowest
   case highest
   /// The greatest value of an expression; among equals the lowest primary key.
   case latest(ExpressionNode)
+
+  /// The same with another expression.
+  func mappingExpressions(_ transform: (ExpressionNode) -> ExpressionNode) -> KeepRule {
+    if case .latest(let node) = self { .latest(transform(node)) } else { self }
+  }
 }

@@ -7,37 +7,31 @@ import Diagnostics
 import Expressions
 import ManagedObjectModel
 
-/// Judges look-ups.
-package struct LookupReach {
+/// Judges look-ups among all entity mappings of a hop.
+struct LookupReach {
   /// What is known of a look-up before any row is read.
-  package enum Finding: Sendable, Hashable {
+  enum Finding: Sendable, Hashable {
     /// It never finds an object; why, in words that follow "because".
     case nothing(String)
     /// Whatever it finds is of an entity that the relationship cannot hold.
     case unfit(String)
   }
 
-  private let mappings: [ExplicitEntityMapping]
-  private let source: ManagedObjectModel
-  private let destination: ManagedObjectModel
-
-  /// Judges among all entity mappings of a hop.
-  package init(_ mappings: [ExplicitEntityMapping], source: ManagedObjectModel, destination: ManagedObjectModel) {
-    self.mappings = mappings
-    self.source = source
-    self.destination = destination
-  }
+  let mappings: [ExplicitEntityMapping]
+  let source: ManagedObjectModel
+  let destination: ManagedObjectModel
 
   /// What is wrong with the look-up of a relationship; nil where it may find objects that fit, or looks for none.
-  package func finding(_ property: ExplicitPropertyMapping, of mapping: ExplicitEntityMapping) -> Finding? {
-    guard let value = property.value, let relationship = relationship(property.name, of: mapping) else { return nil }
+  func finding(_ property: ExplicitPropertyMapping, of mapping: ExplicitEntityMapping) -> Finding? {
+    guard let value = property.value,
+      let relationship = mapping.destination.flatMap({ destination.relationship(property.name, of: $0) })
+    else { return nil }
     switch value {
     case .expression(.destinationInstances(let lookup, let objects)):
       let reached = reached(objects, from: mapping)
       switch lookup {
       case .entityMapping(let name):
-        guard let target = mappings.first(where: { $0.name == name }) else { return nil }
-        return finding(target, reached: reached, relationship)
+        return mappings.first { $0.name == name }.flatMap { finding($0, reached: reached, relationship) }
       case .sourceRelationship:
         guard let reached else { return nil }
         let makers = mappings.filter { target in
@@ -50,8 +44,7 @@ package struct LookupReach {
           : nil
       }
     case .grouped(let name, _):
-      guard let target = mappings.first(where: { $0.name == name }) else { return nil }
-      return finding(target, reached: nil, relationship)
+      return mappings.first { $0.name == name }.flatMap { finding($0, reached: nil, relationship) }
     case .expression, .matching: return nil
     }
   }
@@ -79,13 +72,8 @@ package struct LookupReach {
     return nil
   }
 
-  private func relationship(_ name: String, of mapping: ExplicitEntityMapping) -> Relationship? {
-    mapping.destination.flatMap { destination.entity(named: $0) }.flatMap { destination.allRelationships(of: $0)[name] }
-  }
-
   private func fits(_ mapping: ExplicitEntityMapping, _ relationship: Relationship) -> Bool {
-    guard let entity = mapping.destination.flatMap({ destination.entity(named: $0) }) else { return false }
-    return destination.lineage(of: entity).contains { $0.name == relationship.destinationEntityName }
+    mapping.destination.map { destination.isEntity($0, within: relationship.destinationEntityName) } ?? false
   }
 
   /// The entity of the objects that an expression reaches, and all that such an object may be of; nil where the models
@@ -93,12 +81,8 @@ package struct LookupReach {
   private func reached(
     _ objects: ExpressionNode, from mapping: ExplicitEntityMapping
   ) -> (name: String, entities: Set<String>)? {
-    var variables: [String: String] = [:]
-    if case .expand(_, let members) = mapping.grouping { variables["each"] = members }
-    guard
-      let name = ElementPaths(model: source, source: mapping.source, variables: variables).entity(of: objects),
-      let entity = source.entity(named: name)
-    else { return nil }
+    let paths = ElementPaths(model: source, source: mapping.source, variables: mapping.grouping.variables)
+    guard let name = paths.entity(of: objects), let entity = source.entity(named: name) else { return nil }
     // `$source` itself is of exactly this entity.
     if objects == .variable("source") { return (name, [name]) }
     return (name, Set(source.subtree(of: entity).map(\.name)))
@@ -124,7 +108,7 @@ package struct LookupReach {
 
 extension LookupReach.Finding {
   /// What a person reads.
-  package var sentence: String {
+  var sentence: String {
     switch self {
     case .nothing(let reason): "the look-up never finds an object, because \(reason)"
     case .unfit(let reason): "an object that the look-up finds ends the migration, because \(reason)"

@@ -20,7 +20,7 @@ package struct MappedHop: Sendable, Hashable {
   package var entityMappings: [ExplicitEntityMapping] { mappings.flatMap(\.entityMappings) }
 
   /// The entity mappings that take the other parts of the objects of a named one: where mapping models of one hop share
-  /// out an entity by filters, whoever looks for objects of one part means those of all.
+  /// out an entity by filters, a look-up of objects of one part means those of all.
   package func parts(beside name: String) -> [ExplicitEntityMapping] {
     guard
       let home = mappings.firstIndex(where: { $0.entityMappings.contains { $0.name == name } }),

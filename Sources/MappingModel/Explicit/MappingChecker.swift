@@ -50,7 +50,7 @@ package struct MappingChecker {
         isStale ? .staleMapping : .invalidMapping,
         isStale
           ? "\(subject) does not fit its versions: it was made for another state of them, or a name is misspelt"
-          : "\(subject) cannot be followed, for \(reasons.count) reason\(reasons.count == 1 ? "" : "s")",
+          : "\(subject) cannot be followed, for \(reasons.count.counted("reason"))",
         at: Place(file: mappings.first?.path, hop: "\(source.name) → \(destination.name)"),
         hint: isStale
           ? "open the mapping model in Xcode with these versions of the model, correct it and save it"
@@ -59,8 +59,8 @@ package struct MappingChecker {
     let unique = EntityMappingNames.resolved(mappings)
     let named = unique.mappings.map { $0.namingSources(source) }
     let opened = named.map { $0.mapping.openingComposites(source: source, destination: destination) }
-    let doubts = LookupReach(opened.flatMap(\.entityMappings), source: source, destination: destination).remarks(
-      on: opened)
+    let doubts = LookupReach(mappings: opened.flatMap(\.entityMappings), source: source, destination: destination)
+      .remarks(on: opened)
     let settled = settled(opened, destination)
     return (settled.mappings, unique.warnings + named.flatMap(\.remarks) + settled.warnings + doubts)
   }
@@ -83,13 +83,12 @@ package struct MappingChecker {
         let entity = entityMapping.destination.flatMap { destination.entity(named: $0) }
         let attributes = entity.map { destination.allAttributes(of: $0) } ?? [:]
         let relationships = entity.map { destination.allRelationships(of: $0) } ?? [:]
-        return entityMapping.replacing(
-          attributes: entityMapping.attributes.filter { attributes[$0.name]?.isTransient == false },
-          relationships: entityMapping.relationships.filter { relationships[$0.name]?.isTransient == false })
+        var stored = entityMapping
+        stored.attributes.removeAll { attributes[$0.name]?.isTransient != false }
+        stored.relationships.removeAll { relationships[$0.name]?.isTransient != false }
+        return stored
       }
-      return ExplicitMapping(
-        name: mapping.name, path: mapping.path, sourceVersion: mapping.sourceVersion,
-        destinationVersion: mapping.destinationVersion, entityMappings: entities)
+      return mapping.replacing(entities)
     }
     return (result, warnings)
   }
@@ -103,7 +102,7 @@ package struct MappingChecker {
   }
 
   private mutating func check(_ mapping: ExplicitEntityMapping, of file: ExplicitMapping) {
-    // Nothing of a dead one is followed; the plan tells it.
+    // A dead one is not followed; the plan says so.
     if mapping.deadness != nil { return }
     let place = Place(file: file.path, entity: mapping.destination ?? mapping.source)
     if let name = mapping.source, source.entity(named: name) == nil {
@@ -118,8 +117,7 @@ package struct MappingChecker {
       return
     }
     if entity.isAbstract, !makesNothing(mapping) {
-      add(
-        HopdError(.invalidMapping, "“\(mapping.name)” makes objects of an abstract entity, which has none", at: place))
+      invalid("“\(mapping.name)” makes objects of an abstract entity, which has none", place)
     }
     let attributes = destination.allAttributes(of: entity)
     let relationships = destination.allRelationships(of: entity)
@@ -127,11 +125,9 @@ package struct MappingChecker {
     for property in mapping.attributes {
       let here = place.filled(from: Place(property: property.name))
       if composites[property.name] != nil {
-        add(
-          HopdError(
-            .invalidMapping,
-            "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", at: here,
-            hint: "map its elements one by one in a text mapping (.hopmap.toml)"))
+        invalid(
+          "it is a composite, and its value is neither a composite of the source (\"$source.…\") nor nil", here,
+          hint: "map its elements one by one in a text mapping (.hopmap.toml)")
         continue
       }
       guard let attribute = attributes[property.name] else {
@@ -153,17 +149,13 @@ package struct MappingChecker {
   }
 
   /// Does the mapping go from an abstract entity to an abstract one? Xcode writes such mappings; a fetch of exactly
-  /// that entity finds no object. Where somebody looks for its objects by name, it is not left away.
+  /// that entity finds no object. It is not left out where a relationship looks for its objects by name.
   private func makesNothing(_ mapping: ExplicitEntityMapping) -> Bool {
     guard let name = mapping.source, source.entity(named: name)?.isAbstract == true, mapping.policy == nil,
       case .each = mapping.grouping
     else { return false }
-    return !mappings.flatMap(\.entityMappings).flatMap(\.relationships).contains { property in
-      switch property.value {
-      case .expression(.destinationInstances(.entityMapping(mapping.name), _)): true
-      case .grouped(mapping.name, _): true
-      default: false
-      }
+    return !mappings.flatMap(\.entityMappings).flatMap(\.relationships).contains {
+      $0.value?.mappingLookedFor == mapping.name
     }
   }
 
@@ -174,13 +166,12 @@ package struct MappingChecker {
       attempt(place) { () throws(HopdError) in try checker.check(filter.predicate) }
     }
     let keys = ExpressionChecker(scope(.key, mapping))
-    switch mapping.grouping {
-    case .each: break
-    case .expand(let node, _): attempt(place) { () throws(HopdError) in try keys.checkCollection(node) }
-    case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
-      var all = nodes
-      if case .latest(let node) = keep { all.append(node) }
-      for node in all { attempt(place) { () throws(HopdError) in try keys.checkKey(node) } }
+    if case .expand(let node, _) = mapping.grouping {
+      attempt(place) { () throws(HopdError) in try keys.checkCollection(node) }
+      return
+    }
+    for node in mapping.grouping.expressions {
+      attempt(place) { () throws(HopdError) in try keys.checkKey(node) }
     }
   }
 
@@ -228,7 +219,7 @@ package struct MappingChecker {
       }
       checkFits(target.name, relationship, place)
     case (.grouped, .attribute), (.matching, .attribute):
-      add(HopdError(.invalidMapping, "an attribute cannot hold objects", at: place))
+      invalid("an attribute cannot hold objects", place)
     }
   }
 
@@ -255,11 +246,9 @@ package struct MappingChecker {
       return nil
     }
     guard targets.count == 1 else {
-      add(
-        HopdError(
-          .invalidMapping,
-          "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have",
-          at: place, hint: "give every entity mapping a name of its own"))
+      invalid(
+        "it looks for the objects of the entity mapping “\(name)”, a name that \(targets.count) have", place,
+        hint: "give every entity mapping a name of its own")
       return nil
     }
     return target
@@ -267,23 +256,17 @@ package struct MappingChecker {
 
   private mutating func checkFits(_ entity: String, _ relationship: Relationship, _ place: Place) {
     // What is not there is reported where it is mapped.
-    guard let target = destination.entity(named: entity) else { return }
-    guard !destination.lineage(of: target).contains(where: { $0.name == relationship.destinationEntityName }) else {
-      return
-    }
-    add(
-      HopdError(
-        .invalidMapping,
-        "it would hold objects of \(entity), but its destination is \(relationship.destinationEntityName)", at: place))
+    guard destination.entity(named: entity) != nil,
+      !destination.isEntity(entity, within: relationship.destinationEntityName)
+    else { return }
+    invalid("it would hold objects of \(entity), but its destination is \(relationship.destinationEntityName)", place)
   }
 
   private func scope(_ place: ExpressionScope.Place, _ mapping: ExplicitEntityMapping) -> ExpressionScope {
-    var variables: [String: String] = [:]
-    if case .expand(_, let entity) = mapping.grouping { variables["each"] = entity }
     // Names of mappings are checked here, where those that stand for several are known.
     return ExpressionScope(
-      model: source, sourceEntity: mapping.source, place: place, variables: variables, entityMappings: Set(byName.keys),
-      hasPolicy: mapping.policy != nil)
+      model: source, sourceEntity: mapping.source, place: place, variables: mapping.grouping.variables,
+      entityMappings: Set(byName.keys), hasPolicy: mapping.policy != nil)
   }
 
   // MARK: Findings
@@ -294,6 +277,10 @@ package struct MappingChecker {
     } catch {
       add(error.located(place))
     }
+  }
+
+  private mutating func invalid(_ message: String, _ place: Place, hint: String? = nil) {
+    add(HopdError(.invalidMapping, message, at: place, hint: hint))
   }
 
   private mutating func stale(_ message: String, _ place: Place) {

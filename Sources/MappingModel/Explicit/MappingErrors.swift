@@ -13,8 +13,22 @@ extension HopdError.Code {
   package static let ambiguousMapping = HopdError.Code("mapping-ambiguous", exit: .configuration)
   /// An entity mapping, or a whole mapping model, has no effect between the versions at hand; the rest is followed.
   package static let deadMapping = HopdError.Code("mapping-dead", severity: .warning)
-  /// A remark on a mapping model that keeps nobody from following it.
+  /// A remark on a mapping model that can be followed all the same.
   package static let mappingRemark = HopdError.Code("mapping-remark", severity: .note)
+}
+
+extension BinaryInteger {
+  /// The number with a noun: "1 row", "2 rows".
+  package func counted(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}
+
+extension HopdError {
+  /// The same with a hint where it has none.
+  func hinting(_ hint: String) -> HopdError {
+    var copy = self
+    copy.hint = copy.hint ?? hint
+    return copy
+  }
 }
 
 /// How large a mapping model may be; a hostile one ends in an error in less than a second.
@@ -31,6 +45,6 @@ package enum MappingLimits {
   package static let textBytes = 64 << 10
   /// Entries of one user info, nested ones included.
   package static let userInfoEntries = 1_000
-  /// Findings told of one mapping model; the rest is counted.
+  /// Findings that are reported of one mapping model; the rest is counted.
   package static let findings = 100
 }

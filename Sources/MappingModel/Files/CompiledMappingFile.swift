@@ -23,9 +23,7 @@ package struct CompiledMappingFile: MappingFile {
         contents: try ModelFiles.bytes(of: path, limit: PropertyListLimits.archive.maximumBytes), path: path,
         at: Place(file: path))
     } catch {
-      var failure = error
-      failure.hint = error.hint ?? Self.remedy
-      throw failure
+      throw error.hinting(Self.remedy)
     }
   }
 
@@ -46,24 +44,17 @@ package struct CompiledMappingFile: MappingFile {
     var reasons: [HopdError] = []
     var (known, equal) = (0, 0)
     for end in Set(ends).sorted(by: { ($0.entity, $0.hash.description) < ($1.entity, $1.hash.description) }) {
-      let place = Place(entity: end.entity)
-      guard let hash = version.hashes[end.entity] else {
-        reasons.append(
-          HopdError(
-            .staleMapping,
-            "it was made for the hash \(end.hash); the version “\(version.model.name)” has no entity of that name",
-            at: place))
-        continue
-      }
-      known += 1
+      let hash = version.hashes[end.entity]
+      if hash != nil { known += 1 }
       guard hash != end.hash else {
         equal += 1
         continue
       }
       reasons.append(
         HopdError(
-          .staleMapping, "it was made for the hash \(end.hash); the version “\(version.model.name)” has \(hash)",
-          at: place))
+          .staleMapping,
+          "it was made for the hash \(end.hash); the version “\(version.model.name)” has "
+            + (hash?.description ?? "no entity of that name"), at: Place(entity: end.entity)))
     }
     if reasons.isEmpty { return .exact }
     // Half of the names must be there; among versions that qualify, equal hashes tell which one was meant.

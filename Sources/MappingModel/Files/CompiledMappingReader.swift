@@ -166,7 +166,7 @@ struct CompiledMappingReader {
       }
       result.append(ExplicitPropertyMapping(name: name, value: expression.map { .expression($0) }))
     }
-    return result.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return result.sortedByBytes(of: \.name)
   }
 
   /// The text of a field; nil where it is absent or empty.
@@ -185,7 +185,6 @@ struct CompiledMappingReader {
 
   private mutating func problem(_ error: HopdError, _ place: Place) {
     guard mapping.problems.count < MappingLimits.findings else { return }
-    mapping.problems.append(
-      MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
+    mapping.problems.append(MappingProblem(entityMapping: mapping.entityMappings.count, error: error.located(place)))
   }
 }

@@ -19,11 +19,9 @@ struct MappingCompiler {
     self.mapping = mapping
     self.source = source
     self.destination = destination
-    var names: [String: [String]] = [:]
-    for entity in mapping.entityMappings {
+    namesBySource = mapping.entityMappings.reduce(into: [:]) { names, entity in
       if let source = entity.source { names[source, default: []].append(Self.name(of: entity)) }
     }
-    namesBySource = names
   }
 
   /// The entity mappings in the order of execution.
@@ -43,10 +41,10 @@ struct MappingCompiler {
           filter: try entity.filter.map { text throws(HopdError) in
             try SourceFilter(text: text, at: here.filled(from: Place(entity: entity.source)))
           },
-          attributes: sorted(entity.attributes).map {
+          attributes: entity.attributes.sortedByBytes(of: \.name).map {
             ExplicitPropertyMapping(name: $0.name, value: attribute($0, origin).map { .expression($0) })
           },
-          relationships: sorted(entity.relationships).map {
+          relationships: entity.relationships.sortedByBytes(of: \.name).map {
             ExplicitPropertyMapping(name: $0.name, value: relationship($0, origin).map { .expression($0) })
           }))
     }
@@ -55,20 +53,10 @@ struct MappingCompiler {
 
   /// The author's name, else `<Source>To<Destination>`, else the name of the one entity.
   static func name(of entity: XcodeEntityMapping) -> String {
-    if let name = entity.name { return name }
-    guard let source = entity.source, let destination = entity.destination else {
-      return entity.source ?? entity.destination ?? ""
-    }
-    return "\(source)To\(destination)"
-  }
-
-  private func sorted(_ properties: [XcodePropertyMapping]) -> [XcodePropertyMapping] {
-    properties.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    entity.name ?? [entity.source, entity.destination].compactMap(\.self).joined(separator: "To")
   }
 
   // MARK: Expressions
-
-  private static func ofSource(_ name: String) -> ExpressionNode { .keyPath(.variable("source"), [.key(name)]) }
 
   private func attribute(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
     if let expression = property.expression { return expression }
@@ -77,12 +65,12 @@ struct MappingCompiler {
       (source.allAttributes(of: origin)[property.name] ?? source.allComposites(of: origin)[property.name])?.isTransient
         == false
     else { return nil }
-    return Self.ofSource(property.name)
+    return .ofSource(property.name)
   }
 
   private func relationship(_ property: XcodePropertyMapping, _ origin: Entity?) -> ExpressionNode? {
     if let expression = property.expression { return expression }
-    let objects = property.sourceKeyPath ?? Self.ofSource(property.name)
+    let objects = property.sourceKeyPath ?? .ofSource(property.name)
     if let name = property.sourceMapping { return .destinationInstances(.entityMapping(name), objects) }
     guard property.isGenerated || property.sourceKeyPath != nil, let origin,
       let target = property.sourceKeyPath.map({ destination(of: $0, from: origin) })

@@ -1,5 +1,5 @@
 // A mapping model as a file that has been read but not yet been set against models, whatever its form. What it serves
-// is asked version by version, each side by itself, because a mapping model may fit any pair of many versions.
+// is worked out version by version, each side by itself: a mapping model may fit any pair of many versions.
 
 import Diagnostics
 import ManagedObjectModel
@@ -52,9 +52,7 @@ package protocol MappingFile: Sendable {
   /// say it of each.
   func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings?
   /// What relationships of the other mapping models of its hop may look for.
-  func outlines(
-    source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(HopdError) -> [MappingOutline]
+  func outlines(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> [MappingOutline]
   /// The mapping as a `.cdm` would say it, in a hop with what the others make; names that lead nowhere are kept,
   /// `MappingChecker` finds them.
   ///
@@ -74,11 +72,10 @@ struct MappingProblem: Sendable {
   static func check(
     _ problems: [MappingProblem], isDead: (Int) -> Bool, _ file: some MappingFile, remedy: String
   ) throws(HopdError) {
-    // Of very many only the first were noted, and nobody knows whose the others are.
+    // Of very many only the first were noted; whose the others are is not known.
     let isCut = problems.count >= MappingLimits.findings
     let reasons = problems.filter { isCut || !isDead($0.entityMapping) }.map(\.error)
-    guard var first = reasons.first else { return }
-    first.hint = first.hint ?? remedy
+    guard let first = reasons.first?.hinting(remedy) else { return }
     throw reasons.count == 1
       ? first
       : HopdError(
@@ -101,21 +98,14 @@ extension MappingFile {
   package func living(source: MappableVersion, destination: MappableVersion) -> LivingMappings? { nil }
 
   /// The mapping as the only one of its hop.
-  package func load(
-    source: ManagedObjectModel, destination: ManagedObjectModel
-  ) throws(HopdError) -> LoadedMapping {
+  package func load(source: ManagedObjectModel, destination: ManagedObjectModel) throws(HopdError) -> LoadedMapping {
     try load(source: source, destination: destination, beside: [])
   }
 
   package func outlines(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(HopdError) -> [MappingOutline] {
-    try load(source: source, destination: destination).mapping.entityMappings.map { mapping in
-      var keyCount: Int?
-      if case .distinctBy(let keys, _) = mapping.grouping { keyCount = keys.count }
-      return MappingOutline(
-        name: mapping.name, source: mapping.source, destination: mapping.destination, keyCount: keyCount)
-    }
+    try load(source: source, destination: destination).mapping.entityMappings.map(MappingOutline.init)
   }
 }
 
@@ -126,14 +116,6 @@ package struct MappingOutline: Sendable, Hashable {
   package let destination: String?
   /// How many keys a `distinct_by` mapping has.
   package let keyCount: Int?
-
-  /// Makes an outline.
-  package init(name: String, source: String?, destination: String?, keyCount: Int? = nil) {
-    self.name = name
-    self.source = source
-    self.destination = destination
-    self.keyCount = keyCount
-  }
 
   /// Of the outlines of several mapping models, those that one with `own` can look for in the others: what it makes
   /// itself, and what it names itself, it means itself. Two that map one source are no parts of one hop.
@@ -153,14 +135,16 @@ package struct MappingOutline: Sendable, Hashable {
   }
 }
 
+extension MappingOutline {
+  init(_ mapping: ExplicitEntityMapping) {
+    self.init(
+      name: mapping.name, source: mapping.source, destination: mapping.destination,
+      keyCount: mapping.grouping.keyCount)
+  }
+}
+
 /// A mapping with what was left out of it.
 package struct LoadedMapping: Sendable {
   package let mapping: ExplicitMapping
-  package let warnings: [HopdError]
-
-  /// Makes a loaded mapping.
-  package init(mapping: ExplicitMapping, warnings: [HopdError] = []) {
-    self.mapping = mapping
-    self.warnings = warnings
-  }
+  package internal(set) var warnings: [HopdError] = []
 }

@@ -33,9 +33,7 @@ package struct XcodeMappingFile: MappingFile {
         contents: try ModelFiles.bytes(of: file, limit: XMLLimits.mapping.maximumBytes), path: path,
         at: Place(file: file))
     } catch {
-      var failure = error
-      failure.hint = error.hint ?? Self.remedy
-      throw failure
+      throw error.hinting(Self.remedy)
     }
   }
 
@@ -83,17 +81,14 @@ package struct XcodeMappingFile: MappingFile {
   package func load(
     source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
   ) throws(HopdError) -> LoadedMapping {
+    let reasons = mapping.entityMappings.map { Self.deadness($0, source, destination) }
     try MappingProblem.check(
-      mapping.problems,
-      isDead: { index in
-        mapping.entityMappings.indices.contains(index)
-          && Self.deadness(mapping.entityMappings[index], source, destination) != nil
-      }, self, remedy: Self.remedy)
+      mapping.problems, isDead: { reasons.indices.contains($0) && reasons[$0] != nil }, self, remedy: Self.remedy)
     // Whatever is compiled for the others, it is not made for the objects of a dead one.
     var living = mapping
-    living.entityMappings.removeAll { Self.deadness($0, source, destination) != nil }
-    let dead = mapping.entityMappings.compactMap { entity in
-      Self.deadness(entity, source, destination).map {
+    living.entityMappings = zip(mapping.entityMappings, reasons).filter { $0.1 == nil }.map(\.0)
+    let dead = zip(mapping.entityMappings, reasons).compactMap { entity, reason in
+      reason.map {
         ExplicitEntityMapping.dead(
           MappingCompiler.name(of: entity), because: $0, of: entity.source, policy: entity.policy)
       }

@@ -147,7 +147,8 @@ final class XcodeMappingReader: XMLEventHandler {
     guard listed.count <= MappingLimits.entityMappings else {
       throw tooLarge("it has more than \(MappingLimits.entityMappings) entity mappings", model.line)
     }
-    let unlisted = unlisted(by: listed)
+    let ids = Set(listed.map(\.id))
+    let unlisted = order.compactMap { objects[$0] }.filter { $0.kind == .entity && !ids.contains($0.id) }
     if let first = unlisted.first {
       warn(
         unlisted.count == 1
@@ -172,11 +173,6 @@ final class XcodeMappingReader: XMLEventHandler {
       }
       mapping.entityMappings.append(entityMapping(item.object))
     }
-  }
-
-  private func unlisted(by listed: [XcodeObject]) -> [XcodeObject] {
-    let ids = Set(listed.map(\.id))
-    return order.compactMap { objects[$0] }.filter { $0.kind == .entity && !ids.contains($0.id) }
   }
 
   private func entityMapping(_ object: XcodeObject) -> XcodeEntityMapping {
@@ -353,8 +349,7 @@ enum XcodeText {
 
   /// The text without white space around it.
   static func trimmed(_ text: String) -> String {
-    var part = text[...]
-    while let first = part.first, first.isWhitespace { part.removeFirst() }
+    var part = text.drop(while: \.isWhitespace)
     while let last = part.last, last.isWhitespace { part.removeLast() }
     return String(part)
   }

@@ -10,10 +10,10 @@ extension InferenceRun {
     of entity: Entity, from origin: Entity
   ) -> (mappings: [AttributeMapping], dropped: [String]) {
     let (old, new) = (source.storedAttributes(of: origin), destination.storedAttributes(of: entity))
-    let names = old.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) }
+    let names = old.map { Identified($0) }
     let match = IdentifierMatch(
-      source: names, destination: new.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
-      decided: decided(names, of: origin, to: entity), namesCount: renames.namesCount)
+      source: names, destination: new.map { Identified($0) }, decided: decided(names, of: origin, to: entity),
+      namesCount: renames.namesCount)
     findings.add(match, kind: "attributes", owner: (origin.name, entity.name))
     findings.add(contradictionsOf: match, owner: (origin.name, entity.name)) { name, continued, successor in
       let standard = { AttributeReading.standard(entity: entity.name, attribute: $0) }
@@ -29,7 +29,8 @@ extension InferenceRun {
       guard let name = match.sourceByDestination[attribute.name], let before = oldByName[name] else { continue }
       check(
         attribute, declaredBy: destination.declarer(of: attribute.name, in: entity), against: before,
-        answer: Self.startsAnew(origin.name, name))
+        answer: "let a mapping model for this hop convert the values, or let the attribute start without them: "
+          + RenameRules.dropping(origin.name, name))
     }
     for attribute in new {
       guard case .archived(let className)? = attribute.defaultValue else { continue }
@@ -48,18 +49,12 @@ extension InferenceRun {
     )
   }
 
-  /// What to do about values that have no form in the new version.
-  static func startsAnew(_ entity: String, _ attribute: String) -> String {
-    "let a mapping model for this hop convert the values, or let the attribute start without them: "
-      + RenameRules.dropping(entity, attribute)
-  }
-
   private mutating func check(
     _ attribute: Attribute, declaredBy entity: String, against before: Attribute, answer: String
   ) {
     // A derived value is computed again, or carried under conditions of its own that planning inspects.
     if attribute.isDerived { return }
-    // A number continues as the same number; whether each value fits is asked of the rows.
+    // A number continues as the same number; the rows decide whether each value fits.
     if attribute.type != before.type, NumberConversion(from: before.type, to: attribute.type) == nil {
       findings.add(
         "the type changes from \(before.type.title) to \(attribute.type.title), and the values have no form of the "
@@ -80,17 +75,13 @@ extension InferenceRun {
   /// Attributes whose values hopd cannot make, whether they continue something or are new.
   mutating func checkStorableAttributes(of entity: Entity) {
     for attribute in destination.storedAttributes(of: entity) {
-      let declarer = destination.declarer(of: attribute.name, in: entity)
-      switch attribute.type {
-      case .composite, .undefined, .objectID:
-        findings.add(
-          "it is stored with the type \(attribute.type.title)"
-            + (attribute.type == .composite ? ", with composites inside or without elements" : "")
-            + ", whose form in a store is not known",
-          entity: declarer, property: attribute.name,
-          hint: "make the attribute transient or give it another type")
-      default: break
-      }
+      guard [.composite, .undefined, .objectID].contains(attribute.type) else { continue }
+      findings.add(
+        "it is stored with the type \(attribute.type.title)"
+          + (attribute.type == .composite ? ", with composites inside or without elements" : "")
+          + ", whose form in a store is not known",
+        entity: destination.declarer(of: attribute.name, in: entity), property: attribute.name,
+        hint: "make the attribute transient or give it another type")
     }
   }
 }

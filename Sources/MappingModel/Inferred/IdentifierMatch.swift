@@ -3,10 +3,18 @@
 // (docs/formats/migration-semantics.md, "Matching"). Separate from the inference because it is the same three times and
 // can be tried out exhaustively.
 
+import ManagedObjectModel
+
 /// A name with its renaming identifier.
 struct Identified: Hashable {
   let name: String
   let identifier: String
+}
+
+extension Identified {
+  init(_ entity: Entity) { self.init(name: entity.name, identifier: entity.renamingIdentifier) }
+  init(_ attribute: Attribute) { self.init(name: attribute.name, identifier: attribute.renamingIdentifier) }
+  init(_ relationship: Relationship) { self.init(name: relationship.name, identifier: relationship.renamingIdentifier) }
 }
 
 /// The pairs of two lists of names, and what makes them doubtful.
@@ -18,19 +26,20 @@ struct IdentifierMatch {
   /// The same for the destination.
   let duplicatesInDestination: [String: [String]]
   /// Names that are on both sides without being matched with each other, sorted: an identifier says that the one is
-  /// not the other, and nobody can tell whether that was meant.
+  /// not the other, and the models do not tell whether that was meant.
   let contradictions: [String]
   /// Identifiers by name, for messages.
   let sourceIdentifiers: [String: String]
   let destinationIdentifiers: [String: String]
 
-  /// Matches names; `decided` are source names whose destination name somebody gave, empty for those that end.
-  init(
-    source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false
-  ) {
-    sourceIdentifiers = Dictionary(source.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
-    destinationIdentifiers = Dictionary(
-      destination.map { ($0.name, $0.identifier) }, uniquingKeysWith: { first, _ in first })
+  /// Matches names; `decided` has the destination names that the operator gave to source names, empty for those that
+  /// end.
+  init(source: [Identified], destination: [Identified], decided: [String: String] = [:], namesCount: Bool = false) {
+    func identifiers(_ items: [Identified]) -> [String: String] {
+      Dictionary(items.map { ($0.name, $0.identifier) }) { first, _ in first }
+    }
+    sourceIdentifiers = identifiers(source)
+    destinationIdentifiers = identifiers(destination)
     let names = (source: Set(source.map(\.name)), destination: Set(destination.map(\.name)))
     // What is decided needs no identifier. A name that the destination lacks is meant for another hop.
     var pairs = decided.filter { names.destination.contains($0.value) }

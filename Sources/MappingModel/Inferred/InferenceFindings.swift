@@ -25,29 +25,25 @@ struct InferenceFindings {
     reasons.append(HopdError(.notInferable, message, at: place, hint: hint))
   }
 
-  /// A condition; an inherited property meets the same one in every subentity, and it is asked once.
+  /// A condition; an inherited property meets the same one in every subentity, and it is noted once.
   mutating func demand(
     _ demand: RowCondition.Demand, entity: String, property: String?, _ message: String, hint: String
   ) {
-    let condition = RowCondition(
-      demand: demand, entity: entity, property: property, message: message, hint: hint)
+    let condition = RowCondition(demand: demand, entity: entity, property: property, message: message, hint: hint)
     if !conditions.contains(condition) { conditions.append(condition) }
   }
 
-  /// What a match of names finds wrong, told for entities (`owner` nil) or for the properties of `owner`.
+  /// What a match of names finds wrong: of entities (`owner` nil), or of the properties of `owner`.
   mutating func add(_ match: IdentifierMatch, kind: String, owner: (source: String, destination: String)?) {
-    func report(_ name: String, _ ownerName: String?, _ message: String, hint: String) {
-      add(message, entity: ownerName ?? name, property: ownerName == nil ? nil : name, hint: hint)
-    }
     for (side, duplicates, ownerName) in [
       ("source", match.duplicatesInSource, owner?.source),
       ("destination", match.duplicatesInDestination, owner?.destination),
     ] {
       for (identifier, names) in duplicates.sorted(by: { $0.key < $1.key }) {
-        report(
-          names.first ?? identifier, ownerName,
+        let name = names.first ?? identifier
+        add(
           "the \(side) version gives the renaming identifier \"\(identifier)\" to several \(kind): "
-            + names.joined(separator: ", "),
+            + names.joined(separator: ", "), entity: ownerName ?? name, property: ownerName == nil ? nil : name,
           hint: "give each its own renaming identifier")
       }
     }

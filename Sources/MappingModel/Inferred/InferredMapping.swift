@@ -59,27 +59,24 @@ package struct EntityMapping: Sendable, Hashable {
   /// nil for `remove`.
   package let destinationEntity: String?
   /// One per stored attribute of the destination entity, own **and inherited**, by name. Derived ones included.
-  package let attributes: [AttributeMapping]
+  package internal(set) var attributes: [AttributeMapping] = []
   /// One per stored relationship of the destination entity, own **and inherited**, by name.
-  package let relationships: [RelationshipMapping]
+  package internal(set) var relationships: [RelationshipMapping] = []
   /// Stored attributes of the source entity (own and inherited) that no destination attribute takes.
-  package let droppedAttributes: [String]
+  package internal(set) var droppedAttributes: [String] = []
   /// Stored relationships of the source entity (own and inherited) whose pairs no destination relationship takes.
-  package let droppedRelationships: [String]
+  package internal(set) var droppedRelationships: [String] = []
+}
 
-  /// Makes an entity mapping.
-  package init(
-    name: String, kind: Kind, sourceEntity: String?, destinationEntity: String?, attributes: [AttributeMapping] = [],
-    relationships: [RelationshipMapping] = [], droppedAttributes: [String] = [], droppedRelationships: [String] = []
-  ) {
-    self.name = name
-    self.kind = kind
-    self.sourceEntity = sourceEntity
-    self.destinationEntity = destinationEntity
-    self.attributes = attributes
-    self.relationships = relationships
-    self.droppedAttributes = droppedAttributes
-    self.droppedRelationships = droppedRelationships
+extension EntityMapping {
+  /// The mapping to an entity that continues none.
+  init(adding entity: Entity, of model: ManagedObjectModel, name: String) {
+    self.init(
+      name: name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
+      attributes: model.storedAttributes(of: entity).map { AttributeMapping(destination: $0.name, source: nil) },
+      relationships: model.storedRelationships(of: entity).map {
+        RelationshipMapping(destination: $0.name, source: nil)
+      })
   }
 }
 
@@ -89,12 +86,6 @@ package struct AttributeMapping: Sendable, Hashable {
   package let destination: String
   /// Name in the source entity; nil for an added attribute, which gets its default in every existing row.
   package let source: String?
-
-  /// Makes an attribute mapping.
-  package init(destination: String, source: String?) {
-    self.destination = destination
-    self.source = source
-  }
 }
 
 /// Where a destination relationship's pairs (owner, target) come from.
@@ -103,12 +94,6 @@ package struct RelationshipMapping: Sendable, Hashable {
   package let destination: String
   /// The source relationship that holds the same pairs, or nil for an added one, which stays empty.
   package let source: SourcePairs?
-
-  /// Makes a relationship mapping.
-  package init(destination: String, source: SourcePairs?) {
-    self.destination = destination
-    self.source = source
-  }
 
   /// A source relationship whose pairs are carried over.
   package struct SourcePairs: Sendable, Hashable {
@@ -120,7 +105,7 @@ package struct RelationshipMapping: Sendable, Hashable {
     package let isInverted: Bool
 
     /// Makes a reference to a source relationship.
-    package init(entity: String, relationship: String, isInverted: Bool) {
+    package init(entity: String, relationship: String, isInverted: Bool = false) {
       self.entity = entity
       self.relationship = relationship
       self.isInverted = isInverted

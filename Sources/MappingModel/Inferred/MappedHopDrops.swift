@@ -15,11 +15,9 @@ extension MappedHop {
       guard let name = mapping.sourceEntity, let entity = source.entity(named: name) else { return mapping }
       if mapping.destinationEntity == nil, taken.contains(name) { return nil }
       let isFirst = told.insert(name).inserted && mapping.destinationEntity != nil
-      let dropped = isFirst ? unread(entity, in: source) : ([], [])
-      return EntityMapping(
-        name: mapping.name, kind: mapping.kind, sourceEntity: name, destinationEntity: mapping.destinationEntity,
-        attributes: mapping.attributes, relationships: mapping.relationships, droppedAttributes: dropped.0,
-        droppedRelationships: dropped.1)
+      var copy = mapping
+      (copy.droppedAttributes, copy.droppedRelationships) = isFirst ? unread(entity, in: source) : ([], [])
+      return copy
     }
     return InferredMapping(
       sourceVersion: names.sourceVersion, destinationVersion: names.destinationVersion, entityMappings: mappings)
@@ -37,9 +35,7 @@ extension MappedHop {
       !read.contains(relationship.name)
         && !(model.inverse(of: relationship).map { read.contains($0.relationship.name) } ?? false)
     }
-    return (
-      model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name)
-    )
+    return (model.storedAttributes(of: entity).map(\.name).filter { !read.contains($0) }, relationships.map(\.name))
   }
 
   /// Every key that any expression of the hop names.
@@ -47,21 +43,8 @@ extension MappedHop {
     var keys = MentionedKeys()
     for mapping in entityMappings {
       if let filter = mapping.filter { keys.add(filter.predicate) }
-      for property in mapping.attributes + mapping.relationships {
-        switch property.value {
-        case .expression(let node)?: keys.add(node)
-        case .grouped(_, let nodes)?: for node in nodes { keys.add(node) }
-        case .matching(_, _, let node)?: keys.add(node)
-        case nil: break
-        }
-      }
-      switch mapping.grouping {
-      case .each: break
-      case .distinctBy(let nodes, let keep), .deduplicate(let nodes, let keep):
-        for node in nodes { keys.add(node) }
-        if case .latest(let node) = keep { keys.add(node) }
-      case .expand(let node, _): keys.add(node)
-      }
+      let values = (mapping.attributes + mapping.relationships).compactMap(\.value)
+      for node in values.flatMap(\.expressions) + mapping.grouping.expressions { keys.add(node) }
     }
     return keys.names
   }

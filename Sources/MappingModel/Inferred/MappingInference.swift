@@ -14,24 +14,19 @@ package enum MappingInference {
   package static func infer(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) throws(HopdError) -> InferredMapping {
-    var run = InferenceRun(source: source, destination: destination, renames: renames)
-    let mappings = run.infer()
-    guard run.findings.reasons.isEmpty else {
-      let count = run.findings.reasons.count
+    let (mapping, reasons) = attempt(from: source, to: destination, renames: renames)
+    guard reasons.isEmpty else {
       throw HopdError(
         .notInferable,
-        "the hop cannot be inferred, for \(count) reason\(count == 1 ? "" : "s")",
+        "the hop cannot be inferred, for \(reasons.count.counted("reason"))",
         at: Place(hop: "\(source.name) → \(destination.name)"),
-        hint: "split the change into versions that can be inferred one after the other",
-        reasons: run.findings.reasons)
+        hint: "split the change into versions that can be inferred one after the other", reasons: reasons)
     }
-    return InferredMapping(
-      sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings,
-      conditions: run.findings.conditions)
+    return mapping
   }
 
-  /// What would be inferred from `source` to `destination`, and everything that stands in the way of it: for whoever
-  /// explains a step, also one that is impossible.
+  /// What would be inferred from `source` to `destination`, and everything that stands in the way of it: to explain a
+  /// step, also one that is impossible.
   package static func attempt(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) -> (mapping: InferredMapping, reasons: [HopdError]) {
@@ -56,38 +51,29 @@ struct InferenceRun {
   private(set) var sourceByDestination: [String: String] = [:]
   private(set) var destinationBySource: [String: String] = [:]
 
-  init(source: ManagedObjectModel, destination: ManagedObjectModel, renames: RenameRules) {
-    self.source = source
-    self.destination = destination
-    self.renames = renames
-  }
-
   /// All entity mappings, as far as they can be made; `findings` says what is wrong with them.
   mutating func infer() -> [EntityMapping] {
     matchEntities()
     checkHierarchies()
-    let ordered = destination.rootEntities.flatMap { destination.subtree(of: $0) }
     let relationships = RelationshipInference(run: &self)
     var mappings: [EntityMapping] = []
-    for entity in ordered {
+    for entity in destination.orderedEntities {
       checkStorableAttributes(of: entity)
       guard let sourceName = sourceByDestination[entity.name], let origin = source.entity(named: sourceName) else {
-        mappings.append(addition(of: entity))
+        mappings.append(EntityMapping(adding: entity, of: destination, name: "IEM_Add_" + entity.name))
         continue
       }
       let attributes = inferAttributes(of: entity, from: origin)
       let pairs = relationships.infer(of: entity, from: origin, findings: &findings)
       let isCopy = isUnchanged(
         entity, origin, attributes.mappings, pairs.mappings, drops: attributes.dropped.count + pairs.dropped.count)
-      let kind: EntityMapping.Kind = isCopy ? .copy : .transform
       mappings.append(
         EntityMapping(
-          name: (isCopy ? "IEM_Copy_" : "IEM_Transform_") + entity.name, kind: kind, sourceEntity: origin.name,
-          destinationEntity: entity.name, attributes: attributes.mappings, relationships: pairs.mappings,
-          droppedAttributes: attributes.dropped, droppedRelationships: pairs.dropped))
+          name: (isCopy ? "IEM_Copy_" : "IEM_Transform_") + entity.name, kind: isCopy ? .copy : .transform,
+          sourceEntity: origin.name, destinationEntity: entity.name, attributes: attributes.mappings,
+          relationships: pairs.mappings, droppedAttributes: attributes.dropped, droppedRelationships: pairs.dropped))
     }
-    for entity in source.rootEntities.flatMap({ source.subtree(of: $0) })
-    where destinationBySource[entity.name] == nil {
+    for entity in source.orderedEntities where destinationBySource[entity.name] == nil {
       mappings.append(
         EntityMapping(
           name: "IEM_Remove_" + entity.name, kind: .remove, sourceEntity: entity.name, destinationEntity: nil,
@@ -97,7 +83,7 @@ struct InferenceRun {
     return mappings
   }
 
-  /// Names that somebody gave for the properties of an entity: under its own name, its ancestors', or its new one.
+  /// Names that the operator gave to properties of an entity: under its own name, its ancestors', or its new one.
   func decided(_ names: [Identified], of origin: Entity, to entity: Entity) -> [String: String] {
     renames.decided(names, owners: source.lineage(of: origin).map(\.name) + destination.lineage(of: entity).map(\.name))
   }
@@ -105,11 +91,10 @@ struct InferenceRun {
   // MARK: Entities
 
   private mutating func matchEntities() {
-    let old = source.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) }
+    let old = source.entities.map { Identified($0) }
     let match = IdentifierMatch(
-      source: old,
-      destination: destination.entities.map { Identified(name: $0.name, identifier: $0.renamingIdentifier) },
-      decided: renames.decided(old, owners: []), namesCount: renames.namesCount)
+      source: old, destination: destination.entities.map { Identified($0) }, decided: renames.decided(old, owners: []),
+      namesCount: renames.namesCount)
     findings.add(match, kind: "entities", owner: nil)
     findings.add(contradictionsOf: match, owner: nil) { name, continued, _ in
       ([name] + [continued].compactMap { $0 }).map { .noObjects(of: $0) }
@@ -139,17 +124,6 @@ struct InferenceRun {
     }
   }
 
-  private func addition(of entity: Entity) -> EntityMapping {
-    EntityMapping(
-      name: "IEM_Add_" + entity.name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
-      attributes: destination.storedAttributes(of: entity).map {
-        AttributeMapping(destination: $0.name, source: nil)
-      },
-      relationships: destination.storedRelationships(of: entity).map {
-        RelationshipMapping(destination: $0.name, source: nil)
-      })
-  }
-
   /// Nothing differs that a row could show.
   private func isUnchanged(
     _ entity: Entity, _ origin: Entity, _ attributes: [AttributeMapping], _ relationships: [RelationshipMapping],
@@ -175,18 +149,5 @@ struct InferenceRun {
         return old.isToMany == new.isToMany && old.isOrdered == new.isOrdered && old.isOptional == new.isOptional
           && old.destinationEntityName == new.destinationEntityName && old.inverseName == new.inverseName
       }
-  }
-}
-
-extension ManagedObjectModel {
-  /// Own and inherited attributes that have a column, by name.
-  func storedAttributes(of entity: Entity) -> [Attribute] { properties(of: entity).storedAttributes }
-
-  /// Own and inherited relationships that are stored, by name.
-  func storedRelationships(of entity: Entity) -> [Relationship] { properties(of: entity).storedRelationships }
-
-  /// Name of the entity that declares what `entity` has under that name.
-  func declarer(of property: String, in entity: Entity) -> String {
-    declaringEntity(of: property, in: entity)?.name ?? entity.name
   }
 }

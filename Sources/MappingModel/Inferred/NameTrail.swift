@@ -21,7 +21,7 @@ extension MappedHop {
 private struct NameTrail {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
-  /// The mapping that speaks for a destination entity.
+  /// The mapping that decides for a destination entity.
   private var mappings: [String: ExplicitEntityMapping] = [:]
   /// The source entity that a destination entity continues, abstract ones included.
   private var origins: [String: String] = [:]
@@ -59,10 +59,9 @@ private struct NameTrail {
   }
 
   func entityMappings() -> [EntityMapping] {
-    let ordered = destination.rootEntities.flatMap { destination.subtree(of: $0) }
     let taken = Set(origins.values)
-    return ordered.map(entityMapping)
-      + source.rootEntities.flatMap { source.subtree(of: $0) }.filter { !taken.contains($0.name) }.map { entity in
+    return destination.orderedEntities.map(entityMapping)
+      + source.orderedEntities.filter { !taken.contains($0.name) }.map { entity in
         EntityMapping(
           name: entity.name, kind: .remove, sourceEntity: entity.name, destinationEntity: nil,
           droppedAttributes: source.storedAttributes(of: entity).map(\.name),
@@ -73,22 +72,13 @@ private struct NameTrail {
   private func entityMapping(to entity: Entity) -> EntityMapping {
     let mapping = mappings[entity.name]
     guard let mapping, let name = origins[entity.name], let origin = source.entity(named: name) else {
-      return EntityMapping(
-        name: entity.name, kind: .add, sourceEntity: nil, destinationEntity: entity.name,
-        attributes: destination.storedAttributes(of: entity).map {
-          AttributeMapping(destination: $0.name, source: nil)
-        },
-        relationships: destination.storedRelationships(of: entity).map {
-          RelationshipMapping(destination: $0.name, source: nil)
-        })
+      return EntityMapping(adding: entity, of: destination, name: entity.name)
     }
     let known = Set(source.storedAttributes(of: origin).map(\.name))
     let attributes = destination.storedAttributes(of: entity).map { attribute in
-      AttributeMapping(
-        destination: attribute.name,
-        source: Self.plainKey(mapping.attributes.first { $0.name == attribute.name }?.value).flatMap {
-          known.contains($0) ? $0 : nil
-        })
+      let value = mapping.attributes.first { $0.name == attribute.name }?.value
+      let origin: String? = if case .expression(let node)? = value { node.sourceProperty } else { nil }
+      return AttributeMapping(destination: attribute.name, source: origin.flatMap { known.contains($0) ? $0 : nil })
     }
     let relationships = destination.storedRelationships(of: entity).map { relationship in
       RelationshipMapping(
@@ -107,11 +97,11 @@ private struct NameTrail {
   private func pairs(
     of relationship: Relationship, _ mapping: ExplicitEntityMapping, from origin: Entity
   ) -> RelationshipMapping.SourcePairs? {
-    guard case .expression(let node)? = mapping.relationships.first(where: { $0.name == relationship.name })?.value,
-      case .destinationInstances(_, let objects) = node, let name = Self.plainKey(.expression(objects)),
+    let value = mapping.relationships.first { $0.name == relationship.name }?.value
+    guard case .expression(.destinationInstances(_, let objects))? = value, let name = objects.sourceProperty,
       source.allRelationships(of: origin)[name] != nil
     else { return nil }
-    return RelationshipMapping.SourcePairs(entity: origin.name, relationship: name, isInverted: false)
+    return RelationshipMapping.SourcePairs(entity: origin.name, relationship: name)
   }
 
   /// The pairs of a relationship that only its inverse sets.
@@ -121,17 +111,8 @@ private struct NameTrail {
       guard let mapping = mappings[owner.name], let origin = origins[owner.name].flatMap({ source.entity(named: $0) }),
         let found = pairs(of: inverse.relationship, mapping, from: origin)
       else { continue }
-      return RelationshipMapping.SourcePairs(
-        entity: found.entity, relationship: found.relationship, isInverted: true)
+      return RelationshipMapping.SourcePairs(entity: found.entity, relationship: found.relationship, isInverted: true)
     }
     return nil
-  }
-
-  /// `x` of `$source.x`.
-  private static func plainKey(_ value: PropertyValue?) -> String? {
-    guard case .expression(.keyPath(.variable("source"), let steps))? = value, steps.count == 1,
-      case .key(let name)? = steps.first
-    else { return nil }
-    return name
   }
 }

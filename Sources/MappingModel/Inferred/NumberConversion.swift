@@ -1,4 +1,4 @@
-// An attribute that becomes a number of another type. The value stays; whether it fits is asked of the rows
+// An attribute that becomes a number of another type. The value stays; the rows decide whether it fits
 // (docs/formats/migration-semantics.md, "Numbers into numbers").
 
 import ManagedObjectModel

@@ -10,9 +10,7 @@ struct RelationshipInference {
     let entity: String
     let name: String
 
-    var pairs: RelationshipMapping.SourcePairs {
-      RelationshipMapping.SourcePairs(entity: entity, relationship: name, isInverted: false)
-    }
+    var pairs: RelationshipMapping.SourcePairs { RelationshipMapping.SourcePairs(entity: entity, relationship: name) }
 
     static func precedes(_ left: Key, _ right: Key) -> Bool { (left.entity, left.name) < (right.entity, right.name) }
   }
@@ -34,14 +32,10 @@ struct RelationshipInference {
     destinationBySource = run.destinationBySource
     for (to, from) in run.sourceByDestination.sorted(by: { $0.key < $1.key }) {
       guard let entity = destination.entity(named: to), let origin = source.entity(named: from) else { continue }
-      let names = source.storedRelationships(of: origin).map {
-        Identified(name: $0.name, identifier: $0.renamingIdentifier)
-      }
+      let names = source.storedRelationships(of: origin).map { Identified($0) }
       let match = IdentifierMatch(
-        source: names,
-        destination: destination.storedRelationships(of: entity).map {
-          Identified(name: $0.name, identifier: $0.renamingIdentifier)
-        }, decided: run.decided(names, of: origin, to: entity), namesCount: run.renames.namesCount)
+        source: names, destination: destination.storedRelationships(of: entity).map { Identified($0) },
+        decided: run.decided(names, of: origin, to: entity), namesCount: run.renames.namesCount)
       run.findings.add(match, kind: "relationships", owner: (from, to))
       run.findings.add(contradictionsOf: match, owner: (from, to)) { name, continued, _ in
         ([name] + [continued].compactMap { $0 }).map { .noPairs(Key(entity: from, name: $0).pairs) }
@@ -65,7 +59,7 @@ struct RelationshipInference {
       var pairs: RelationshipMapping.SourcePairs?
       if let name = matches[entity.name]?[relationship.name], let before = old[name] {
         check(relationship, of: entity, against: before, of: origin, findings: &findings)
-        pairs = RelationshipMapping.SourcePairs(entity: origin.name, relationship: name, isInverted: false)
+        pairs = RelationshipMapping.SourcePairs(entity: origin.name, relationship: name)
       } else {
         pairs = invertedPairs(for: relationship, of: entity, from: origin, findings: &findings)
       }
@@ -109,7 +103,7 @@ struct RelationshipInference {
       return nil
     }
     // Only objects that could be targets before can be owners now.
-    guard source.lineage(of: origin).contains(where: { $0.name == target.name }) else { return nil }
+    guard source.isEntity(origin.name, within: target.name) else { return nil }
     return RelationshipMapping.SourcePairs(entity: key.entity, relationship: key.name, isInverted: true)
   }
 
@@ -121,7 +115,7 @@ struct RelationshipInference {
   ) {
     let declarer = destination.declarer(of: relationship.name, in: entity)
     let declaring = source.declarer(of: before.name, in: origin)
-    let pairs = RelationshipMapping.SourcePairs(entity: declaring, relationship: before.name, isInverted: false)
+    let pairs = RelationshipMapping.SourcePairs(entity: declaring, relationship: before.name)
     let startsEmpty =
       "let a mapping model for this hop say what becomes of the pairs, or let the relationship start empty: "
       + RenameRules.dropping(origin.name, before.name)
@@ -141,20 +135,18 @@ struct RelationshipInference {
     let keyBefore = inverseBefore.map { Key(entity: $0.entity.name, name: $0.relationship.name) }
     let continuedByInverse =
       inverse.flatMap { continued[Key(entity: $0.entity.name, name: $0.relationship.name)] } ?? []
-    if let inverse {
-      let title = "\(inverse.entity.name).\(inverse.relationship.name)"
-      if !continuedByInverse.isEmpty, keyBefore.map({ !continuedByInverse.contains($0) }) ?? true {
-        let names = continuedByInverse.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
-        for other in continuedByInverse.sorted(by: Key.precedes) {
-          demand(
-            .samePairs(pairs, inverseOf: other.pairs),
-            "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
-              + "the inverse of that: the two ends have different pairs",
-            hint: startsEmpty)
-        }
+    guard continuedByInverse.isEmpty else {
+      if keyBefore.map(continuedByInverse.contains) == true { return }
+      let title = inverse.map { "\($0.entity.name).\($0.relationship.name)" } ?? ""
+      let names = continuedByInverse.map { "\($0.entity).\($0.name)" }.sorted().joined(separator: ", ")
+      for other in continuedByInverse.sorted(by: Key.precedes) {
+        demand(
+          .samePairs(pairs, inverseOf: other.pairs),
+          "it continues \(origin.name).\(before.name), but its inverse \(title) continues \(names), which is not "
+            + "the inverse of that: the two ends have different pairs", hint: startsEmpty)
       }
+      return
     }
-    guard continuedByInverse.isEmpty else { return }
     // Without an inverse a to-one may have many owners per target, a to-many's column names one owner
     // (docs/formats/store-layout.md, "To-many without inverse").
     let hadManyOwners = inverseBefore.map(\.relationship.isToMany) ?? !before.isToMany
@@ -175,8 +167,8 @@ struct RelationshipInference {
     let wanted = relationship.destinationEntityName
     guard let target = source.entity(named: before.destinationEntityName) else { return }
     for possible in source.subtree(of: target) where !possible.isAbstract {
-      guard let name = destinationBySource[possible.name], let entity = destination.entity(named: name),
-        !destination.lineage(of: entity).contains(where: { $0.name == wanted })
+      guard let name = destinationBySource[possible.name], destination.entity(named: name) != nil,
+        !destination.isEntity(name, within: wanted)
       else { continue }
       demand(
         .noTarget(pairs, of: possible.name),

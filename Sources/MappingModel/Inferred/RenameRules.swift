@@ -1,6 +1,6 @@
 // The operator's answer where a renaming identifier contradicts a name: Core Data's own precedence is not documented
 // (docs/formats/migration-semantics.md, "Matching"), so hopd continues only where both readings give the same rows, or
-// where somebody said which one holds.
+// where the operator said which one holds.
 
 /// Which source names continue under which destination names, whatever the renaming identifiers say.
 package struct RenameRules: Sendable, Hashable {
@@ -24,8 +24,8 @@ package struct RenameRules: Sendable, Hashable {
     return (parts[0], parts[1])
   }
 
-  /// What to type so that a property starts again and what it held is dropped: the answer for anyone who cannot change
-  /// a model that has shipped.
+  /// What to type so that a property starts again and what it held is dropped: the answer where a model has shipped and
+  /// cannot change.
   package static func dropping(_ entity: String, _ property: String) -> String {
     "--rename \(entity).\(property)= (for the daemon, renames = [\"\(entity).\(property)=\"])"
   }

@@ -6,7 +6,7 @@ import Diagnostics
 
 /// One demand of a hop on the rows that it reads.
 package struct RowCondition: Sendable, Hashable {
-  /// What is asked of the rows. Entities and properties are those of the hop's source version.
+  /// The demands. Entities and properties are those of the hop's source version.
   package enum Demand: Sendable, Hashable {
     /// No target of the relationship has two owners.
     case oneOwnerPerTarget(RelationshipMapping.SourcePairs)
@@ -24,7 +24,7 @@ package struct RowCondition: Sendable, Hashable {
     case noObjects(of: String)
   }
 
-  /// What is asked.
+  /// What the rows must fulfil.
   package let demand: Demand
   /// Entity and property of the hop's destination version that need it.
   package let entity: String

@@ -16,17 +16,10 @@ package enum InferredTextMapping {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, modelName: String? = nil,
     isSkeleton: Bool = false
   ) throws(HopdError) -> String {
-    var findings: [HopdError] = []
-    let inferred: InferredMapping
-    if isSkeleton {
-      var run = InferenceRun(source: source, destination: destination, renames: RenameRules())
-      let mappings = run.infer()
-      findings = run.findings.reasons
-      inferred = InferredMapping(
-        sourceVersion: source.name, destinationVersion: destination.name, entityMappings: mappings)
-    } else {
-      inferred = try MappingInference.infer(from: source, to: destination)
-    }
+    let (inferred, findings) =
+      isSkeleton
+      ? MappingInference.attempt(from: source, to: destination)
+      : (try MappingInference.infer(from: source, to: destination), [])
     let explicit = ExplicitMapping(inferred: inferred, source: source, destination: destination)
     var writer = TextMappingWriter(
       explicit, source: source, destination: destination, modelName: modelName,
@@ -46,23 +39,18 @@ extension ExplicitMapping {
         && mapping.destinationEntity.flatMap { destination.entity(named: $0) }.map { !$0.isAbstract } ?? true
     }
     let entityMappings = carried.map { mapping in
-      let title = TextEntityMapping.title(
-        name: nil, source: mapping.sourceEntity, destination: mapping.destinationEntity)
+      let title = TextEntityMapping.title(source: mapping.sourceEntity, destination: mapping.destinationEntity)
       return ExplicitEntityMapping(
         name: title, type: mapping.kind == .remove ? .remove : mapping.kind == .copy ? .copy : .transform,
         source: mapping.sourceEntity, destination: mapping.destinationEntity,
-        attributes: mapping.attributes.map { attribute in
+        attributes: mapping.attributes.map {
+          ExplicitPropertyMapping(name: $0.destination, value: $0.source.map { .expression(.ofSource($0)) })
+        }.sortedByBytes(of: \.name),
+        relationships: mapping.relationships.map {
           ExplicitPropertyMapping(
-            name: attribute.destination,
-            value: attribute.source.map { .expression(.keyPath(.variable("source"), [.key($0)])) })
-        }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) },
-        relationships: mapping.relationships.map { relationship in
-          ExplicitPropertyMapping(
-            name: relationship.destination,
-            value: relationship.source.flatMap { pairs in
-              Self.lookup(pairs, of: mapping, source: source, carried: carried)
-            })
-        }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) })
+            name: $0.destination,
+            value: $0.source.flatMap { Self.lookup($0, of: mapping, source: source, carried: carried) })
+        }.sortedByBytes(of: \.name))
     }
     self.init(
       name: "\(inferred.sourceVersion) to \(inferred.destinationVersion)", path: "",
@@ -74,15 +62,15 @@ extension ExplicitMapping {
     _ pairs: RelationshipMapping.SourcePairs, of mapping: EntityMapping, source: ManagedObjectModel,
     carried: [EntityMapping]
   ) -> PropertyValue? {
-    guard !pairs.isInverted, let origin = mapping.sourceEntity.flatMap({ source.entity(named: $0) }),
-      let relationship = source.allRelationships(of: origin)[pairs.relationship],
+    guard !pairs.isInverted,
+      let relationship = mapping.sourceEntity.flatMap({ source.relationship(pairs.relationship, of: $0) }),
       let target = source.entity(named: relationship.destinationEntityName)
     else { return nil }
-    let objects = ExpressionNode.keyPath(.variable("source"), [.key(pairs.relationship)])
+    let objects = ExpressionNode.ofSource(pairs.relationship)
     if source.subentities(of: target).isEmpty,
       let maker = carried.first(where: { $0.sourceEntity == target.name }), let destination = maker.destinationEntity
     {
-      let name = TextEntityMapping.title(name: nil, source: target.name, destination: destination)
+      let name = TextEntityMapping.title(source: target.name, destination: destination)
       return .expression(.destinationInstances(.entityMapping(name), objects))
     }
     return .expression(.destinationInstances(.sourceRelationship(pairs.relationship), objects))

@@ -7,7 +7,7 @@ import ManagedObjectModel
 import SystemPackage
 
 extension MappedHop {
-  /// A hop from `model` to itself at whose end the hook's program changes the objects.
+  /// A hop from `model` to itself; at its end the hook's program changes the objects.
   ///
   /// Each source table goes into the same table, so all objects keep their primary keys.
   package init(hook: StageHook, at model: ManagedObjectModel) {
@@ -28,10 +28,9 @@ extension MappedHop {
 extension InferredMapping {
   /// Everything of a version as it is. Names decide, not renaming identifiers: both sides are one version.
   package init(keeping model: ManagedObjectModel) {
-    let entities = model.rootEntities.flatMap { model.subtree(of: $0) }
     self.init(
       sourceVersion: model.name, destinationVersion: model.name,
-      entityMappings: entities.map { entity in
+      entityMappings: model.orderedEntities.map { entity in
         EntityMapping(
           name: "IEM_Copy_" + entity.name, kind: .copy, sourceEntity: entity.name, destinationEntity: entity.name,
           attributes: model.storedAttributes(of: entity).map {
@@ -40,7 +39,7 @@ extension InferredMapping {
           relationships: model.storedRelationships(of: entity).map {
             RelationshipMapping(
               destination: $0.name,
-              source: RelationshipMapping.SourcePairs(entity: entity.name, relationship: $0.name, isInverted: false))
+              source: RelationshipMapping.SourcePairs(entity: entity.name, relationship: $0.name))
           })
       })
   }

@@ -26,11 +26,11 @@ package enum StagesFile {
     let root = try TOMLNode(toml: text, file: file, code: .stagesInvalid)
     var reader = StagesReader()
     let stages = reader.stages(root)
-    if reader.mistakes.count == 1, let only = reader.mistakes.first { throw only }
-    guard reader.mistakes.isEmpty else {
+    let mistakes = reader.mistakes.errors
+    if mistakes.count == 1, let only = mistakes.first { throw only }
+    guard mistakes.isEmpty else {
       throw HopdError(
-        .stagesInvalid, "the file of stages has \(reader.mistakes.count) mistakes", at: Place(file: file),
-        reasons: reader.mistakes)
+        .stagesInvalid, "the file of stages has \(mistakes.count) mistakes", at: Place(file: file), reasons: mistakes)
     }
     return stages
   }
@@ -38,23 +38,24 @@ package enum StagesFile {
 
 /// Reads the tables of one file and collects every mistake.
 private struct StagesReader {
-  private(set) var mistakes: [HopdError] = []
+  private(set) var mistakes = TextMistakes(.stagesInvalid)
 
   private static let documentKeys = ["model", "stage"]
   private static let stageKeys = ["from", "to", "will_migrate", "did_migrate"]
 
   mutating func stages(_ root: TOMLNode) -> [DeclaredStage] {
-    guard let top = table(root, "", known: Self.documentKeys) else { return [] }
-    let model = top["model"].flatMap { string($0, "model") }
+    guard let top = mistakes.table(root, "", known: Self.documentKeys) else { return [] }
+    let model = mistakes.string(top, "model", in: "")?.value
     guard let node = top["stage"], case .array(let elements) = node.value, !elements.isEmpty else {
-      mistake("there is no [[stage]]", at: top["stage"] ?? root, "stage", "write one [[stage]] for each hop with hooks")
+      mistakes.add(
+        "there is no [[stage]]", at: top["stage"] ?? root, "stage", "write one [[stage]] for each hop with hooks")
       return []
     }
     var stages: [DeclaredStage] = []
     for element in elements {
       guard let stage = stage(element, model: model) else { continue }
       if let other = stages.first(where: { $0.source == stage.source && $0.destination == stage.destination }) {
-        mistake(
+        mistakes.add(
           "the stage \(stage.title) is declared twice, first in line \(other.place.line ?? 0)", at: element, "stage",
           "put both hooks into one [[stage]]")
       }
@@ -64,48 +65,22 @@ private struct StagesReader {
   }
 
   private mutating func stage(_ node: TOMLNode, model: String?) -> DeclaredStage? {
-    guard let entries = table(node, "stage", known: Self.stageKeys) else { return nil }
+    guard let entries = mistakes.table(node, "stage", known: Self.stageKeys, header: { "[[\($0)]]" }) else {
+      return nil
+    }
     for key in ["from", "to"] where entries[key] == nil {
-      mistake("`\(key)` is not set", at: node, "stage.\(key)", "write \(key) = \"…\", the name of a version")
+      mistakes.add("`\(key)` is not set", at: node, "stage.\(key)", "write \(key) = \"…\", the name of a version")
     }
-    let values = entries.compactMapValues { $0 }.reduce(into: [String: String]()) { values, entry in
-      guard Self.stageKeys.contains(entry.key) else { return }
-      values[entry.key] = string(entry.value, "stage.\(entry.key)")
-    }
+    var values: [String: String] = [:]
+    for key in Self.stageKeys { values[key] = mistakes.string(entries, key, in: "stage")?.value }
     guard let source = values["from"], let destination = values["to"] else { return nil }
     if source == destination {
-      mistake(
+      mistakes.add(
         "a stage leads from one version to another", at: entries["to"] ?? node, "stage.to",
         "write the name of the version that comes after \(source)")
     }
     return DeclaredStage(
       model: model, source: source, destination: destination, willMigrate: values["will_migrate"],
       didMigrate: values["did_migrate"], place: node.place(key: "stage"))
-  }
-
-  private mutating func table(_ node: TOMLNode, _ path: String, known: [String]) -> [String: TOMLNode]? {
-    guard case .table(let entries) = node.value else {
-      mistake("`\(path)` must be a table, not \(node.kind)", at: node, path, "write [[\(path)]]")
-      return nil
-    }
-    for (key, value) in entries.sorted(by: { $0.key < $1.key }) where !known.contains(key) {
-      let near = NearestName.among(known, to: key)
-      mistake(
-        "unknown key `\(key)`", at: value, path.isEmpty ? key : "\(path).\(key)",
-        near.map { "did you mean `\($0)`?" } ?? "the keys are: \(known.joined(separator: ", "))")
-    }
-    return entries
-  }
-
-  private mutating func string(_ node: TOMLNode, _ key: String) -> String? {
-    if case .string(let text) = node.value, !text.isEmpty { return text }
-    let name = key.split(separator: ".").last.map(String.init) ?? key
-    let what = if case .string = node.value { "an empty one" } else { node.kind }
-    mistake("`\(name)` must be a string, not \(what)", at: node, key, "write \(name) = \"…\", or remove it")
-    return nil
-  }
-
-  private mutating func mistake(_ message: String, at node: TOMLNode, _ key: String, _ hint: String) {
-    mistakes.append(HopdError(.stagesInvalid, message, at: node.place(key: key.isEmpty ? nil : key), hint: hint))
   }
 }

@@ -16,8 +16,10 @@ extension TextEntityMapping {
     if let grouping {
       let opened: TextGrouping =
         switch grouping.value {
-        case .distinctBy(let keys, let keep): .distinctBy(keys.map(opening.joined), keep: opening.joined(keep))
-        case .deduplicate(let keys, let keep): .deduplicate(by: keys.map(opening.joined), keep: opening.joined(keep))
+        case .distinctBy(let keys, let keep):
+          .distinctBy(keys.map(opening.joined), keep: keep.mappingExpressions(opening.joined))
+        case .deduplicate(let keys, let keep):
+          .deduplicate(by: keys.map(opening.joined), keep: keep.mappingExpressions(opening.joined))
         case .expand(let objects): .expand(opening.joined(objects))
         }
       copy.grouping = Located(value: opened, place: grouping.place)
@@ -43,17 +45,8 @@ extension TextEntityMapping {
       }
     }
     copy.skipped += skippedElements.map { Located(value: $0, place: place) }
-    copy.relationships = relationships.map { relationship in
-      let value: TextRelationship =
-        switch relationship.value.value {
-        case .text(let node): .text(opening.joined(node))
-        case .made(let mapping, let objects): .made(mapping: mapping, objects: opening.joined(objects))
-        case .madeByAny(let name, let objects): .madeByAny(relationship: name, objects: opening.joined(objects))
-        case .grouped(let mapping, let keys): .grouped(mapping: mapping, keys: keys.map(opening.joined))
-        case .matching(let entity, let attribute, let key):
-          .matching(entity: entity, attribute: attribute, key: opening.joined(key))
-        }
-      return (relationship.name, Located(value: value, place: relationship.value.place))
+    copy.relationships = relationships.map { name, value in
+      (name, Located(value: value.value.mappingExpressions(opening.joined), place: value.place))
     }
     return copy
   }

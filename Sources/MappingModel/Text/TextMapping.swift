@@ -51,7 +51,7 @@ package struct TextMapping: Sendable {
     }
     let header = reader.header(root)
     entities = reader.entities(root)
-    try TextMappingMistakes.check(reader.errors, file: file)
+    try reader.mistakes.check(file)
     path = file
     model = header.model
     sourceVersion = header.source
@@ -102,13 +102,13 @@ struct TextEntityMapping: Sendable {
   var skipped: [Located<String>]
   /// By destination name, sorted.
   var attributes: [(name: String, value: Located<ExpressionNode>)]
-  var relationships: [(name: String, value: Located<TextRelationship>)]
+  /// The same, where an expression may also name source objects whose counterparts are meant.
+  var relationships: [(name: String, value: Located<PropertyValue>)]
   var grouping: Located<TextGrouping>?
 
   /// What relationships must know of it.
   var outline: MappingOutline {
-    var keyCount: Int?
-    if case .distinctBy(let keys, _)? = grouping?.value { keyCount = keys.count }
+    let keyCount: Int? = if case .distinctBy(let keys, _)? = grouping?.value { keys.count } else { nil }
     return MappingOutline(name: title, source: source?.value, destination: destination?.value, keyCount: keyCount)
   }
 
@@ -117,25 +117,11 @@ struct TextEntityMapping: Sendable {
 
   /// Core Data's rule for the names of mappings, as far as a file says enough (docs/formats/mapping-models.md,
   /// "Compiling a source", rule 2).
-  static func title(name: String?, source: String?, destination: String?) -> String {
+  static func title(name: String? = nil, source: String?, destination: String?) -> String {
     if let name { return name }
     if let source, let destination { return "\(source)To\(destination)" }
     return source ?? destination ?? "?"
   }
-}
-
-/// What a file says of a relationship.
-enum TextRelationship: Sendable {
-  /// A text: an expression of objects, or of source objects whose counterparts are meant.
-  case text(ExpressionNode)
-  /// `{ mapping, objects }`.
-  case made(mapping: String, objects: ExpressionNode)
-  /// `{ relationship, objects }`.
-  case madeByAny(relationship: String, objects: ExpressionNode)
-  /// `{ mapping, key }`.
-  case grouped(mapping: String, keys: [ExpressionNode])
-  /// `{ entity, attribute, key }`.
-  case matching(entity: String, attribute: String, key: ExpressionNode)
 }
 
 /// `distinct_by`, `deduplicate_by`, `expand`.
@@ -148,19 +134,4 @@ enum TextGrouping: Sendable {
 extension HopdError.Code {
   /// A text mapping says something that is wrong, or that does not fit its models.
   package static let textMappingInvalid = HopdError.Code("text-mapping-invalid", exit: .dataError)
-}
-
-/// Many mistakes as one error: an author repairs a file once, not once per mistake.
-enum TextMappingMistakes {
-  static func check(_ mistakes: [HopdError], file: FilePath) throws(HopdError) {
-    if mistakes.count == 1, let only = mistakes.first { throw only }
-    guard !mistakes.isEmpty else { return }
-    let sorted = mistakes.enumerated().sorted { left, right in
-      let (a, b) = (left.element.place, right.element.place)
-      return (a.line ?? 0, a.column ?? 0, left.offset) < (b.line ?? 0, b.column ?? 0, right.offset)
-    }
-    throw HopdError(
-      .textMappingInvalid, "the text mapping has \(mistakes.count) mistakes", at: Place(file: file),
-      reasons: sorted.map(\.element))
-  }
 }

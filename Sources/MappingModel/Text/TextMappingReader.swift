@@ -8,7 +8,7 @@ import TOMLDocuments
 
 /// Reads the tables of one file and collects every mistake.
 struct TextMappingReader {
-  private(set) var errors: [HopdError] = []
+  private(set) var mistakes = TextMistakes(.textMappingInvalid)
 
   /// Keys by the table that holds them.
   enum Keys {
@@ -26,31 +26,33 @@ struct TextMappingReader {
 
   /// `[mapping]`.
   mutating func header(_ root: TOMLNode) -> (model: String?, source: String, destination: String) {
-    let top = table(root, "", known: Keys.document) ?? [:]
+    let top = mistakes.table(root, "", known: Keys.document) ?? [:]
     guard let node = top["mapping"] else {
-      mistake(
+      mistakes.add(
         "there is no [mapping]", at: root, "", "write [mapping] with source and destination, two names of versions")
       return (nil, "", "")
     }
-    guard let entries = table(node, "mapping", known: Keys.mapping) else { return (nil, "", "") }
+    guard let entries = mistakes.table(node, "mapping", known: Keys.mapping) else { return (nil, "", "") }
     var versions: [String: String] = [:]
     for key in ["source", "destination"] {
       if entries[key] == nil {
-        mistake("`\(key)` is not set", at: node, "mapping.\(key)", "write \(key) = \"…\", the name of a version")
+        mistakes.add("`\(key)` is not set", at: node, "mapping.\(key)", "write \(key) = \"…\", the name of a version")
       }
-      versions[key] = string(entries, key, in: "mapping")?.value
+      versions[key] = mistakes.string(entries, key, in: "mapping")?.value
     }
-    return (string(entries, "model", in: "mapping")?.value, versions["source"] ?? "", versions["destination"] ?? "")
+    return (
+      mistakes.string(entries, "model", in: "mapping")?.value, versions["source"] ?? "", versions["destination"] ?? ""
+    )
   }
 
   /// All `[[entity]]`.
   mutating func entities(_ root: TOMLNode) -> [TextEntityMapping] {
     guard case .table(let top) = root.value, let node = top["entity"] else {
-      mistake("there is no [[entity]]", at: root, "", "write one [[entity]] for each entity that is carried")
+      mistakes.add("there is no [[entity]]", at: root, "", "write one [[entity]] for each entity that is carried")
       return []
     }
     guard case .array(let elements) = node.value else {
-      mistake("`entity` must be an array of tables, not \(node.kind)", at: node, "entity", "write [[entity]]")
+      mistakes.add("`entity` must be an array of tables, not \(node.kind)", at: node, "entity", "write [[entity]]")
       return []
     }
     return elements.compactMap { entity($0) }
@@ -58,7 +60,7 @@ struct TextMappingReader {
 
   private mutating func entity(_ node: TOMLNode) -> TextEntityMapping? {
     guard case .table(let entries) = node.value else {
-      mistake("`entity` holds \(node.kind), not a table", at: node, "entity", "write [[entity]]")
+      mistakes.add("`entity` holds \(node.kind), not a table", at: node, "entity", "write [[entity]]")
       return nil
     }
     func plain(_ key: String) -> String? {
@@ -67,28 +69,28 @@ struct TextMappingReader {
     let path =
       "entity."
       + TextEntityMapping.title(name: plain("name"), source: plain("source"), destination: plain("destination"))
-    _ = table(node, path, known: Keys.entity)
+    _ = mistakes.table(node, path, known: Keys.entity)
     if entries["source"] == nil, entries["destination"] == nil {
-      mistake(
+      mistakes.add(
         "it has neither a source nor a destination", at: node, path,
         "write source = \"…\" and destination = \"…\", two names of entities")
     }
     return TextEntityMapping(
-      place: node.place(key: path), name: string(entries, "name", in: path),
-      source: string(entries, "source", in: path), destination: string(entries, "destination", in: path),
-      filter: filter(entries, in: path), policy: string(entries, "policy", in: path)?.value,
+      place: node.place(key: path), name: mistakes.string(entries, "name", in: path),
+      source: mistakes.string(entries, "source", in: path),
+      destination: mistakes.string(entries, "destination", in: path),
+      filter: filter(entries, in: path), policy: mistakes.string(entries, "policy", in: path)?.value,
       userInfo: userInfo(entries, in: path), copies: boolean(entries, "copy", in: path),
       skipped: skipped(entries, in: path), attributes: attributes(entries, in: path),
       relationships: relationships(entries, in: path), grouping: grouping(entries, in: path))
   }
 
   private mutating func filter(_ entries: [String: TOMLNode], in path: String) -> Located<SourceFilter>? {
-    guard let text = string(entries, "filter", in: path) else { return nil }
+    guard let text = mistakes.string(entries, "filter", in: path) else { return nil }
     do {
-      let predicate = try ExpressionParser.predicate(text.value, at: text.place)
-      return Located(value: SourceFilter(text: text.value, predicate: predicate), place: text.place)
+      return Located(value: try SourceFilter(text: text.value, at: text.place), place: text.place)
     } catch {
-      errors.append(error)
+      mistakes.add(error)
       return nil
     }
   }
@@ -96,12 +98,14 @@ struct TextMappingReader {
   private mutating func skipped(_ entries: [String: TOMLNode], in path: String) -> [Located<String>] {
     guard let node = entries["skip"] else { return [] }
     guard case .array(let elements) = node.value else {
-      mistake("`skip` must be an array of names, not \(node.kind)", at: node, "\(path).skip", "write skip = [\"…\"]")
+      mistakes.add(
+        "`skip` must be an array of names, not \(node.kind)", at: node, "\(path).skip", "write skip = [\"…\"]")
       return []
     }
     return elements.compactMap { element in
       guard case .string(let name) = element.value, !name.isEmpty else {
-        mistake("`skip` holds \(element.kind) that is not a name", at: element, "\(path).skip", "write skip = [\"…\"]")
+        mistakes.add(
+          "`skip` holds \(element.kind) that is not a name", at: element, "\(path).skip", "write skip = [\"…\"]")
         return nil
       }
       return Located(value: name, place: element.place(key: "\(path).skip"))
@@ -111,48 +115,36 @@ struct TextMappingReader {
   private mutating func attributes(
     _ entries: [String: TOMLNode], in path: String
   ) -> [(name: String, value: Located<ExpressionNode>)] {
-    var result: [(name: String, value: Located<ExpressionNode>)] = []
     // Elements of a composite may be in a table of its name.
     let named = properties(entries, "attributes", in: path).flatMap { name, node -> [(String, TOMLNode)] in
       guard case .table(let elements) = node.value, !elements.isEmpty else { return [(name, node)] }
-      return elements.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
-        ("\(name).\($0.key)", $0.value)
-      }
+      return elements.sortedByBytes(of: \.key).map { ("\(name).\($0.key)", $0.value) }
     }
-    for (name, node) in named {
+    return named.compactMap { name, node in
       let key = "\(path).attributes.\(name)"
-      let constant: ConstantValue? =
+      let value: ExpressionNode? =
         switch node.value {
-        case .integer(let value): .integer(value)
-        case .real(let value): .double(value)
-        case .boolean(let value): .boolean(value)
-        default: nil
+        case .integer(let value): .constant(.integer(value))
+        case .real(let value): .constant(.double(value))
+        case .boolean(let value): .constant(.boolean(value))
+        default: expression(node, key)
         }
-      if let constant {
-        result.append((name, Located(value: .constant(constant), place: node.place(key: key))))
-      } else if let value = expression(node, key) {
-        result.append((name, Located(value: value, place: node.place(key: key))))
-      }
+      return value.map { (name, Located(value: $0, place: node.place(key: key))) }
     }
-    return result
   }
 
   private mutating func relationships(
     _ entries: [String: TOMLNode], in path: String
-  ) -> [(name: String, value: Located<TextRelationship>)] {
-    var result: [(name: String, value: Located<TextRelationship>)] = []
-    for (name, node) in properties(entries, "relationships", in: path) {
+  ) -> [(name: String, value: Located<PropertyValue>)] {
+    properties(entries, "relationships", in: path).compactMap { name, node in
       let key = "\(path).relationships.\(name)"
-      if let value = relationship(node, key) {
-        result.append((name, Located(value: value, place: node.place(key: key))))
-      }
+      return relationship(node, key).map { (name, Located(value: $0, place: node.place(key: key))) }
     }
-    return result
   }
 
-  private mutating func relationship(_ node: TOMLNode, _ key: String) -> TextRelationship? {
-    guard case .table = node.value else { return expression(node, key).map { .text($0) } }
-    guard let entries = table(node, key, known: Keys.relationship) else { return nil }
+  private mutating func relationship(_ node: TOMLNode, _ key: String) -> PropertyValue? {
+    guard case .table = node.value else { return expression(node, key).map { .expression($0) } }
+    guard let entries = mistakes.table(node, key, known: Keys.relationship) else { return nil }
     let forms: Set<Set<String>> = [
       ["mapping", "objects"], ["relationship", "objects"], ["mapping", "key"], ["entity", "attribute", "key"],
     ]
@@ -160,26 +152,27 @@ struct TextMappingReader {
     guard forms.contains(known) else {
       // What was unknown has been reported already.
       if known.count == entries.count {
-        mistake(
+        mistakes.add(
           "`\(key.split(separator: ".").last ?? "")` must be one of the four forms of a relationship", at: node, key,
           "write \"$source.…\", { mapping = …, objects = … }, { relationship = …, objects = … }, "
             + "{ mapping = …, key = … } or { entity = …, attribute = …, key = … }")
       }
       return nil
     }
-    let mapping = string(entries, "mapping", in: key)?.value
+    let mapping = mistakes.string(entries, "mapping", in: key)?.value
     let objects = entries["objects"].flatMap { expression($0, "\(key).objects") }
-    if let objects, let mapping { return .made(mapping: mapping, objects: objects) }
-    if let objects, let name = string(entries, "relationship", in: key)?.value {
-      return .madeByAny(relationship: name, objects: objects)
+    if let objects, let mapping { return .expression(.destinationInstances(.entityMapping(mapping), objects)) }
+    if let objects, let name = mistakes.string(entries, "relationship", in: key)?.value {
+      return .expression(.destinationInstances(.sourceRelationship(name), objects))
     }
     guard let keyNode = entries["key"] else { return nil }
     if let mapping {
       let keys = expressions(keyNode, "\(key).key")
       return keys.isEmpty ? nil : .grouped(mapping: mapping, keys: keys)
     }
-    guard let entity = string(entries, "entity", in: key)?.value,
-      let attribute = string(entries, "attribute", in: key)?.value, let value = expression(keyNode, "\(key).key")
+    guard let entity = mistakes.string(entries, "entity", in: key)?.value,
+      let attribute = mistakes.string(entries, "attribute", in: key)?.value,
+      let value = expression(keyNode, "\(key).key")
     else { return nil }
     return .matching(entity: entity, attribute: attribute, key: value)
   }
@@ -189,7 +182,7 @@ struct TextMappingReader {
     let keep = keepRule(entries, in: path)
     guard let kind = kinds.first, let node = entries[kind] else {
       if let node = entries["keep"] {
-        mistake(
+        mistakes.add(
           "`keep` says which of several source objects speaks for them, and nothing groups them here", at: node,
           "\(path).keep", "add distinct_by or deduplicate_by, or remove it")
       }
@@ -197,11 +190,12 @@ struct TextMappingReader {
     }
     let place = node.place(key: "\(path).\(kind)")
     if kinds.count > 1 {
-      mistake("\(kinds.joined(separator: " and ")) exclude each other", at: node, "\(path).\(kind)", "keep one of them")
+      mistakes.add(
+        "\(kinds.joined(separator: " and ")) exclude each other", at: node, "\(path).\(kind)", "keep one of them")
     }
     if kind == "expand" {
       if let node = entries["keep"] {
-        mistake("`keep` means nothing with `expand`", at: node, "\(path).keep", "remove it")
+        mistakes.add("`keep` means nothing with `expand`", at: node, "\(path).keep", "remove it")
       }
       return expression(node, "\(path).expand").map { Located(value: .expand($0), place: place) }
     }
@@ -217,12 +211,12 @@ struct TextMappingReader {
     case .string("lowest"): return .lowest
     case .string("highest"): return .highest
     case .table(let rule):
-      _ = table(node, "\(path).keep", known: Keys.keep)
+      _ = mistakes.table(node, "\(path).keep", known: Keys.keep)
       if let latest = rule["latest"], let value = expression(latest, "\(path).keep.latest") { return .latest(value) }
       if rule["latest"] != nil { return .lowest }
     default: break
     }
-    mistake(
+    mistakes.add(
       "`keep` must be \"lowest\", \"highest\" or { latest = … }", at: node, "\(path).keep",
       "write keep = { latest = \"$source.…\" } for the greatest value of an expression")
     return .lowest
@@ -231,7 +225,7 @@ struct TextMappingReader {
   private mutating func userInfo(_ entries: [String: TOMLNode], in path: String) -> [String: PropertyListValue] {
     guard let node = entries["user_info"] else { return [:] }
     guard case .table(let values) = node.value else {
-      mistake(
+      mistakes.add(
         "`user_info` must be a table, not \(node.kind)", at: node, "\(path).user_info", "write { name = \"value\" }")
       return [:]
     }
@@ -256,63 +250,35 @@ struct TextMappingReader {
           result[entry.key] = propertyList(entry.value, "\(key).\(entry.key)")
         })
     case .other:
-      mistake("a policy cannot be given \(node.kind)", at: node, key, "write a string")
+      mistakes.add("a policy cannot be given \(node.kind)", at: node, key, "write a string")
       return nil
     }
   }
 
   // MARK: Values
 
-  /// The entries of a table; unknown keys are mistakes.
-  private mutating func table(_ node: TOMLNode, _ path: String, known: [String]) -> [String: TOMLNode]? {
-    guard case .table(let entries) = node.value else {
-      mistake("`\(path)` must be a table, not \(node.kind)", at: node, path, "write [\(path)]")
-      return nil
-    }
-    for (key, value) in entries.sorted(by: { $0.key < $1.key }) where !known.contains(key) {
-      let near = NearestName.among(known, to: key)
-      mistake(
-        "unknown key `\(key)`", at: value, path.isEmpty ? key : "\(path).\(key)",
-        near.map { "did you mean `\($0)`?" } ?? "the keys are: \(known.joined(separator: ", "))")
-    }
-    return entries
-  }
-
   private mutating func properties(
     _ entries: [String: TOMLNode], _ key: String, in path: String
   ) -> [(String, TOMLNode)] {
     guard let node = entries[key] else { return [] }
     guard case .table(let values) = node.value else {
-      mistake("`\(key)` must be a table, not \(node.kind)", at: node, "\(path).\(key)", "write { property = \"…\" }")
+      mistakes.add(
+        "`\(key)` must be a table, not \(node.kind)", at: node, "\(path).\(key)", "write { property = \"…\" }")
       return []
     }
-    return values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map { ($0.key, $0.value) }
-  }
-
-  private mutating func string(_ entries: [String: TOMLNode], _ key: String, in path: String) -> Located<String>? {
-    guard let node = entries[key] else { return nil }
-    let place = node.place(key: "\(path).\(key)")
-    guard case .string(let text) = node.value, !text.isEmpty else {
-      let what = if case .string = node.value { "an empty one" } else { node.kind }
-      errors.append(
-        HopdError(
-          .textMappingInvalid, "`\(key)` must be a string, not \(what)", at: place,
-          hint: "write \(key) = \"…\", or remove it"))
-      return nil
-    }
-    return Located(value: text, place: place)
+    return values.sortedByBytes(of: \.key).map { ($0.key, $0.value) }
   }
 
   private mutating func boolean(_ entries: [String: TOMLNode], _ key: String, in path: String) -> Bool? {
     guard let node = entries[key] else { return nil }
     if case .boolean(let flag) = node.value { return flag }
-    mistake("`\(key)` must be true or false, not \(node.kind)", at: node, "\(path).\(key)", "write \(key) = true")
+    mistakes.add("`\(key)` must be true or false, not \(node.kind)", at: node, "\(path).\(key)", "write \(key) = true")
     return nil
   }
 
   private mutating func expression(_ node: TOMLNode, _ key: String) -> ExpressionNode? {
     guard case .string(let text) = node.value else {
-      mistake(
+      mistakes.add(
         "this must be an expression in a string, not \(node.kind)", at: node, key,
         "write \"$source.…\"; a constant text is written with quotes of its own: \"'text'\"")
       return nil
@@ -320,7 +286,7 @@ struct TextMappingReader {
     do {
       return try ExpressionParser.expression(text, at: node.place(key: key))
     } catch {
-      errors.append(error)
+      mistakes.add(error)
       return nil
     }
   }
@@ -329,13 +295,7 @@ struct TextMappingReader {
   private mutating func expressions(_ node: TOMLNode, _ key: String) -> [ExpressionNode] {
     guard case .array(let elements) = node.value else { return expression(node, key).map { [$0] } ?? [] }
     let nodes = elements.compactMap { expression($0, key) }
-    if elements.isEmpty { mistake("this is empty", at: node, key, "write \"$source.…\"") }
+    if elements.isEmpty { mistakes.add("this is empty", at: node, key, "write \"$source.…\"") }
     return nodes.count == elements.count ? nodes : []
-  }
-
-  private mutating func mistake(_ message: String, at node: TOMLNode, _ key: String, _ hint: String) {
-    errors.append(
-      HopdError(
-        .textMappingInvalid, message, at: node.place(key: key.isEmpty ? nil : key), hint: hint))
   }
 }

@@ -14,7 +14,7 @@ extension TextMapping {
   ) throws(HopdError) -> ExplicitMapping {
     var resolver = TextMappingResolver(self, source: source, destination: destination, beside: others)
     let mappings = resolver.resolve()
-    try TextMappingMistakes.check(resolver.errors, file: path)
+    try resolver.mistakes.check(path)
     return ExplicitMapping(
       name: name, path: path, sourceVersion: source.name, destinationVersion: destination.name,
       entityMappings: mappings)
@@ -28,7 +28,7 @@ struct TextMappingResolver {
   private let text: TextMapping
   /// Of the entity mappings of this file, then of those of others.
   private let outlines: [MappingOutline]
-  private(set) var errors: [HopdError] = []
+  private(set) var mistakes = TextMistakes(.textMappingInvalid)
 
   init(
     _ text: TextMapping, source: ManagedObjectModel, destination: ManagedObjectModel, beside others: [MappingOutline]
@@ -45,8 +45,8 @@ struct TextMappingResolver {
     for entity in text.entities {
       checkEntities(of: entity)
       if !seen.insert(entity.title).inserted {
-        mistake(
-          "two entity mappings are called \(entity.title)", entity.name?.place ?? entity.place,
+        mistakes.add(
+          "two entity mappings are called \(entity.title)", at: entity.name?.place ?? entity.place,
           "give one of them a name of its own: name = \"…\"")
       }
     }
@@ -66,8 +66,8 @@ struct TextMappingResolver {
     }
     if found.isAbstract {
       let below = destination.subtree(of: found).filter { !$0.isAbstract }.map(\.name)
-      mistake(
-        "the destination entity \(found.name) is abstract and has no objects", name.place,
+      mistakes.add(
+        "the destination entity \(found.name) is abstract and has no objects", at: name.place,
         below.isEmpty ? "name another entity" : "name one of: \(below.joined(separator: ", "))")
     }
   }
@@ -82,17 +82,15 @@ struct TextMappingResolver {
     checkUseOfSource(text)
     if let filter = text.filter, let origin {
       let checker = ExpressionChecker(scope(.sourceFilter, origin, text))
-      collect(filter.place) { () throws(HopdError) in try checker.check(filter.value.predicate) }
+      mistakes.collect(filter.place) { () throws(HopdError) in try checker.check(filter.value.predicate) }
     }
     let grouping = grouping(text, origin)
-    var members: String?
-    if case .expand(_, let entity)? = grouping { members = entity }
     var properties = TextPropertyResolver(
       text: text, origin: origin, entity: entity, source: source, destination: destination, outlines: outlines,
-      members: members)
+      variables: grouping?.variables ?? [:])
     let attributes = properties.attributes()
     let relationships = properties.relationships()
-    errors += properties.errors
+    for error in properties.mistakes.errors { mistakes.add(error) }
     return ExplicitEntityMapping(
       name: text.title,
       type: .compiled(
@@ -111,9 +109,9 @@ struct TextMappingResolver {
     ]
     let extra = rest.filter(\.isSaid).map(\.word)
     if !extra.isEmpty {
-      mistake(
+      mistakes.add(
         "without a destination the objects are dropped, so that \(extra.joined(separator: ", ")) mean nothing",
-        text.place, "add destination = \"…\", or remove the rest")
+        at: text.place, "add destination = \"…\", or remove the rest")
     }
     return ExplicitEntityMapping(name: text.title, type: .remove, source: text.source?.value, destination: nil)
   }
@@ -124,8 +122,8 @@ struct TextMappingResolver {
     let hasProperties = !text.attributes.isEmpty || !text.relationships.isEmpty
     let hasRules = text.filter != nil || text.grouping != nil || text.policy != nil
     if hasProperties || hasRules {
-      mistake(
-        "without a source no objects are made, so that everything else means nothing", text.place,
+      mistakes.add(
+        "without a source no objects are made, so that everything else means nothing", at: text.place,
         "add source = \"…\", or remove the rest")
     }
   }
@@ -134,21 +132,22 @@ struct TextMappingResolver {
     let attributes = destination.allAttributes(of: entity)
     let relationships = destination.allRelationships(of: entity)
     let stored =
-      attributes.values.filter { !$0.isTransient }.map(\.name)
-      + relationships.values.filter { !$0.isTransient }.map(\.name)
+      destination.storedAttributes(of: entity).map(\.name)
+      + destination.storedRelationships(of: entity).map(\.name)
     let composites = destination.allComposites(of: entity)
     func check(_ name: Located<String>, isAttribute: Bool?) {
       if let composite = composites[name.value], isAttribute == true {
         let first = composite.elements.first?.name ?? ""
-        mistake(
-          "\(entity.name).\(name.value) is a composite, and this is no composite of the source", name.place,
+        mistakes.add(
+          "\(entity.name).\(name.value) is a composite, and this is no composite of the source", at: name.place,
           "give its elements, as attributes.\(name.value).\(first) = \"…\", or a composite: \"$source.…\"")
       } else if attributes[name.value]?.isTransient == true || relationships[name.value]?.isTransient == true {
-        mistake("\(entity.name).\(name.value) is transient and has no place in a store", name.place, "remove it")
+        mistakes.add(
+          "\(entity.name).\(name.value) is transient and has no place in a store", at: name.place, "remove it")
       } else if isAttribute == true, attributes[name.value] == nil, relationships[name.value] != nil {
-        mistake("\(entity.name).\(name.value) is a relationship", name.place, "write it under relationships")
+        mistakes.add("\(entity.name).\(name.value) is a relationship", at: name.place, "write it under relationships")
       } else if isAttribute == false, relationships[name.value] == nil, attributes[name.value] != nil {
-        mistake("\(entity.name).\(name.value) is an attribute", name.place, "write it under attributes")
+        mistakes.add("\(entity.name).\(name.value) is an attribute", at: name.place, "write it under attributes")
       } else if attributes[name.value] == nil, relationships[name.value] == nil {
         unknown("property", name, of: "entity \(entity.name) of version \(destination.name)", among: stored)
       }
@@ -160,7 +159,7 @@ struct TextMappingResolver {
       if text.attributes.contains(where: { $0.name == name.value })
         || text.relationships.contains(where: { $0.name == name.value })
       {
-        mistake("\(name.value) is skipped and has a value too", name.place, "remove one of the two")
+        mistakes.add("\(name.value) is skipped and has a value too", at: name.place, "remove one of the two")
       }
     }
   }
@@ -180,7 +179,7 @@ struct TextMappingResolver {
     case .expand(let members):
       let checker = ExpressionChecker(scope(.relationship, origin, text))
       var entity: String?
-      collect(grouping.place) { () throws(HopdError) in entity = try checker.checkCollection(members) }
+      mistakes.collect(grouping.place) { () throws(HopdError) in entity = try checker.checkCollection(members) }
       guard let entity else { return nil }
       return .expand(members, entity: entity)
     }
@@ -189,41 +188,23 @@ struct TextMappingResolver {
   private mutating func check(
     _ keys: [ExpressionNode], _ keep: KeepRule, _ checker: ExpressionChecker, _ place: Place
   ) {
-    for key in keys {
-      collect(place) { () throws(HopdError) in try checker.checkKey(key) }
-    }
-    if case .latest(let value) = keep {
-      collect(place) { () throws(HopdError) in try checker.checkKey(value) }
-    }
+    let latest: [ExpressionNode] = if case .latest(let value) = keep { [value] } else { [] }
+    for key in keys + latest { mistakes.collect(place) { () throws(HopdError) in try checker.checkKey(key) } }
   }
 
   // MARK: Mistakes
 
-  private func scope(
-    _ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping
-  ) -> ExpressionScope {
+  private func scope(_ place: ExpressionScope.Place, _ origin: Entity, _ text: TextEntityMapping) -> ExpressionScope {
     ExpressionScope(
       model: source, sourceEntity: origin.name, place: place, entityMappings: Set(outlines.map(\.name)),
       hasPolicy: text.policy != nil)
   }
 
-  private mutating func collect(_ place: Place, _ body: () throws(HopdError) -> Void) {
-    do {
-      try body()
-    } catch {
-      errors.append(error.located(place))
-    }
-  }
-
   private mutating func unknown(_ kind: String, _ name: Located<String>, of owner: String, among names: [String]) {
     let near = NearestName.among(names, to: name.value)
     let known = names.sorted().prefix(20).joined(separator: ", ")
-    mistake(
-      "there is no \(kind) \(name.value) in \(owner)", name.place,
+    mistakes.add(
+      "there is no \(kind) \(name.value) in \(owner)", at: name.place,
       near.map { "did you mean \($0)?" } ?? (known.isEmpty ? "remove it" : "there are: \(known)"))
-  }
-
-  private mutating func mistake(_ message: String, _ place: Place, _ hint: String) {
-    errors.append(HopdError(.textMappingInvalid, message, at: place, hint: hint))
   }
 }

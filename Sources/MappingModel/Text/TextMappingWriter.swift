@@ -40,12 +40,7 @@ struct TextMappingWriter {
     self.destination = destination
     self.modelName = modelName
     self.remarks = remarks
-    outlines = self.mapping.entityMappings.map { entity in
-      var keyCount: Int?
-      if case .distinctBy(let keys, _) = entity.grouping { keyCount = keys.count }
-      return MappingOutline(
-        name: entity.name, source: entity.source, destination: entity.destination, keyCount: keyCount)
-    }
+    outlines = self.mapping.entityMappings.map(MappingOutline.init)
   }
 
   /// The text; throws with everything that a text mapping cannot say.
@@ -71,11 +66,9 @@ struct TextMappingWriter {
 
   // MARK: Entities
 
-  private mutating func lines(
-    _ entity: ExplicitEntityMapping, _ remarks: [(name: String, text: String)]
-  ) -> [String] {
+  private mutating func lines(_ entity: ExplicitEntityMapping, _ remarks: [(name: String, text: String)]) -> [String] {
     var lines = ["[[entity]]"]
-    let usual = TextEntityMapping.title(name: nil, source: entity.source, destination: entity.destination)
+    let usual = TextEntityMapping.title(source: entity.source, destination: entity.destination)
     if entity.name != usual { lines.append("name = \(Self.quoted(entity.name))") }
     if let source = entity.source { lines.append("source = \(Self.quoted(source))") }
     if let destination = entity.destination { lines.append("destination = \(Self.quoted(destination))") }
@@ -119,10 +112,7 @@ struct TextMappingWriter {
     let (usualAttributes, usualRelationships) = (values(generated.attributes()), values(generated.relationships()))
     let (attributes, relationships) = (values(entity.attributes), values(entity.relationships))
     let oldNames = Set(
-      origin.map { origin in
-        source.allAttributes(of: origin).values.filter { !$0.isTransient }.map(\.name)
-          + source.allRelationships(of: origin).values.filter { !$0.isTransient }.map(\.name)
-      } ?? [])
+      origin.map { source.storedAttributes(of: $0).map(\.name) + source.storedRelationships(of: $0).map(\.name) } ?? [])
     var skipped: [String] = []
     var lines: [String] = []
 
@@ -130,9 +120,7 @@ struct TextMappingWriter {
       lines += remarks.filter { $0.name == name }.map { Self.comment($0.text) }
       remarks.removeAll { $0.name == name }
     }
-    for name in destination.allAttributes(of: target).values.filter({ !$0.isTransient }).map(\.name).sorted(
-      by: Self.byName)
-    {
+    for name in destination.storedAttributes(of: target).map(\.name).sortedByBytes(of: \.self) {
       guard let value = attributes[name] else {
         if generated.copies, oldNames.contains(name) { skipped.append(name) }
         continue
@@ -143,9 +131,7 @@ struct TextMappingWriter {
         lines.append("attributes.\(TOMLText.key(name)) = \(attribute(node, entity, name))")
       }
     }
-    for relationship in destination.allRelationships(of: target).values.filter({ !$0.isTransient })
-      .sorted(by: { Self.byName($0.name, $1.name) })
-    {
+    for relationship in destination.storedRelationships(of: target).sortedByBytes(of: \.name) {
       let name = relationship.name
       guard let value = relationships[name] else {
         if generated.copies, oldNames.contains(name) { skipped.append(name) }
@@ -170,19 +156,16 @@ struct TextMappingWriter {
   /// A resolver of the entity mapping with nothing said of its properties but these relationships.
   private func resolver(
     _ entity: ExplicitEntityMapping, _ origin: Entity?, _ target: Entity,
-    relationships: [(name: String, value: Located<TextRelationship>)]
+    relationships: [(name: String, value: Located<PropertyValue>)]
   ) -> TextPropertyResolver {
     let place = Place(file: mapping.path)
-    var members: String?
-    var grouping: TextGrouping?
-    switch entity.grouping {
-    case .each: break
-    case .distinctBy(let keys, let keep): grouping = .distinctBy(keys, keep: keep)
-    case .deduplicate(let keys, let keep): grouping = .deduplicate(by: keys, keep: keep)
-    case .expand(let objects, let name):
-      grouping = .expand(objects)
-      members = name
-    }
+    let grouping: TextGrouping? =
+      switch entity.grouping {
+      case .each: nil
+      case .distinctBy(let keys, let keep): .distinctBy(keys, keep: keep)
+      case .deduplicate(let keys, let keep): .deduplicate(by: keys, keep: keep)
+      case .expand(let objects, _): .expand(objects)
+      }
     let text = TextEntityMapping(
       place: place, name: Located(value: entity.name, place: place),
       source: entity.source.map { Located(value: $0, place: place) },
@@ -191,7 +174,7 @@ struct TextMappingWriter {
       grouping: grouping.map { Located(value: $0, place: place) })
     return TextPropertyResolver(
       text: text, origin: origin, entity: target, source: source, destination: destination, outlines: outlines,
-      members: members)
+      variables: entity.grouping.variables)
   }
 
   private mutating func attribute(_ node: ExpressionNode, _ entity: ExplicitEntityMapping, _ name: String) -> String {
@@ -217,9 +200,11 @@ struct TextMappingWriter {
       guard case .destinationInstances(let lookup, let objects) = node else { return quoted(node, entity, name) }
       let place = Place(file: mapping.path, key: name)
       var short = resolver(
-        entity, origin, target, relationships: [(name, Located(value: .text(objects), place: place))])
+        entity, origin, target, relationships: [(name, Located(value: .expression(objects), place: place))])
       let read = values(short.relationships())[name]
-      if read == value, !short.errors.contains(where: { $0.place == place }) { return quoted(objects, entity, name) }
+      if read == value, !short.mistakes.errors.contains(where: { $0.place == place }) {
+        return quoted(objects, entity, name)
+      }
       switch lookup {
       case .entityMapping(let mapping):
         return "{ mapping = \(Self.quoted(mapping)), objects = \(quoted(objects, entity, name)) }"
@@ -282,10 +267,6 @@ struct TextMappingWriter {
     let isPlain = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7f }
     if isPlain, text.contains("\"") || text.contains("\\"), !text.contains("'") { return "'\(text)'" }
     return TOMLText.quoted(text)
-  }
-
-  private static func byName(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }
 

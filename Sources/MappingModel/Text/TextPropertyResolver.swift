@@ -14,22 +14,9 @@ struct TextPropertyResolver {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let outlines: [MappingOutline]
-  /// Entity of `$each` in an expanding mapping.
-  let members: String?
-  private(set) var errors: [HopdError] = []
-
-  init(
-    text: TextEntityMapping, origin: Entity?, entity: Entity, source: ManagedObjectModel,
-    destination: ManagedObjectModel, outlines: [MappingOutline], members: String?
-  ) {
-    self.text = text
-    self.origin = origin
-    self.entity = entity
-    self.source = source
-    self.destination = destination
-    self.outlines = outlines
-    self.members = members
-  }
+  /// Entities of the variables that expressions have besides `$source`.
+  let variables: [String: String]
+  private(set) var mistakes = TextMistakes(.textMappingInvalid)
 
   /// Objects of a group are another thing than their sources, and so are those of an expanding mapping: what they have
   /// in common with them by name is chance.
@@ -44,22 +31,22 @@ struct TextPropertyResolver {
   // MARK: Attributes
 
   mutating func attributes() -> [ExplicitPropertyMapping] {
-    let given = Dictionary(text.attributes.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    let given = Dictionary(text.attributes.map { ($0.name, $0.value) }) { first, _ in first }
     let skipped = Set(text.skipped.map(\.value))
     let old = origin.map { source.allAttributes(of: $0) } ?? [:]
     let checker = ExpressionChecker(scope(.attribute))
     var result: [ExplicitPropertyMapping] = []
-    for attribute in destination.allAttributes(of: entity).values.sorted(by: { Self.byName($0.name, $1.name) })
+    for attribute in destination.allAttributes(of: entity).values.sortedByBytes(of: \.name)
     where !attribute.isTransient && !skipped.contains(attribute.name) {
       if let value = given[attribute.name] {
-        collect(value.place) { () throws(HopdError) in try checker.check(value.value, for: attribute) }
+        mistakes.collect(value.place) { () throws(HopdError) in try checker.check(value.value, for: attribute) }
         result.append(ExplicitPropertyMapping(name: attribute.name, value: .expression(value.value)))
       } else if copies, let before = old[attribute.name], !before.isTransient {
-        let value = ExpressionNode.keyPath(.variable("source"), [.key(attribute.name)])
+        let value = ExpressionNode.ofSource(attribute.name)
         do {
           try checker.check(value, for: attribute)
         } catch {
-          errors.append(
+          mistakes.add(
             HopdError(
               .textMappingInvalid,
               "\(attribute.name) cannot be carried as it is from \(origin?.name ?? "") to \(entity.name)",
@@ -77,52 +64,49 @@ struct TextPropertyResolver {
   // MARK: Relationships
 
   mutating func relationships() -> [ExplicitPropertyMapping] {
-    let given = Dictionary(text.relationships.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    let given = Dictionary(text.relationships.map { ($0.name, $0.value) }) { first, _ in first }
     let skipped = Set(text.skipped.map(\.value))
     let old = origin.map { source.allRelationships(of: $0) } ?? [:]
     var result: [ExplicitPropertyMapping] = []
-    for relationship in destination.allRelationships(of: entity).values.sorted(by: { Self.byName($0.name, $1.name) })
+    for relationship in destination.allRelationships(of: entity).values.sortedByBytes(of: \.name)
     where !relationship.isTransient && !skipped.contains(relationship.name) {
       var value: PropertyValue?
       if let text = given[relationship.name] {
         value = self.value(of: text, relationship)
       } else if copies, let before = old[relationship.name], !before.isTransient {
-        let path = ExpressionNode.keyPath(.variable("source"), [.key(relationship.name)])
-        value = lookup(path, before.destinationEntityName, relationship, text.place, isGenerated: true)
-          .map { .expression($0) }
+        value = lookup(
+          .ofSource(relationship.name), before.destinationEntityName, relationship, text.place, isGenerated: true
+        )
+        .map { .expression($0) }
       }
       result.append(ExplicitPropertyMapping(name: relationship.name, value: value))
     }
     return result
   }
 
-  private mutating func value(of text: Located<TextRelationship>, _ relationship: Relationship) -> PropertyValue? {
+  private mutating func value(of text: Located<PropertyValue>, _ relationship: Relationship) -> PropertyValue? {
     let place = text.place
     switch text.value {
-    case .text(let node):
+    case .expression(let node):
       guard let node = isObjectExpression(node) ? node : counterparts(of: node, relationship, place) else { return nil }
       return checked(node, relationship, place)
-    case .made(let mapping, let objects):
-      return checked(.destinationInstances(.entityMapping(mapping), objects), relationship, place)
-    case .madeByAny(let name, let objects):
-      return checked(.destinationInstances(.sourceRelationship(name), objects), relationship, place)
     case .grouped(let mapping, let keys):
       guard checkMaker(mapping, relationship, place) else { return nil }
       if let outline = outlines.first(where: { $0.name == mapping }) {
         guard let count = outline.keyCount else {
-          mistake(
-            "the mapping \(mapping) has no keys to find its objects by", place,
+          mistakes.add(
+            "the mapping \(mapping) has no keys to find its objects by", at: place,
             "write { mapping = \"\(mapping)\", objects = \"$source.…\" }, or give \(mapping) a distinct_by")
           return nil
         }
         if count != keys.count {
-          mistake(
-            "the mapping \(mapping) tells its objects apart by \(count) keys, and \(keys.count) are given", place,
+          mistakes.add(
+            "the mapping \(mapping) tells its objects apart by \(count) keys, and \(keys.count) are given", at: place,
             "give one key for each expression of its distinct_by, in that order")
         }
       }
       let checker = ExpressionChecker(scope(.key))
-      for key in keys { collect(place) { () throws(HopdError) in try checker.checkKey(key) } }
+      for key in keys { mistakes.collect(place) { () throws(HopdError) in try checker.checkKey(key) } }
       return .grouped(mapping: mapping, keys: keys)
     case .matching(let name, let attributeName, let key):
       return matching(name, attributeName, key, relationship, place)
@@ -148,13 +132,13 @@ struct TextPropertyResolver {
       return lookup(node, reached, relationship, place, isGenerated: false)
     case .unknown:
       // What is wrong with it is reported as for objects that are looked up.
-      collect(place) { () throws(HopdError) in
+      mistakes.collect(place) { () throws(HopdError) in
         try checker.check(
           .destinationInstances(.sourceRelationship(relationship.name), node), forRelationship: relationship)
       }
     default:
-      mistake(
-        "this is neither an object nor a list of objects", place,
+      mistakes.add(
+        "this is neither an object nor a list of objects", at: place,
         "write a relationship of the source, as \"$source.…\", or \"nil\"")
     }
     return nil
@@ -175,17 +159,16 @@ struct TextPropertyResolver {
     let name = Self.lastKey(of: objects) ?? relationship.name
     if let (origin, several) = ambiguous {
       let shown = objects.description
-      mistake(
+      mistakes.add(
         "\(several.map(\.name).joined(separator: ", ")) all make \(relationship.destinationEntityName) objects of "
-          + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", place,
-        "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, "
-          + "or for "
-          + "those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
+          + "\(origin), and \(entity.name).\(relationship.name) does not say whose it means", at: place,
+        "write relationships.\(relationship.name) = { mapping = \"\(several[0].name)\", objects = \"\(shown)\" }, or "
+          + "for those of all of them { relationship = \"\(name)\", objects = \"\(shown)\" }")
       return nil
     }
     if makers.isEmpty, !isGenerated {
-      mistake(
-        "no mapping of this hop makes \(relationship.destinationEntityName) objects of \(reached)", place,
+      mistakes.add(
+        "no mapping of this hop makes \(relationship.destinationEntityName) objects of \(reached)", at: place,
         "add an [[entity]] with source = \"\(reached)\" and destination = \"\(relationship.destinationEntityName)\"")
       return nil
     }
@@ -199,27 +182,28 @@ struct TextPropertyResolver {
     _ name: String, _ attributeName: String, _ key: ExpressionNode, _ relationship: Relationship, _ place: Place
   ) -> PropertyValue? {
     guard let target = destination.entity(named: name) else {
-      mistake(
-        "there is no entity \(name) in version \(destination.name)", place,
+      mistakes.add(
+        "there is no entity \(name) in version \(destination.name)", at: place,
         NearestName.among(destination.entities.map(\.name), to: name).map { "did you mean \($0)?" }
           ?? "name an entity of the destination")
       return nil
     }
     let attributes = destination.allAttributes(of: target).filter { !$0.value.isTransient }
     guard let attribute = attributes[attributeName] else {
-      mistake(
-        "there is no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", place,
+      mistakes.add(
+        "there is no stored attribute \(attributeName) in entity \(name) of version \(destination.name)", at: place,
         NearestName.among(attributes.keys, to: attributeName).map { "did you mean \($0)?" }
           ?? "there are: \(attributes.keys.sorted().prefix(20).joined(separator: ", "))")
       return nil
     }
     if !isCompatible(target.name, with: relationship) {
-      mistake(
-        "\(entity.name).\(relationship.name) holds \(relationship.destinationEntityName) objects, not \(name)", place,
+      mistakes.add(
+        "\(entity.name).\(relationship.name) holds \(relationship.destinationEntityName) objects, not \(name)",
+        at: place,
         "name \(relationship.destinationEntityName) or an entity below it")
     }
     let checker = ExpressionChecker(scope(.key))
-    collect(place) { () throws(HopdError) in
+    mistakes.collect(place) { () throws(HopdError) in
       try checker.checkKey(key)
       try checker.check(key, for: attribute)
     }
@@ -235,7 +219,7 @@ struct TextPropertyResolver {
       return nil
     }
     let checker = ExpressionChecker(scope(.relationship))
-    collect(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
+    mistakes.collect(place) { () throws(HopdError) in try checker.check(node, forRelationship: relationship) }
     return .expression(node)
   }
 
@@ -243,16 +227,16 @@ struct TextPropertyResolver {
   private mutating func checkMaker(_ mapping: String, _ relationship: Relationship, _ place: Place) -> Bool {
     guard let outline = outlines.first(where: { $0.name == mapping }) else {
       let names = outlines.map(\.name)
-      mistake(
-        "there is no entity mapping \(mapping) in this hop", place,
+      mistakes.add(
+        "there is no entity mapping \(mapping) in this hop", at: place,
         NearestName.among(names, to: mapping).map { "did you mean \($0)?" }
           ?? "there are: \(names.prefix(20).joined(separator: ", "))")
       return false
     }
     guard isFit(outline, for: relationship) else {
-      mistake(
+      mistakes.add(
         "the mapping \(mapping) makes \(outline.destination ?? "no") objects, and \(entity.name).\(relationship.name) "
-          + "holds \(relationship.destinationEntityName)", place,
+          + "holds \(relationship.destinationEntityName)", at: place,
         "name a mapping whose destination is \(relationship.destinationEntityName) or below it")
       return false
     }
@@ -264,36 +248,19 @@ struct TextPropertyResolver {
   }
 
   private func isCompatible(_ name: String, with relationship: Relationship) -> Bool {
-    guard let entity = destination.entity(named: name) else { return false }
-    return destination.lineage(of: entity).contains { $0.name == relationship.destinationEntityName }
+    destination.isEntity(name, within: relationship.destinationEntityName)
   }
 
   // MARK: Surroundings
 
   private func scope(_ place: ExpressionScope.Place) -> ExpressionScope {
     ExpressionScope(
-      model: source, sourceEntity: origin?.name, place: place, variables: members.map { ["each": $0] } ?? [:],
+      model: source, sourceEntity: origin?.name, place: place, variables: variables,
       entityMappings: Set(outlines.map(\.name)), hasPolicy: text.policy != nil)
-  }
-
-  private mutating func collect(_ place: Place, _ body: () throws(HopdError) -> Void) {
-    do {
-      try body()
-    } catch {
-      errors.append(error.located(place))
-    }
-  }
-
-  private mutating func mistake(_ message: String, _ place: Place, _ hint: String) {
-    errors.append(HopdError(.textMappingInvalid, message, at: place, hint: hint))
   }
 
   private static func lastKey(of node: ExpressionNode) -> String? {
     guard case .keyPath(_, let steps) = node, case .key(let name)? = steps.last else { return nil }
     return name
-  }
-
-  private static func byName(_ left: String, _ right: String) -> Bool {
-    left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 }

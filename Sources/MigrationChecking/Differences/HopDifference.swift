@@ -10,26 +10,26 @@ extension ModelDifference {
   package init(
     from source: ManagedObjectModel, to destination: ManagedObjectModel, renames: RenameRules = RenameRules()
   ) {
-    let attempt = MappingInference.attempt(from: source, to: destination, renames: renames)
-    self.init(
-      HopDifference(
-        source: source, destination: destination, mapping: attempt.mapping, reasons: attempt.reasons, renames: renames))
+    self.init(source, destination, matching: renames, decided: renames)
   }
 
   /// What differs between two states of one version, matched by names alone.
   package init(ofVersion earlier: ManagedObjectModel, edited later: ManagedObjectModel) {
-    let attempt = MappingInference.attempt(from: earlier, to: later, renames: RenameRules(namesCount: true))
-    self.init(
-      HopDifference(
-        source: earlier, destination: later, mapping: attempt.mapping, reasons: attempt.reasons,
-        renames: RenameRules()))
+    self.init(earlier, later, matching: RenameRules(namesCount: true), decided: RenameRules())
   }
 
-  private init(_ hop: HopDifference) {
+  /// What differs where `rules` match the names; of `renames` nothing is suspected any more.
+  private init(
+    _ source: ManagedObjectModel, _ destination: ManagedObjectModel, matching rules: RenameRules,
+    decided renames: RenameRules
+  ) {
+    let (mapping, reasons) = MappingInference.attempt(from: source, to: destination, renames: rules)
+    let hop = HopDifference(source: source, destination: destination, mapping: mapping, reasons: reasons)
     let entities = hop.entities()
+    let search = RenameSearch(source: source, destination: destination, mapping: mapping, renames: renames)
     self.init(
-      from: hop.source.name, to: hop.destination.name, entities: entities, suspicions: hop.suspicions(),
-      unchanged: hop.destination.entities.count - entities.count { $0.kind != .removed })
+      from: source.name, to: destination.name, entities: entities, suspicions: search.suspicions(),
+      unchanged: destination.entities.count - entities.count { $0.kind != .removed })
   }
 }
 
@@ -39,7 +39,6 @@ struct HopDifference {
   let destination: ManagedObjectModel
   let mapping: InferredMapping
   let reasons: [HopdError]
-  let renames: RenameRules
 
   /// Names of the entities of the destination by those of the source.
   private var continued: [String: String] {
@@ -59,14 +58,13 @@ struct HopDifference {
     guard let name = part.destinationEntity, let new = destination.entity(named: name) else {
       return part.sourceEntity.flatMap { source.entity(named: $0) }.map { gone in
         EntityDifference(
-          kind: .removed, name: gone.name, oldName: nil, changes: [], properties: [],
-          effect: gone.isAbstract ? .none : .dropped,
+          kind: .removed, name: gone.name, effect: gone.isAbstract ? .none : .dropped,
           outcome: gone.isAbstract ? "abstract, so it has no rows" : "its rows are dropped")
       }
     }
     guard let old = part.sourceEntity.flatMap({ source.entity(named: $0) }) else {
       return EntityDifference(
-        kind: .added, name: name, oldName: nil, changes: [], properties: [], effect: .none,
+        kind: .added, name: name, effect: .none,
         outcome: new.isAbstract ? "abstract, so it has no rows" : "it begins without rows")
     }
     let parent = old.parentName.map { continued[$0] ?? $0 }
@@ -107,8 +105,7 @@ struct HopDifference {
 
   private func attributes(of new: Entity, from old: Entity, _ part: EntityMapping) -> [PropertyDifference] {
     let before = source.allAttributes(of: old)
-    let sources = Dictionary(
-      part.attributes.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    let sources = Dictionary(part.attributes.map { ($0.destination, $0.source) }) { first, _ in first }
     var result: [PropertyDifference] = []
     for attribute in new.attributes {
       // Transient ones have no place in a mapping; their names match them.
@@ -134,14 +131,14 @@ struct HopDifference {
       guard let gone = before[name], !(new.attributes.contains { $0.name == name && $0.isTransient }) else { continue }
       result.append(
         PropertyDifference(
-          kind: .removed, name: name, oldName: nil, isRelationship: false,
-          changes: [.init("\(gone.type.words)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
+          kind: .removed, name: name, isRelationship: false,
+          changes: [.init("\(gone.type.title)\(gone.isOptional ? ", optional" : "")")], effect: .dropped,
           outcome: "its values are dropped"))
     }
     return result
       + ownTransients.map {
         PropertyDifference(
-          kind: .removed, name: $0.name, oldName: nil, isRelationship: false, changes: [.init("transient")],
+          kind: .removed, name: $0.name, isRelationship: false, changes: [.init("transient")],
           effect: .none, outcome: "transient, so it has no values")
       }
   }
@@ -168,8 +165,8 @@ struct HopDifference {
         (.needsMapping, "required and without a default: the rows that exist have no value for it")
       }
     return PropertyDifference(
-      kind: .added, name: attribute.name, oldName: nil, isRelationship: false,
-      changes: [.init("\(attribute.type.words)\(attribute.isOptional ? ", optional" : "")")], effect: effect,
+      kind: .added, name: attribute.name, isRelationship: false,
+      changes: [.init("\(attribute.type.title)\(attribute.isOptional ? ", optional" : "")")], effect: effect,
       outcome: outcome)
   }
 
@@ -196,8 +193,7 @@ struct HopDifference {
     of new: Entity, from old: Entity, _ part: EntityMapping, _ continued: [String: String]
   ) -> [PropertyDifference] {
     let before = source.allRelationships(of: old)
-    let sources = Dictionary(
-      part.relationships.map { ($0.destination, $0.source) }, uniquingKeysWith: { first, _ in first })
+    let sources = Dictionary(part.relationships.map { ($0.destination, $0.source) }) { first, _ in first }
     var result: [PropertyDifference] = []
     for relationship in new.relationships {
       guard let pairs = sources[relationship.name].flatMap({ $0 }), !pairs.isInverted,
@@ -221,7 +217,7 @@ struct HopDifference {
     for name in part.droppedRelationships where source.declaringEntity(of: name, in: old)?.name == old.name {
       result.append(
         PropertyDifference(
-          kind: .removed, name: name, oldName: nil, isRelationship: true,
+          kind: .removed, name: name, isRelationship: true,
           changes: before[name].map { [.init($0.words)] } ?? [], effect: .dropped,
           outcome: "what it connects is dropped"))
     }
@@ -248,7 +244,7 @@ struct HopDifference {
         (.rowsDecide, "required: the rows that exist have nothing in it")
       }
     return PropertyDifference(
-      kind: .added, name: relationship.name, oldName: nil, isRelationship: true,
+      kind: .added, name: relationship.name, isRelationship: true,
       changes: [.init(relationship.words)], effect: effect, outcome: outcome)
   }
 
@@ -266,12 +262,6 @@ struct HopDifference {
 
   private func condition(_ entity: String, _ property: String) -> RowCondition? {
     mapping.conditions.first { $0.entity == entity && $0.property == property }
-  }
-
-  // MARK: Suspicions
-
-  func suspicions() -> [RenameSuspicion] {
-    RenameSearch(source: source, destination: destination, mapping: mapping, renames: renames).suspicions()
   }
 }
 

@@ -1,8 +1,8 @@
-// What differs between two models, entity by entity and property by property, in words: for people who review a change,
-// and for anyone who has to find the property that made a hash another one. A pure value, made of two models and
-// nothing else.
+// What differs between two models, entity by entity and property by property, in words: to review a change, and to find
+// the property that made a hash another one. A pure value, made of two models and nothing else.
 
 import ManagedObjectModel
+import MappingModel
 
 /// What a step does to the rows that exist.
 package enum RowEffect: String, Sendable, Hashable {
@@ -35,7 +35,7 @@ package struct PropertyDifference: Sendable, Hashable {
   /// Its name in the later model, in the earlier one where it is gone.
   package let name: String
   /// Its name in the earlier model, where that is another one.
-  package let oldName: String?
+  package internal(set) var oldName: String?
   /// Is it a relationship? Else an attribute.
   package let isRelationship: Bool
   /// The changes, each a phrase: "type String → Integer 16".
@@ -68,11 +68,11 @@ package struct EntityDifference: Sendable, Hashable {
   /// Its name in the later model, in the earlier one where it is gone.
   package let name: String
   /// Its name in the earlier model, where that is another one.
-  package let oldName: String?
+  package internal(set) var oldName: String?
   /// Changes of the entity itself.
-  package let changes: [DefinitionChange]
+  package internal(set) var changes: [DefinitionChange] = []
   /// Changes of its own properties.
-  package let properties: [PropertyDifference]
+  package internal(set) var properties: [PropertyDifference] = []
   package let effect: RowEffect
   /// What happens to its rows, in a phrase.
   package let outcome: String
@@ -119,43 +119,41 @@ package struct ModelDifference: Sendable {
   package var isEmpty: Bool { entities.isEmpty }
 }
 
+/// Notes the changes between two definitions of one part of a model.
+private struct DefinitionChanges<Part> {
+  let old: Part
+  let new: Part
+  var found: [DefinitionChange] = []
+
+  /// Notes that a value is another one now, in words made of both.
+  mutating func note<Value: Equatable>(
+    _ value: (Part) -> Value, isHashed: Bool = true, _ words: (Value, Value) -> String
+  ) {
+    let (before, after) = (value(old), value(new))
+    if before != after { found.append(DefinitionChange(words(before, after), isHashed: isHashed)) }
+  }
+}
+
 extension DefinitionChange {
   /// The changes between two definitions of an attribute, but for its name.
   package static func between(_ old: Attribute, _ new: Attribute) -> [DefinitionChange] {
-    var changes: [DefinitionChange] = []
-    if old.type != new.type { changes.append(.init("type \(old.type.words) → \(new.type.words)")) }
-    if old.isOptional != new.isOptional {
-      changes.append(.init(new.isOptional ? "required → optional" : "optional → required"))
-    }
-    if old.isTransient != new.isTransient {
-      changes.append(.init(new.isTransient ? "stored → transient" : "transient → stored"))
-    }
-    if old.derivationExpression != new.derivationExpression {
-      changes.append(
-        .init(
-          "derivation \(old.derivationExpression ?? "none") → \(new.derivationExpression ?? "none")"))
-    }
-    if old.allowsExternalStorage != new.allowsExternalStorage {
-      changes.append(.init("external storage switched \(new.allowsExternalStorage ? "on" : "off")"))
-    }
-    if old.preservesAfterDeletion != new.preservesAfterDeletion {
-      changes.append(.init("preserved after deletion: \(new.preservesAfterDeletion ? "now" : "no more")"))
-    }
-    if old.versionHashModifier != new.versionHashModifier { changes.append(.init("another version hash modifier")) }
+    var changes = DefinitionChanges(old: old, new: new)
+    changes.note(\.type) { "type \($0.title) → \($1.title)" }
+    changes.note(\.isOptional) { $1 ? "required → optional" : "optional → required" }
+    changes.note(\.isTransient) { $1 ? "stored → transient" : "transient → stored" }
+    changes.note(\.derivationExpression) { "derivation \($0 ?? "none") → \($1 ?? "none")" }
+    changes.note(\.allowsExternalStorage) { "external storage switched \($1 ? "on" : "off")" }
+    changes.note(\.preservesAfterDeletion) { "preserved after deletion: \($1 ? "now" : "no more")" }
+    changes.note(\.versionHashModifier) { _, _ in "another version hash modifier" }
     if old.elements != new.elements || old.compositeTypeName != new.compositeTypeName {
-      changes.append(.init("another composite"))
+      changes.found.append(.init("another composite"))
     }
-    func unhashed(_ words: String) { changes.append(.init(words, isHashed: false)) }
-    if old.defaultValue != new.defaultValue {
-      unhashed("default \(old.defaultValue?.words ?? "none") → \(new.defaultValue?.words ?? "none")")
-    }
-    if old.minimum != new.minimum { unhashed("minimum \(old.minimum ?? "none") → \(new.minimum ?? "none")") }
-    if old.maximum != new.maximum { unhashed("maximum \(old.maximum ?? "none") → \(new.maximum ?? "none")") }
-    if old.regularExpression != new.regularExpression { unhashed("another pattern that texts must match") }
-    if old.valueTransformerName != new.valueTransformerName {
-      unhashed("transformer \(old.valueTransformerName ?? "none") → \(new.valueTransformerName ?? "none")")
-    }
-    return changes
+    changes.note(\.defaultValue, isHashed: false) { "default \($0?.words ?? "none") → \($1?.words ?? "none")" }
+    changes.note(\.minimum, isHashed: false) { "minimum \($0 ?? "none") → \($1 ?? "none")" }
+    changes.note(\.maximum, isHashed: false) { "maximum \($0 ?? "none") → \($1 ?? "none")" }
+    changes.note(\.regularExpression, isHashed: false) { _, _ in "another pattern that texts must match" }
+    changes.note(\.valueTransformerName, isHashed: false) { "transformer \($0 ?? "none") → \($1 ?? "none")" }
+    return changes.found
   }
 
   /// The changes between two definitions of a relationship, but for its name; destinations and inverses are compared
@@ -163,64 +161,42 @@ extension DefinitionChange {
   package static func between(
     _ old: Relationship, _ new: Relationship, destination: String?, inverse: String?
   ) -> [DefinitionChange] {
-    var changes: [DefinitionChange] = []
-    if old.isToMany != new.isToMany { changes.append(.init(new.isToMany ? "to-one → to-many" : "to-many → to-one")) }
+    var changes = DefinitionChanges(old: old, new: new)
+    changes.note(\.isToMany) { $1 ? "to-one → to-many" : "to-many → to-one" }
     if destination != new.destinationEntityName {
-      changes.append(.init("destination \(old.destinationEntityName) → \(new.destinationEntityName)"))
+      changes.found.append(.init("destination \(old.destinationEntityName) → \(new.destinationEntityName)"))
     }
     if inverse != new.inverseName {
-      changes.append(.init("inverse \(old.inverseName ?? "none") → \(new.inverseName ?? "none")"))
+      changes.found.append(.init("inverse \(old.inverseName ?? "none") → \(new.inverseName ?? "none")"))
     }
-    if old.isOptional != new.isOptional {
-      changes.append(.init(new.isOptional ? "required → optional" : "optional → required"))
-    }
-    if old.isOrdered != new.isOrdered { changes.append(.init(new.isOrdered ? "now ordered" : "no more ordered")) }
-    if old.isTransient != new.isTransient {
-      changes.append(.init(new.isTransient ? "stored → transient" : "transient → stored"))
-    }
-    if old.minCount != new.minCount { changes.append(.init("minimum count \(old.minCount) → \(new.minCount)")) }
-    if old.maxCount != new.maxCount, old.isToMany == new.isToMany {
-      changes.append(.init("maximum count \(old.maxCount) → \(new.maxCount)"))
-    }
-    if old.versionHashModifier != new.versionHashModifier { changes.append(.init("another version hash modifier")) }
-    if old.deleteRule != new.deleteRule {
-      changes.append(.init("delete rule \(old.deleteRule.words) → \(new.deleteRule.words)", isHashed: false))
-    }
-    return changes
+    changes.note(\.isOptional) { $1 ? "required → optional" : "optional → required" }
+    changes.note(\.isOrdered) { $1 ? "now ordered" : "no more ordered" }
+    changes.note(\.isTransient) { $1 ? "stored → transient" : "transient → stored" }
+    changes.note(\.minCount) { "minimum count \($0) → \($1)" }
+    if old.isToMany == new.isToMany { changes.note(\.maxCount) { "maximum count \($0) → \($1)" } }
+    changes.note(\.versionHashModifier) { _, _ in "another version hash modifier" }
+    changes.note(\.deleteRule, isHashed: false) { "delete rule \($0.words) → \($1.words)" }
+    return changes.found
   }
 
   /// The changes between two definitions of an entity, but for its name and its properties; `parent` is the earlier
   /// parent under the name that it has in the later model.
   package static func between(_ old: Entity, _ new: Entity, parent: String?) -> [DefinitionChange] {
-    var changes: [DefinitionChange] = []
+    var changes = DefinitionChanges(old: old, new: new)
     if parent != new.parentName {
-      changes.append(.init("parent \(old.parentName ?? "none") → \(new.parentName ?? "none")"))
+      changes.found.append(.init("parent \(old.parentName ?? "none") → \(new.parentName ?? "none")"))
     }
-    if old.isAbstract != new.isAbstract {
-      changes.append(.init(new.isAbstract ? "concrete → abstract" : "abstract → concrete"))
+    changes.note(\.isAbstract) { $1 ? "concrete → abstract" : "abstract → concrete" }
+    changes.note(\.versionHashModifier) { _, _ in "another version hash modifier" }
+    let before = old.uniquenessConstraints.map { $0.joined(separator: ", ") }
+    let after = new.uniquenessConstraints.map { $0.joined(separator: ", ") }
+    changes.found += before.filter { !after.contains($0) }.map { .init("uniqueness constraint (\($0)) removed") }
+    changes.found += after.filter { !before.contains($0) }.map { .init("uniqueness constraint (\($0)) added") }
+    if Set(old.fetchIndexes) != Set(new.fetchIndexes) {
+      changes.found.append(.init("other fetch indexes", isHashed: false))
     }
-    if old.versionHashModifier != new.versionHashModifier { changes.append(.init("another version hash modifier")) }
-    let (before, after) = (constraints(of: old), constraints(of: new))
-    for gone in before where !after.contains(gone) {
-      changes.append(.init("uniqueness constraint (\(gone)) removed"))
-    }
-    for added in after where !before.contains(added) {
-      changes.append(.init("uniqueness constraint (\(added)) added"))
-    }
-    if indexes(of: old) != indexes(of: new) { changes.append(.init("other fetch indexes", isHashed: false)) }
-    return changes
+    return changes.found
   }
-
-  private static func constraints(of entity: Entity) -> [String] {
-    entity.uniquenessConstraints.map { $0.joined(separator: ", ") }
-  }
-
-  private static func indexes(of entity: Entity) -> Set<FetchIndex> { Set(entity.fetchIndexes) }
-}
-
-extension AttributeType {
-  /// The type as Xcode shows it.
-  package var words: String { xmlName ?? "Undefined" }
 }
 
 extension Relationship.DeleteRule {

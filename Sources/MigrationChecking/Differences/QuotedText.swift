@@ -3,23 +3,30 @@
 import ManagedObjectModel
 
 extension String {
-  /// The text inside an XML attribute or element.
-  package var inXML: String {
+  /// The text with other texts in place of some scalars; nil leaves a scalar as it is.
+  func replacing(_ replacement: (Unicode.Scalar) -> String?) -> String {
     var result = ""
     for scalar in unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case "'": result += "&#39;"
-      case "\n", "\t", "\r": result.unicodeScalars.append(scalar)
-      // XML 1.0 has no other control characters, however they are written, and two others that are none.
-      case _ where scalar.value < 0x20 || scalar.value == 0xfffe || scalar.value == 0xffff: result += "\u{fffd}"
-      default: result.unicodeScalars.append(scalar)
-      }
+      if let text = replacement(scalar) { result += text } else { result.unicodeScalars.append(scalar) }
     }
     return result
+  }
+
+  /// The text inside an XML attribute or element.
+  package var inXML: String {
+    replacing { scalar in
+      switch scalar {
+      case "&": "&amp;"
+      case "<": "&lt;"
+      case ">": "&gt;"
+      case "\"": "&quot;"
+      case "'": "&#39;"
+      case "\n", "\t", "\r": nil
+      // XML 1.0 has no other control characters, however they are written, and two others that are none.
+      case _ where scalar.value < 0x20 || scalar.value == 0xfffe || scalar.value == 0xffff: "\u{fffd}"
+      default: nil
+      }
+    }
   }
 
   /// The text as one word of a shell.

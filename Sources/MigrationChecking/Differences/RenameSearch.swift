@@ -10,7 +10,7 @@ struct RenameSearch {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let mapping: InferredMapping
-  /// Names about which somebody has said already what becomes of them.
+  /// Names of which the operator has said already what becomes of them.
   let renames: RenameRules
 
   func suspicions() -> [RenameSuspicion] {
@@ -36,7 +36,7 @@ struct RenameSearch {
     }
   }
 
-  /// Does the entity itself declare the property, and has nobody said that it ends?
+  /// Does the entity itself declare the property, and has the operator not said that it ends?
   private func isOpen(_ property: String, of entity: Entity) -> Bool {
     source.declaringEntity(of: property, in: entity)?.name == entity.name
       && renames.renames["\(entity.name).\(property)"] == nil
@@ -46,13 +46,12 @@ struct RenameSearch {
     let before = source.allRelationships(of: old)
     let gone = part.droppedRelationships.filter { isOpen($0, of: old) }
     let added = part.relationships.filter { $0.source == nil }.map(\.destination)
-    let continued = mapping
     return pairs(
       gone.compactMap { before[$0] }, new.relationships.filter { added.contains($0.name) },
       fits: { earlier, later in
         earlier.isToMany == later.isToMany
           && (earlier.destinationEntityName == later.destinationEntityName
-            || continued.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity
+            || mapping.mapping(fromSource: earlier.destinationEntityName)?.destinationEntity
               == later.destinationEntityName)
       }, name: \.name
     ).map {
@@ -91,7 +90,7 @@ struct RenameSearch {
     var left = added
     var result: [(Part, Part)] = []
     for old in gone {
-      // A name that stays while its identifier says otherwise is a contradiction, and told as one.
+      // A name that stays while its identifier says otherwise is a contradiction, and reported as one.
       let fitting = left.indices.filter { fits(old, left[$0]) && name(old) != name(left[$0]) }
       let near = NearestName.among(fitting.map { name(left[$0]) }, to: name(old))
       // With one of each there is nothing to choose between; of several only names that look alike are named.

@@ -26,7 +26,7 @@ struct ShippedFindings {
   /// What is reported.
   var warnings: [HopdError] = []
 
-  /// Takes up those of another comparison; what is known already is not told twice.
+  /// Takes up those of another comparison, except for what is known already.
   mutating func add(_ other: ShippedFindings) {
     func isNew(_ error: HopdError, _ known: [HopdError]) -> Bool {
       !known.contains { $0.code == error.code && $0.place == error.place && $0.message == error.message }
@@ -127,16 +127,13 @@ struct LockComparison {
           continue
         }
         changes += ShippedChange.lostIdentifiers(first, second)
-        guard first.layout == second.layout else {
-          changes.append(layout(name, difference))
-          continue
-        }
+        if first.layout != second.layout { changes.append(layout(name, difference)) }
       }
     }
     return withoutHeirs(changes, later).map { error($0, old.name, new.name) }
   }
 
-  /// A change of an entity changes the hashes of all below it; those that have none of their own are not told again.
+  /// A change of an entity changes the hashes of all below it; those without a change of their own are left out.
   private func withoutHeirs(_ changes: [ShippedChange], _ model: ManagedObjectModel?) -> [ShippedChange] {
     let changed = Set(changes.map(\.entity))
     return changes.filter { change in
@@ -157,24 +154,18 @@ struct LockComparison {
   private func error(_ change: ShippedChange, _ version: String, _ name: String) -> HopdError {
     let place = Place(file: bundle.path(ofVersion: name), entity: change.entity, property: change.property)
     let start = "the version \(version) has shipped, and "
-    switch change.kind {
-    case .layout:
+    if change.kind == .layout {
       return HopdError(
         .shippedLayoutChanged,
         start + change.words + " is another one now, while its hash is the same: old and new stores of one version "
           + "differ", at: place, hint: "undo the edit, and make it in a new version")
-    case .identifier:
-      return HopdError(
-        .shippedVersionChanged, start + change.sentence, at: place,
-        hint:
-          "undo the edit: stores of earlier versions lose what the old name holds. If it was never right: "
-          + ShippedRecord.replacing(version))
-    case .added, .removed, .changed, .inherited:
-      return HopdError(
-        .shippedVersionChanged, start + change.sentence, at: place,
-        hint:
-          "undo the edit and make it in a new version: users' stores have the hash of the shipped one, and no version "
-          + "would fit them. If \(version) has not shipped: " + ShippedRecord.replacing(version))
     }
+    let hint =
+      change.kind == .identifier
+      ? "undo the edit: stores of earlier versions lose what the old name holds. If it was never right: "
+      : "undo the edit and make it in a new version: users' stores have the hash of the shipped one, and no version "
+        + "would fit them. If \(version) has not shipped: "
+    return HopdError(
+      .shippedVersionChanged, start + change.sentence, at: place, hint: hint + ShippedRecord.replacing(version))
   }
 }

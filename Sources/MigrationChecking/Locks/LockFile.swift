@@ -67,18 +67,13 @@ package struct LockFile: Sendable, Hashable {
       throw error
     }
     guard case .table(let top) = document.value, case .integer(1)? = top["format"]?.value else {
-      throw HopdError(
-        .lockInvalid, "this is not a lock file of format 1", at: Place(file: file),
-        hint: Self.again)
+      throw HopdError(.lockInvalid, "this is not a lock file of format 1", at: Place(file: file), hint: Self.again)
     }
-    var models: [ShippedModel] = []
-    for node in try Self.array(top["model"], "model", document) {
+    models = try Self.array(top["model"], "model").map { node throws(HopdError) in
       let table = try Self.table(node)
-      var versions: [ShippedVersion] = []
-      for node in try Self.array(table["version"], "version", node) { versions.append(try Self.version(node)) }
-      models.append(ShippedModel(name: try Self.string(table["name"], "name", node), versions: versions))
+      let versions = try Self.array(table["version"], "version").map(Self.version)
+      return ShippedModel(name: try Self.string(table["name"], "name", node), versions: versions)
     }
-    self.init(models: models)
   }
 
   private static func version(_ node: TOMLNode) throws(HopdError) -> ShippedVersion {
@@ -86,8 +81,7 @@ package struct LockFile: Sendable, Hashable {
     var entities: [ShippedEntity] = []
     if let node = table["entity"] {
       for (name, line) in try Self.table(node).sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
-        var values: [String] = []
-        for value in try array(line, name, node) { values.append(try string(value, name, line)) }
+        let values = try array(line, name).map { value throws(HopdError) in try string(value, name, line) }
         guard values.count >= 2 else { throw invalid(line, "the line of \(name) has no hash and layout") }
         entities.append(
           ShippedEntity(name: name, hash: values[0], layout: values[1], parts: Array(values.dropFirst(2))))
@@ -101,7 +95,7 @@ package struct LockFile: Sendable, Hashable {
     return table
   }
 
-  private static func array(_ node: TOMLNode?, _ key: String, _ parent: TOMLNode) throws(HopdError) -> [TOMLNode] {
+  private static func array(_ node: TOMLNode?, _ key: String) throws(HopdError) -> [TOMLNode] {
     guard let node else { return [] }
     guard case .array(let items) = node.value else { throw invalid(node, "\(key) is no array") }
     return items
@@ -113,8 +107,6 @@ package struct LockFile: Sendable, Hashable {
   }
 
   private static func invalid(_ node: TOMLNode, _ message: String) -> HopdError {
-    HopdError(
-      .lockInvalid, message, at: node.place(key: nil),
-      hint: again)
+    HopdError(.lockInvalid, message, at: node.place(key: nil), hint: again)
   }
 }

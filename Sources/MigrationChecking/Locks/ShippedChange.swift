@@ -26,8 +26,7 @@ struct ShippedChange {
     switch kind {
     case .added: return "\(name) was added to it since\(detail)"
     case .removed: return "\(name) was removed from it since\(detail)"
-    case .changed, .layout: return "\(name) was changed in it since: \(words)"
-    case .identifier: return "\(name) was changed in it since: \(words)"
+    case .changed, .layout, .identifier: return "\(name) was changed in it since: \(words)"
     case .inherited: return "\(name) was changed in it since: its parent has another hash, which is part of its own"
     }
   }
@@ -38,8 +37,7 @@ struct ShippedChange {
   static func between(
     _ first: ShippedEntity, _ second: ShippedEntity, _ difference: ModelDifference?
   ) -> [ShippedChange] {
-    let found =
-      difference?.entities.first { $0.name == first.name }.map(byGit) ?? byParts(first, second)
+    let found = difference?.entities.first { $0.name == first.name }.map(byGit) ?? byParts(first, second)
     return found.isEmpty ? [ShippedChange(entity: first.name, property: nil, kind: .inherited)] : found
   }
 
@@ -67,7 +65,7 @@ struct ShippedChange {
       case ShippedEntity.parent: return own("parent \(old.first ?? "none") → \(new.first ?? "none")")
       case ShippedEntity.abstract: return own(new.isEmpty ? "abstract → concrete" : "concrete → abstract")
       case ShippedEntity.modifier: return own("another version hash modifier")
-      // It is not a part of a hash, and told by itself.
+      // It is no part of a hash, and reported by itself.
       case ShippedEntity.identifier: return nil
       case ShippedEntity.unique:
         let gone = old.filter { !new.contains($0) }.map { "uniqueness constraint (\(list($0))) removed" }
@@ -94,9 +92,8 @@ struct ShippedChange {
   /// What changed between two short forms: the type first, then what came and went.
   private static func words(from old: String, to new: String) -> String {
     func split(_ text: String) -> [String] {
-      var words: [String] = []
-      for word in text.split(separator: ",") { words.append(word.trimmingPrefix(" ").description) }
-      return words.filter { !$0.hasPrefix(ShippedEntity.identifierWord) }
+      text.split(separator: ",").map { $0.trimmingPrefix(" ").description }
+        .filter { !$0.hasPrefix(ShippedEntity.identifierWord) }
     }
     var (before, after) = (split(old), split(new))
     var changes: [String] = []

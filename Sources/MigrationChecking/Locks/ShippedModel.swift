@@ -3,6 +3,7 @@
 // changed.
 
 import ManagedObjectModel
+import MappingModel
 import PersistentStore
 
 /// One entity of a version that has shipped.
@@ -117,7 +118,7 @@ extension ShippedEntity {
     let own = table.columns.filter { column in
       switch column.role {
       case .attribute(let owner, _), .toOne(let owner, _): owner == entity.name
-      // These follow from other entities, whose hashes tell.
+      // These follow from other entities, whose hashes show it.
       case .discriminator, .orderKey, .owner, .primaryKey, .entityNumber, .saveCount: false
       }
     }
@@ -149,7 +150,7 @@ extension ShippedEntity {
   }
 
   private static func words(of attribute: Attribute) -> String {
-    var words = [attribute.type.words]
+    var words = [attribute.type.title]
     if attribute.isOptional { words.append("optional") }
     if attribute.isTransient { words.append("transient") }
     if attribute.allowsExternalStorage { words.append("external") }

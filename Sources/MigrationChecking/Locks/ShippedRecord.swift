@@ -15,7 +15,7 @@ extension HopdError.Code {
   package static let shippedVersionLater = HopdError.Code("shipped-version-later", exit: .dataError)
   /// A model is called otherwise than in the lock.
   package static let shippedModelRenamed = HopdError.Code("shipped-model-renamed", exit: .success)
-  /// A version is replaced in the lock because somebody said so.
+  /// A version is replaced in the lock on request.
   package static let shippedVersionReplaced = HopdError.Code("shipped-version-replaced", exit: .success)
 }
 
@@ -29,7 +29,7 @@ package struct ShippedRecord: Sendable {
   package var lockAtBase: LockFile?
   /// The models at that commit.
   package var bases: [ModelBundle] = []
-  /// Versions about which somebody has said that they may be other ones than those that are noted.
+  /// Versions that may differ from what is noted, because the operator says so.
   package var replaced: Set<String> = []
   /// Is the lock in the working tree about to be written?
   package var isFreezing = false
@@ -62,9 +62,7 @@ package struct ShippedRecord: Sendable {
 
   /// The versions of a model that have shipped, as the source that decides has them; `others` are names of all models
   /// at hand.
-  package func shipped(
-    of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64
-  ) -> ShippedModel? {
+  package func shipped(of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64) -> ShippedModel? {
     let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
     let here = noted(now, in: lock, besides: others)
     let models = base(of: bundle).map { ShippedModel($0, frameworkVersion: frameworkVersion) }
@@ -117,9 +115,7 @@ package struct ShippedRecord: Sendable {
   }
 
   /// What `--replace` lets pass, in words.
-  private func replacements(
-    in shipped: ShippedModel, _ bundle: ModelBundle, _ frameworkVersion: Int64
-  ) -> [HopdError] {
+  private func replacements(in shipped: ShippedModel, _ bundle: ModelBundle, _ frameworkVersion: Int64) -> [HopdError] {
     let chosen = ShippedModel(name: shipped.name, versions: shipped.versions.filter { replaced.contains($0.name) })
     guard !chosen.versions.isEmpty else { return [] }
     let found = LockComparison(

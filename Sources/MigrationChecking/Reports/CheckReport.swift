@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MappingModel
 import SystemPackage
 
 /// How a version or a store fares.
@@ -23,7 +24,7 @@ package enum CheckVerdict: String, Sendable, Hashable, CaseIterable {
   case later
   /// It has no entities, so no store of it holds anything.
   case empty
-  /// It was not asked about.
+  /// It was left out on request.
   case skipped
 
   /// Does a check with it fail?
@@ -50,6 +51,13 @@ package struct Remedy: Sendable, Hashable {
     self.kind = kind
     self.title = title
     self.text = text
+  }
+
+  /// The way out where something has another name now; `text` is what to paste.
+  static func renaming(_ old: String, to new: String, text: String) -> Remedy {
+    Remedy(
+      .renamingIdentifier, "if \(new) is \(old) under a new name, give it the renaming identifier of the old one",
+      text: text)
   }
 }
 
@@ -121,7 +129,7 @@ package struct VersionCheck: Sendable {
   package let name: String
   package let position: Int
   package var verdict: CheckVerdict
-  /// Why it is not tried or not asked about, in a phrase.
+  /// Why it is not tried or left out, in a phrase.
   package var note: String?
   /// The way of its stores.
   package var steps: [HopStep] = []
@@ -147,6 +155,20 @@ package struct VersionCheck: Sendable {
     self.verdict = verdict
     self.note = note
   }
+
+  /// Notes that it failed, and what stops it.
+  mutating func fail(_ findings: [CheckFinding], note: String? = nil) {
+    verdict = .failed
+    self.note = note ?? self.note
+    self.findings = findings
+  }
+
+  /// Notes that it is not tried, and why.
+  mutating func leaveUntried(_ note: String, _ warnings: [HopdError] = []) {
+    verdict = .untried
+    self.note = note
+    self.warnings = warnings
+  }
 }
 
 /// One model.
@@ -162,7 +184,7 @@ package struct ModelCheck: Sendable {
   package var problems: [CheckFinding]
   /// Everything that stops a version, each once.
   package var findings: [CheckFinding] = []
-  /// What stops nobody and is perhaps not meant: renames without an identifier, a lock that lacks a version.
+  /// What stops no store and is perhaps not meant: renames without an identifier, a lock that lacks a version.
   package var warnings: [CheckFinding] = []
   /// What stops only rare rows, each once.
   package var extremes: [CheckFinding] = []
@@ -221,7 +243,7 @@ package struct CheckReport: Sendable {
     models.contains { $0.versions.contains { $0.verdict == .policy } } || stores.contains { $0.verdict == .policy }
   }
 
-  /// How it ends: everything that was asked reaches the version, something does not, or policies lack their programs.
+  /// How it ends: every version reaches the target, one does not, or policies lack their programs.
   package var status: ExitStatus { isRed ? .dataError : needsPolicies ? .configuration : .success }
 
   /// How it ended, in a line without times.
@@ -231,8 +253,8 @@ package struct CheckReport: Sendable {
     let asked = versions.filter { ![.current, .skipped, .later, .empty].contains($0.verdict) }
     let good = asked.count { [.passed, .same].contains($0.verdict) }
     // What makes it red comes first: versions that get there are no reason.
-    var parts = [count(models.reduce(0) { $0 + $1.problems.count }, "problem", "problems")].compactMap(\.self)
-      .map { "\($0) of the model" }
+    let problems = models.reduce(0) { $0 + $1.problems.count }
+    var parts = problems == 0 ? [] : ["\(problems.counted("problem")) of the model"]
     parts.append(asked.isEmpty ? nothingAsked : "\(good) of \(asked.count) versions reach the current one")
     for (verdict, words) in [(CheckVerdict.failed, "failed"), (.policy, "need a policy"), (.untried, "not tried")] {
       let count = asked.count { $0.verdict == verdict }
@@ -241,14 +263,9 @@ package struct CheckReport: Sendable {
     if !stores.isEmpty {
       parts.append("\(stores.count { [.passed, .current].contains($0.verdict) }) of \(stores.count) stores")
     }
-    if let warnings = count(models.reduce(0) { $0 + $1.warnings.count }, "warning", "warnings") {
-      parts.append(warnings)
-    }
+    let warnings = models.reduce(0) { $0 + $1.warnings.count }
+    if warnings > 0 { parts.append(warnings.counted("warning")) }
     return "\(isRed ? "red" : needsPolicies ? "not proven" : "green"): " + parts.joined(separator: ", ")
-  }
-
-  private func count(_ number: Int, _ one: String, _ many: String) -> String? {
-    number == 0 ? nil : "\(number) \(number == 1 ? one : many)"
   }
 
   /// Why no version was tried.

@@ -84,17 +84,14 @@ package struct DifferenceText {
 
   /// A text that means nothing to Markdown and nothing to HTML, in one line.
   package static func inMarkdown(_ text: String) -> String {
-    var result = ""
-    for scalar in text.printableLine.unicodeScalars {
+    text.printableLine.replacing { scalar in
       switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "|", "*", "_", "`", "[", "]", "\\", "#", "~", "@":
-        result += "&#\(scalar.value);"
-      default: result.unicodeScalars.append(scalar)
+      case "&": "&amp;"
+      case "<": "&lt;"
+      case ">": "&gt;"
+      case "|", "*", "_", "`", "[", "]", "\\", "#", "~", "@": "&#\(scalar.value);"
+      default: nil
       }
     }
-    return result
   }
 }

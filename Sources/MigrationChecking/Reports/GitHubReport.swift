@@ -14,16 +14,9 @@ package enum GitHubReport {
         text += "\n\(number + 1). \(remedy.title)" + (remedy.text.isEmpty ? "" : ":\n\(remedy.text)")
       }
       if placed.finding.remedies.isEmpty, let hint = error.hint { text += "\n\(hint)" }
-      return "::\(command(placed.level)) file=\(property(placed.path)),line=\(placed.line),"
+      let command = placed.level == .note ? "notice" : placed.level.rawValue
+      return "::\(command) file=\(property(placed.path)),line=\(placed.line),"
         + "title=\(property("hopctl check: \(placed.model)"))::\(data(text))"
-    }
-  }
-
-  private static func command(_ level: PlacedFinding.Level) -> String {
-    switch level {
-    case .error: "error"
-    case .warning: "warning"
-    case .note: "notice"
     }
   }
 
@@ -46,10 +39,9 @@ package enum GitHubReport {
         lines += ["#### ⚠️ Warnings", ""]
         for finding in model.warnings { lines += self.lines(finding) }
       }
-      let rare = model.extremes
-      if !rare.isEmpty {
-        lines += ["<details><summary>Only rare rows are stopped: \(rare.count)</summary>", ""]
-        for finding in rare { lines += self.lines(finding) }
+      if !model.extremes.isEmpty {
+        lines += ["<details><summary>Only rare rows are stopped: \(model.extremes.count)</summary>", ""]
+        for finding in model.extremes { lines += self.lines(finding) }
         lines += ["</details>", ""]
       }
       for hop in model.hops where hop.isBroken || hop.step.kind == .missing {

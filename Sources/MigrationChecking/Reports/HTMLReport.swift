@@ -51,14 +51,13 @@ package struct HTMLReport {
 
   private func section(_ model: ModelCheck) -> String {
     let id = Self.anchor(model.name)
-    let findings = model.problems + model.findings
     return """
       <section aria-labelledby="\(id)">
       <h2 id="\(id)">\(model.name.inXML)</h2>
       <p class="path">\(model.path.printable.inXML)</p>
-      \(findings.isEmpty ? "" : "<h3>What is broken</h3>\n" + findings.map(finding).joined(separator: "\n"))
-      \(warnings(of: model))
-      \(extremes(of: model))
+      \(findings("What is broken", model.problems + model.findings))
+      \(findings("What is perhaps not meant", model.warnings, kind: "finding warning"))
+      \(findings("What stops rare rows only", model.extremes))
       \(model.versions.isEmpty ? "" : ways(of: model))
       </section>
       """
@@ -110,19 +109,11 @@ package struct HTMLReport {
       """
   }
 
-  private func finding(_ finding: CheckFinding) -> String { article(finding, "finding") }
-
-  private func warnings(of model: ModelCheck) -> String {
-    guard !model.warnings.isEmpty else { return "" }
-    return "<h3>What is perhaps not meant</h3>\n" + model.warnings.map(warning).joined(separator: "\n")
+  /// Findings below a heading; empty without any.
+  private func findings(_ title: String, _ findings: [CheckFinding], kind: String = "finding") -> String {
+    guard !findings.isEmpty else { return "" }
+    return "<h3>\(title)</h3>\n" + findings.map { article($0, kind) }.joined(separator: "\n")
   }
-
-  private func extremes(of model: ModelCheck) -> String {
-    guard !model.extremes.isEmpty else { return "" }
-    return "<h3>What stops rare rows only</h3>\n" + model.extremes.map(finding).joined(separator: "\n")
-  }
-
-  private func warning(_ finding: CheckFinding) -> String { article(finding, "finding warning") }
 
   private func article(_ finding: CheckFinding, _ kind: String) -> String {
     let error = finding.error

@@ -67,37 +67,37 @@ package enum JUnitReport {
     var told: [String: String] = [:]
     return problems
       + model.versions.filter { $0.verdict != .current }.map { version in
-        var item = Case(
-          name: "\(version.name) → \(model.target ?? "?")", className: model.name, seconds: version.seconds)
-        switch version.verdict {
-        case .failed:
-          let mine = model.findings.filter { $0.stopped.contains(version.name) }
-          var failure = failure(mine.isEmpty ? version.findings : mine)
-          // The same in full for each of forty versions is nothing that anybody reads.
+        let mine = model.findings.filter { version.verdict == .failed && $0.stopped.contains(version.name) }
+        var item = item(
+          "\(version.name) → \(model.target ?? "?")", of: model.name, version.seconds, version.verdict,
+          mine.isEmpty ? version.findings : mine, note: version.note)
+        // The same text in full for each of forty versions would not be read.
+        if let failure = item.failure {
           let first = told[failure.text]
           told[failure.text] = first ?? item.name
-          if let first { failure.text = "as \(first): \(failure.message)" }
-          item.failure = failure
-        case .untried, .policy, .later, .empty, .skipped:
-          item.skipped = version.note ?? version.findings.first?.error.message ?? version.verdict.rawValue
-        case .current, .same, .passed: break
+          if let first { item.failure?.text = "as \(first): \(failure.message)" }
         }
         return item
       }
   }
 
   private static func problemCase(_ model: ModelCheck) -> Case {
-    var item = Case(name: "the model itself", className: model.name, seconds: 0)
-    item.failure = failure(model.problems)
-    return item
+    item("the model itself", of: model.name, 0, .failed, model.problems)
   }
 
   private static func storeCase(_ store: StoreCheck) -> Case {
-    var item = Case(name: store.path.string, className: "stores", seconds: store.seconds)
-    switch store.verdict {
-    case .failed: item.failure = failure(store.findings)
+    item(store.path.string, of: "stores", store.seconds, store.verdict, store.findings)
+  }
+
+  private static func item(
+    _ name: String, of className: String, _ seconds: Double, _ verdict: CheckVerdict, _ findings: [CheckFinding],
+    note: String? = nil
+  ) -> Case {
+    var item = Case(name: name, className: className, seconds: seconds)
+    switch verdict {
+    case .failed: item.failure = failure(findings)
     case .untried, .policy, .later, .empty, .skipped:
-      item.skipped = store.findings.first?.error.message ?? store.verdict.rawValue
+      item.skipped = note ?? findings.first?.error.message ?? verdict.rawValue
     case .current, .same, .passed: break
     }
     return item

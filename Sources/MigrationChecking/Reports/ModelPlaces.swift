@@ -37,8 +37,7 @@ package struct ModelPlaces: Sendable {
     return lines[Key(entity: entity, property: property)] ?? lines[Key(entity: entity, property: nil)] ?? 1
   }
 
-  /// A plain look for the elements: the reader of models has judged the file already, and a line more or less matters
-  /// to nobody.
+  /// A plain search for the elements: the reader of models has judged the file already, and a wrong line does no harm.
   private static func lines(_ text: String) -> [Key: Int] {
     var found: [Key: Int] = [:]
     var entity: String?
@@ -105,7 +104,7 @@ package struct PlacedFinding: Sendable {
   package enum Level: String, Sendable {
     /// The check is red because of it.
     case error
-    /// It stops nobody, and is perhaps not meant.
+    /// It stops no store, and is perhaps not meant.
     case warning
     /// It concerns rare rows only.
     case note

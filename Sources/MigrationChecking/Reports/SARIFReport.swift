@@ -12,12 +12,11 @@ package enum SARIFReport {
     let log = Log(
       runs: [
         Run(
-          tool: Tool(
-            driver: Driver(
+          tool: [
+            "driver": Driver(
               name: "hopctl", version: ProgramVersion.number,
-              rules: codes.map { code in
-                Rule(id: code, shortDescription: Message(text: words(of: code)))
-              })),
+              rules: codes.map { Rule(id: $0, shortDescription: ["text": words(of: $0)]) })
+          ],
           results: findings.map { result($0, codes) }, columnKind: "utf16CodeUnits")
       ])
     let encoder = JSONEncoder()
@@ -39,12 +38,12 @@ package enum SARIFReport {
     let name = [error.place.entity, error.place.property].compactMap(\.self).joined(separator: ".")
     return Result(
       ruleId: error.code.name, ruleIndex: codes.firstIndex(of: error.code.name) ?? 0,
-      level: placed.level.rawValue, message: Message(text: text),
+      level: placed.level.rawValue, message: ["text": text],
       locations: [
         Location(
           physicalLocation: PhysicalLocation(
-            artifactLocation: ArtifactLocation(uri: uri(placed.path)), region: Region(startLine: max(1, placed.line))),
-          logicalLocations: name.isEmpty ? nil : [LogicalLocation(fullyQualifiedName: name)])
+            artifactLocation: ["uri": uri(placed.path)], region: ["startLine": max(1, placed.line)]),
+          logicalLocations: name.isEmpty ? nil : [["fullyQualifiedName": name]])
       ],
       partialFingerprints: [
         "hopd/v1": [placed.model, error.code.name, error.place.hop ?? "", name].joined(separator: "|")
@@ -81,12 +80,10 @@ package enum SARIFReport {
   }
 
   private struct Run: Encodable {
-    let tool: Tool
+    let tool: [String: Driver]
     let results: [Result]
     let columnKind: String
   }
-
-  private struct Tool: Encodable { let driver: Driver }
 
   private struct Driver: Encodable {
     let name: String
@@ -96,33 +93,25 @@ package enum SARIFReport {
 
   private struct Rule: Encodable {
     let id: String
-    let shortDescription: Message
+    let shortDescription: [String: String]
   }
-
-  private struct Message: Encodable { let text: String }
 
   private struct Result: Encodable {
     let ruleId: String
     let ruleIndex: Int
     let level: String
-    let message: Message
+    let message: [String: String]
     let locations: [Location]
     let partialFingerprints: [String: String]
   }
 
   private struct Location: Encodable {
     let physicalLocation: PhysicalLocation
-    let logicalLocations: [LogicalLocation]?
+    let logicalLocations: [[String: String]]?
   }
 
   private struct PhysicalLocation: Encodable {
-    let artifactLocation: ArtifactLocation
-    let region: Region
+    let artifactLocation: [String: String]
+    let region: [String: Int]
   }
-
-  private struct ArtifactLocation: Encodable { let uri: String }
-
-  private struct Region: Encodable { let startLine: Int }
-
-  private struct LogicalLocation: Encodable { let fullyQualifiedName: String }
 }

@@ -2,6 +2,7 @@
 // for pages that draw it themselves, SVG for everything else.
 
 import ManagedObjectModel
+import MappingModel
 
 /// Versions and hops.
 package struct VersionGraph: Sendable {
@@ -36,8 +37,7 @@ package struct VersionGraph: Sendable {
     nodes = model.versions.map {
       Node(name: $0.name, isCurrent: $0.name == model.target, verdict: isTried ? $0.verdict : nil)
     }
-    let places = Dictionary(
-      model.versions.enumerated().map { ($0.element.name, $0.offset) }, uniquingKeysWith: { first, _ in first })
+    let places = Dictionary(model.versions.enumerated().map { ($0.element.name, $0.offset) }) { first, _ in first }
     edges = model.hops.compactMap { hop in
       guard let source = places[hop.step.source], let destination = places[hop.step.destination] else { return nil }
       return Edge(
@@ -49,14 +49,11 @@ package struct VersionGraph: Sendable {
 
 extension VersionGraph.Edge {
   /// What it is in a word.
-  package var word: String {
-    switch kind {
-    case .inferred: isBroken ? "broken" : "inferred"
-    case .mapping: isBroken ? "broken" : "mapped"
-    case .policy: "policy"
-    case .missing: "missing"
-    }
-  }
+  package var word: String { isBroken && [.inferred, .mapping].contains(kind) ? "broken" : kind.word }
+}
+
+extension HopKind {
+  fileprivate var word: String { self == .mapping ? "mapped" : rawValue }
 }
 
 // MARK: DOT and Mermaid
@@ -113,34 +110,31 @@ extension VersionGraph {
   /// The lines of a version's box.
   private func label(_ node: Node) -> [String] {
     [node.name + (node.isCurrent ? " (current)" : "")]
-      + (node.stores > 0 ? ["\(node.stores) \(node.stores == 1 ? "store" : "stores")"] : [])
+      + (node.stores > 0 ? [node.stores.counted("store")] : [])
   }
 
   private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
+    let escaped = text.replacing { scalar in
       switch scalar {
-      case "\"": result += "\\\""
-      case "\\": result += "\\\\"
-      case "\n": result += "\\n"
-      case _ where scalar.value < 0x20: result += "?"
-      default: result.unicodeScalars.append(scalar)
+      case "\"": "\\\""
+      case "\\": "\\\\"
+      case "\n": "\\n"
+      case _ where scalar.value < 0x20: "?"
+      default: nil
       }
     }
-    return result + "\""
+    return "\"\(escaped)\""
   }
 
   /// A text inside quotes of Mermaid, which knows characters by their numbers.
   private static func inMermaid(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
+    text.replacing { scalar in
       switch scalar {
-      case "\"", "#", "<", ">", "&", ";", "`", "\\": result += "#\(scalar.value);"
-      case _ where scalar.value < 0x20: result += " "
-      default: result.unicodeScalars.append(scalar)
+      case "\"", "#", "<", ">", "&", ";", "`", "\\": "#\(scalar.value);"
+      case _ where scalar.value < 0x20: " "
+      default: nil
       }
     }
-    return result
   }
 }
 
@@ -190,7 +184,7 @@ extension VersionGraph {
       let state = node.isCurrent ? "current" : node.verdict?.rawValue ?? "plain"
       let text = VersionGraph.clipped(node.name, 24)
       let under = node.isCurrent ? "current" : node.verdict.map(VersionGraph.word) ?? ""
-      let more = node.stores > 0 ? "\(node.stores) \(node.stores == 1 ? "store" : "stores")" : ""
+      let more = node.stores > 0 ? node.stores.counted("store") : ""
       let second = [under, more].filter { !$0.isEmpty }.joined(separator: ", ")
       lines.append(
         "<g class=\"node \(state)\"><title>\(label(node).joined(separator: ", ").inXML)</title><rect x=\"\(left)\" "
@@ -203,13 +197,13 @@ extension VersionGraph {
     return lines.joined(separator: "\n") + "\n</svg>\n"
   }
 
-  /// What the image shows, for those who cannot see it.
+  /// What the image shows, as text for screen readers.
   package var summary: String {
     let words = [HopKind.inferred, .mapping, .policy, .missing].compactMap { kind -> String? in
       let count = edges.count { $0.kind == kind }
-      return count == 0 ? nil : "\(count) \(kind == .mapping ? "mapped" : kind.rawValue)"
+      return count == 0 ? nil : "\(count) \(kind.word)"
     }
-    return "\(name): \(nodes.count) \(nodes.count == 1 ? "version" : "versions")"
+    return "\(name): \(nodes.count.counted("version"))"
       + (words.isEmpty ? "" : ", hops \(words.joined(separator: ", "))")
   }
 
@@ -234,7 +228,7 @@ extension VersionGraph {
     text.count > most ? String(text.prefix(most - 1)) + "…" : text
   }
 
-  /// Colours that can be told apart and read, by day and by night.
+  /// Colours that are distinct and readable, in light and in dark mode.
   package static let style = """
     svg{font:13px system-ui,sans-serif}.node rect{fill:#fff;stroke:#767676}.node text{fill:#1b1b1b;font-size:11px}\
     .node text.name{font-size:13px;font-weight:600}.node.current rect{stroke:#0b57d0;stroke-width:2}\

@@ -1,4 +1,4 @@
-// What a check is asked: models with their mapping models, which versions, and with which rows they are tried.
+// The request for a check: models with their mapping models, which versions, and with which rows they are tried.
 
 import ManagedObjectModel
 import MigrationPipeline
@@ -11,7 +11,7 @@ package struct CheckRequest: Sendable {
   package var catalog: ModelCatalog
   /// What has shipped; models that are not noted there are not compared.
   package var shipped = ShippedRecord()
-  /// The command, for anyone who is told what to type next.
+  /// The command, for hints that say what to type next.
   package var command = CheckWords()
   /// The version that all others must reach.
   package var target: TargetVersion = .current
@@ -51,7 +51,7 @@ package struct CheckRequest: Sendable {
   package init(catalog: ModelCatalog) { self.catalog = catalog }
 }
 
-/// A `hopctl check` that somebody typed, but for what does not change its result.
+/// A `hopctl check` as it was typed, without what does not change its result.
 package struct CheckWords: Sendable {
   /// Models and folders as typed.
   package var models: [String]

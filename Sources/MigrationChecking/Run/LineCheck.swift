@@ -40,12 +40,10 @@ struct LineCheck: Sendable {
   /// The versions whose stores are tried.
   var toCheck: [CatalogedVersion] { versions.filter { isWanted($0.model.name, $0.position) && verdict(of: $0) == nil } }
 
+  private func version(named name: String) -> CatalogedVersion? { versions.first { $0.model.name == name } }
+
   private func isWanted(_ name: String, _ position: Int) -> Bool {
-    if let since = request.since, let first = versions.first(where: { $0.model.name == since }),
-      position < first.position
-    {
-      return false
-    }
+    if let first = request.since.flatMap(version(named:)), position < first.position { return false }
     return request.only.isEmpty || request.only.contains(name)
   }
 
@@ -60,11 +58,8 @@ struct LineCheck: Sendable {
   /// Is there a mapping model that leads back from a later version?
   private func leadsBack(from version: CatalogedVersion, to target: CatalogedVersion) -> Bool {
     guard !request.catalog.mappings.isEmpty else { return false }
-    var rules = RouteRules(infer: false)
-    rules.allowsOlder = false
-    return
-      (try? MigrationGraph(versions: versions, rules: rules, mappings: request.catalog.mappings)
-      .route(from: version, to: target)) != nil
+    let graph = MigrationGraph(versions: versions, infer: false, mappings: request.catalog.mappings)
+    return (try? graph.route(from: version, to: target)) != nil
   }
 
   // MARK: One version
@@ -83,8 +78,8 @@ struct LineCheck: Sendable {
   /// What the models alone say of the way from a version.
   private func way(from version: CatalogedVersion, to target: CatalogedVersion) -> Result<[HopStep], HopdError> {
     let settings = request.settings
-    var rules = RouteRules(infer: settings.infer, renames: settings.renames, route: settings.route)
-    rules.allowsOlder = request.catalog.allowsOlder
+    let rules = RouteRules(
+      infer: settings.infer, renames: settings.renames, route: settings.route, allowsOlder: request.catalog.allowsOlder)
     let graph = MigrationGraph(
       versions: versions, rules: rules, mappings: request.catalog.mappings, memo: request.catalog.memo)
     return Result { () throws(HopdError) -> [HopStep] in
@@ -129,10 +124,9 @@ struct LineCheck: Sendable {
     return model
   }
 
-  /// Do stores take a hop that were asked about?
+  /// Do stores of versions that are checked take a hop?
   private func isOnTheWay(_ step: HopStep) -> Bool {
-    guard let target, let source = versions.first(where: { $0.model.name == step.source }),
-      let destination = versions.first(where: { $0.model.name == step.destination })
+    guard let target, let source = version(named: step.source), let destination = version(named: step.destination)
     else { return false }
     let oldest = versions.first { isWanted($0.model.name, $0.position) }?.position ?? .max
     return source.position >= oldest && destination.position <= target.position
@@ -149,8 +143,7 @@ struct LineCheck: Sendable {
   /// Versions that have shipped and come after the one that the model marks as current: their stores do not open.
   private func setBack() -> [HopdError] {
     guard case .current = request.target, let target,
-      let shipped = request.shipped.shipped(
-        of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
+      let shipped = request.shipped.shipped(of: bundle, besides: models, frameworkVersion: request.frameworkVersion)
     else { return [] }
     let names = ShippedModel(bundle, frameworkVersion: request.frameworkVersion).newNames(of: shipped)
     let known = Set(shipped.versions.map { names[$0.name] ?? $0.name }).subtracting(request.shipped.replaced)
@@ -190,13 +183,11 @@ struct LineCheck: Sendable {
   }
 
   /// The findings of all versions, each once, with the versions that it stops.
-  private static func merged(
-    _ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]
-  ) -> [CheckFinding] {
+  private static func merged(_ checks: [VersionCheck], _ findings: (VersionCheck) -> [CheckFinding]) -> [CheckFinding] {
     struct Key: Hashable { let code: HopdError.Code, hop, entity, property: String?, text: String }
     var order: [Key] = []
     var found: [Key: CheckFinding] = [:]
-    // The nearest version speaks for the others: its message counts the rows of that very version.
+    // The message of the nearest version stands for all; it counts the rows of that version.
     for check in checks.reversed() {
       for finding in findings(check) {
         let place = finding.error.place
@@ -224,7 +215,7 @@ struct LineCheck: Sendable {
       let place = finding.error.place
       guard let entity = place.entity, let property = place.property,
         let hop = hops.first(where: { $0.title == place.hop }),
-        let model = versions.first(where: { $0.model.name == hop.step.destination })?.model,
+        let model = version(named: hop.step.destination)?.model,
         let value = model.entity(named: entity),
         let owner = model.declaringEntity(of: property, in: value), owner.name != entity
       else { return true }
@@ -239,9 +230,9 @@ struct LineCheck: Sendable {
   func withRemedies(_ finding: CheckFinding) -> CheckFinding {
     var finding = finding
     let hop = hops.first { $0.title == finding.error.place.hop }
-    let source = hop.flatMap { hop in versions.first { $0.model.name == hop.step.source }?.model }
-    let destination = hop.flatMap { hop in versions.first { $0.model.name == hop.step.destination }?.model }
-    if let source, let destination, let hop {
+    if let hop, let source = version(named: hop.step.source)?.model,
+      let destination = version(named: hop.step.destination)?.model
+    {
       finding.remedies =
         Remedies(
           source: source, destination: destination, difference: hop.difference, model: bundle.path,

@@ -121,8 +121,7 @@ package struct ModelChecker: Sendable {
     var versions: [Piece] = []
     for (index, line) in lines.enumerated() {
       let wanted = line.toCheck
-      let ordered =
-        request.budget == nil ? wanted.suffix(1) + wanted.dropLast() : wanted.reversed()
+      let ordered = request.budget == nil ? wanted.suffix(1) + wanted.dropLast() : wanted.reversed()
       versions += ordered.map { .version(line: index, $0) }
     }
     return request.stores.indices.map { .store($0) } + versions

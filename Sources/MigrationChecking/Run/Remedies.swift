@@ -1,5 +1,5 @@
 // The ways out of a hop that is broken, with the text to paste: a renaming identifier, a default, a mapping model. They
-// are made from the two models, so that nobody has to look anything up.
+// are made from the two models, so that the reader need not look anything up.
 
 import Diagnostics
 import ManagedObjectModel
@@ -60,9 +60,8 @@ struct Remedies {
     guard let name = error.place.entity, answer(error) == nil else { return nil }
     guard let property = error.place.property else {
       guard let old = suspicion(entity: nil, new: name)?.old else { return nil }
-      return Remedy(
-        .renamingIdentifier, "if \(name) is \(old) under a new name, give it the renaming identifier of the old one",
-        text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
+      return .renaming(
+        old, to: name, text: "in \(destination.name):\n<entity name=\"\(name.inXML)\" elementID=\"\(old.inXML)\" …>")
     }
     // A property that continues already needs no other name.
     let isNew = difference.entities.first { $0.name == name }?.properties.contains {
@@ -72,11 +71,11 @@ struct Remedies {
     let old = suspicion(entity: owner.name, new: property)?.old
     var copy = attribute
     copy.renamingIdentifier = old ?? "OLD NAME"
-    return Remedy(
-      .renamingIdentifier,
-      old.map { "if \(property) is \($0) under a new name, give it the renaming identifier of the old one" }
-        ?? "if \(property) had another name before, give it that one as its renaming identifier",
-      text: "in \(destination.name), entity \(owner.name):\n\(copy.xml)")
+    let text = "in \(destination.name), entity \(owner.name):\n\(copy.xml)"
+    return old.map { .renaming($0, to: property, text: text) }
+      ?? Remedy(
+        .renamingIdentifier, "if \(property) had another name before, give it that one as its renaming identifier",
+        text: text)
   }
 
   private func suspicion(entity: String?, new: String) -> RenameSuspicion? {

@@ -40,18 +40,14 @@ struct StoreTrial: Sendable {
       let leaves = Self.leaves(of: error)
       // What hopd cannot follow, Core Data perhaps can: nothing is proven either way.
       if !leaves.isEmpty, leaves.allSatisfy({ Self.limits.contains($0.code) }) {
-        check.verdict = .untried
-        check.note = "hopd cannot follow it: \(leaves[0].message)"
-        check.warnings = leaves
-        return check
+        check.leaveUntried("hopd cannot follow it: \(leaves[0].message)", leaves)
+      } else {
+        check.fail(leaves.map { CheckFinding($0) })
       }
-      check.verdict = .failed
-      check.findings = leaves.map { CheckFinding($0) }
       return check
     }
     if let deadline, ContinuousClock.now >= deadline {
-      check.verdict = .untried
-      check.note = "the budget is spent; according to the models it reaches the current version"
+      check.leaveUntried("the budget is spent; according to the models it reaches the current version")
       return check
     }
     return try withinFolder { (folder) throws(HopdError) in
@@ -69,10 +65,7 @@ struct StoreTrial: Sendable {
     do throws(HopdError) {
       first = try attempt(sample, .everyKind, isUnhappy: false, in: folder)
     } catch  where Self.limits.contains(error.code) {
-      check.verdict = .untried
-      check.note = "hopd cannot make a store of it: \(error.message)"
-      check.warnings = Self.leaves(of: error)
-      return
+      return check.leaveUntried("hopd cannot make a store of it: \(error.message)", Self.leaves(of: error))
     }
     (check.objects, check.bytes) = (first.objects, first.bytes)
     var tried = first
@@ -92,9 +85,9 @@ struct StoreTrial: Sendable {
     guard request.isUnhappy, check.verdict == .passed else { return }
     let unhappy = try attempt(sample, .everyKind, isUnhappy: true, in: folder)
     if case .failure(let error) = unhappy.result {
-      check.verdict = .failed
-      check.note = "with rows that break the rules of their own version"
-      check.findings = Self.leaves(of: error).map { CheckFinding($0, isOfRows: true) }
+      check.fail(
+        Self.leaves(of: error).map { CheckFinding($0, isOfRows: true) },
+        note: "with rows that break the rules of their own version")
     }
   }
 
@@ -109,27 +102,26 @@ struct StoreTrial: Sendable {
     let slow = folder.appending("hop-by-hop.sqlite")
     switch try migrate(store, to: slow, settings, naming) {
     case .failure(let error):
-      check.verdict = .failed
-      check.note = "the migration at once works, and the one hop by hop does not"
-      check.findings = Self.leaves(of: error).map { CheckFinding($0) }
+      check.fail(
+        Self.leaves(of: error).map { CheckFinding($0) },
+        note: "the migration at once works, and the one hop by hop does not")
     case .success:
       let differences = try compare(schema, output, slow)
       // Programs may make what they like, and another thing each time.
       guard !differences.isEmpty, !check.steps.contains(where: { $0.kind == .policy }) else { return }
-      check.verdict = .failed
-      check.findings = differences.map { place in
-        CheckFinding(
-          HopdError(
-            .waysDisagree,
-            "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and "
-              + "the one hop by hop", at: Place(entity: place.entity, property: place.property),
-            hint: "please report this with the model: both migrations must give the same"))
-      }
+      check.fail(
+        differences.map { place in
+          CheckFinding(
+            HopdError(
+              .waysDisagree,
+              "\(place.count) \(place.property == nil ? "rows" : "values") differ between the migration at once and "
+                + "the one hop by hop", at: Place(entity: place.entity, property: place.property),
+              hint: "please report this with the model: both migrations must give the same"))
+        })
     }
   }
 
-  /// One direct hop, as Core Data takes in an app without a migrator of its own: where it gives other rows, that is
-  /// told.
+  /// One direct hop, as Core Data takes in an app without a migrator of its own: other rows that it gives are reported.
   private func compareDirect(
     _ store: StoreLocation, _ output: FilePath, _ schema: StoreSchema, _ naming: JoinTableNaming,
     _ check: inout VersionCheck, in folder: FilePath
@@ -167,17 +159,14 @@ struct StoreTrial: Sendable {
   ) throws(HopdError) -> Attempt? {
     let leaves = Self.leaves(of: error)
     if leaves.allSatisfy({ Self.limits.contains($0.code) }) {
-      check.verdict = .untried
-      check.note = "hopd cannot migrate it: \(leaves.first?.message ?? error.message)"
-      check.warnings = leaves
+      check.leaveUntried("hopd cannot migrate it: \(leaves.first?.message ?? error.message)", leaves)
       return nil
     }
     if leaves.allSatisfy({ $0.code == .policyNotBound }) {
       check.verdict = .policy
       check.findings = leaves.map { Self.policyFinding($0) }
       if try scan(sample, .everyKind, in: folder) != nil, let stopped = try scan(sample, .everyday, in: folder) {
-        check.verdict = .failed
-        check.findings = Self.leaves(of: stopped).map { CheckFinding($0) }
+        check.fail(Self.leaves(of: stopped).map { CheckFinding($0) })
       } else if request.allowsUnboundPolicies {
         check.verdict = .passed
         check.note = "tried as far as the first policy without a program"
@@ -187,8 +176,7 @@ struct StoreTrial: Sendable {
     }
     // What stops every store of a nearer version on the same hop stops this one too, with whatever rows.
     if stubborn.hold(leaves) {
-      check.verdict = .failed
-      check.findings = leaves.map { CheckFinding($0) }
+      check.fail(leaves.map { CheckFinding($0) })
       return nil
     }
     let everyday = try attempt(sample, .everyday, isUnhappy: false, in: folder)
@@ -197,21 +185,20 @@ struct StoreTrial: Sendable {
       // Only rows at the limits, or alike where they must differ, are stopped.
       check.extremes = leaves.map { CheckFinding($0, isOfRows: true) }
       if request.isUnhappy {
-        check.verdict = .failed
-        check.findings = check.extremes
+        check.fail(check.extremes)
         return nil
       }
       note(report, in: &check)
       return everyday
     case .failure(let error):
-      check.verdict = .failed
       let ordinary = try attempt(sample, .ordinary, isUnhappy: false, in: folder)
       var always: [HopdError] = []
       if case .failure(let error) = ordinary.result { always = Self.leaves(of: error) }
-      check.findings = Self.leaves(of: error).map { leaf in
-        CheckFinding(
-          leaf, isOfRows: !always.contains { $0.code == leaf.code && $0.place.isSameThing(as: leaf.place) })
-      }
+      check.fail(
+        Self.leaves(of: error).map { leaf in
+          CheckFinding(
+            leaf, isOfRows: !always.contains { $0.code == leaf.code && $0.place.isSameThing(as: leaf.place) })
+        })
       stubborn.note(check.findings.filter { !$0.isOfRows }.map(\.error))
       return nil
     }
@@ -224,9 +211,7 @@ struct StoreTrial: Sendable {
   }
 
   /// Runs a chain as far as its first policy; answers what stops it before.
-  private func scan(
-    _ sample: SampleStore, _ kind: SampleRows, in folder: FilePath
-  ) throws(HopdError) -> HopdError? {
+  private func scan(_ sample: SampleStore, _ kind: SampleRows, in folder: FilePath) throws(HopdError) -> HopdError? {
     let location = StoreLocation(database: folder.appending("policy-\(kind.rawValue).sqlite"))
     try make(sample, at: location, kind)
     let wanted = migration(of: location, to: nil, request.settings, naming(sample))
@@ -305,9 +290,7 @@ struct StoreTrial: Sendable {
   }
 
   @discardableResult
-  private func make(
-    _ sample: SampleStore, at location: StoreLocation, _ kind: SampleRows
-  ) throws(HopdError) -> Int64 {
+  private func make(_ sample: SampleStore, at location: StoreLocation, _ kind: SampleRows) throws(HopdError) -> Int64 {
     do {
       return try sample.make(at: location, objectsEach: request.objectsEach, kind: kind, seed: request.seed)
     } catch let error as HopdError {
@@ -341,7 +324,7 @@ struct StoreTrial: Sendable {
     return wanted
   }
 
-  /// The names of tables that nobody can compute, chosen for the whole way as for the store itself: the check asks
+  /// The names of tables that cannot be computed, chosen for the whole way as for the store itself: the check asks
   /// about the model, and no store of an app is at stake.
   private func naming(_ sample: SampleStore) -> JoinTableNaming {
     var naming = sample.naming
@@ -355,9 +338,7 @@ struct StoreTrial: Sendable {
     return naming
   }
 
-  private func withinFolder<Answer>(
-    _ body: (FilePath) throws(HopdError) -> Answer
-  ) throws(HopdError) -> Answer {
+  private func withinFolder<Answer>(_ body: (FilePath) throws(HopdError) -> Answer) throws(HopdError) -> Answer {
     let folder = try ScratchDirectory(in: scratch, files: files)
     defer { try? folder.remove() }
     return try body(folder.path)

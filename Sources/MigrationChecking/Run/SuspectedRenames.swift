@@ -71,10 +71,7 @@ struct SuspectedRenames {
         "<relationship name=\"\(suspicion.new.inXML)\" elementID=\"\(suspicion.old.inXML)\" …/>"
       }
     guard let element else { return nil }
-    return Remedy(
-      .renamingIdentifier,
-      "if \(suspicion.new) is \(suspicion.old) under a new name, give it the renaming identifier of the old one",
-      text: "in \(model.name), entity \(entity):\n\(element)")
+    return .renaming(suspicion.old, to: suspicion.new, text: "in \(model.name), entity \(entity):\n\(element)")
   }
 
   /// What to type where the two are different things.

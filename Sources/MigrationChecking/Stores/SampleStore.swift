@@ -14,7 +14,7 @@ struct SampleStore {
   let frameworkVersion: Int64
   let files: LinuxFileSystem
 
-  /// Which end names each many-to-many table of an entity with itself whose name nobody can compute: this store may
+  /// Which end names each many-to-many table of an entity with itself whose name cannot be computed: this store may
   /// have any, and the migration follows it.
   let naming: JoinTableNaming
   let schema: StoreSchema
@@ -73,10 +73,7 @@ struct SampleStore {
   }
 
   /// Removes a store with everything that belongs to it.
-  func remove(_ location: StoreLocation) throws { try SampleStore.remove(location, files) }
-
-  /// Removes a store with everything that belongs to it.
-  static func remove(_ location: StoreLocation, _ files: LinuxFileSystem) throws {
+  func remove(_ location: StoreLocation) throws {
     for path in [location.database] + location.sideFiles { try files.unlinkIfPresent(path) }
     guard try files.status(location.externalDataDirectory)?.kind == .directory else { return }
     for name in try files.names(in: location.externalDataDirectory) {

@@ -3,6 +3,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MigrationPlanning
 import PersistentStore
 import SQLite
 import SystemPackage
@@ -22,7 +23,7 @@ struct StoreComparison {
 
   /// Every place where the two differ, by entity and property; empty where they hold the same.
   func differences(_ first: FilePath, _ second: FilePath) throws(SQLiteError) -> [StoreDisagreement] {
-    // The two are closed, and nobody else knows them: no lock is needed, and no side file is made.
+    // The two are closed and used by no other program: no lock is needed, and no side file is made.
     let connection = try Connection(path: first, access: .unlocked)
     try connection.attachUnchanged(second, as: "other", access: .unlocked)
     var found: [StoreDisagreement] = []
@@ -93,18 +94,13 @@ struct StoreComparison {
   /// The entity and the property that a column is for, in the rows of the entity of that number.
   private func owner(of column: SchemaColumn, in table: EntityTable, number: Int64) -> Owner {
     let entity = table.entities.first { schema.number(of: $0) == number }
-    let (owner, property): (String, String)
-    switch column.role {
-    case .attribute(let declarer, let name), .toOne(let declarer, let name), .discriminator(let declarer, let name),
-      .orderKey(let declarer, let name), .owner(let declarer, let name):
-      (owner, property) = (declarer, name)
-    case .primaryKey, .entityNumber, .saveCount: return Owner(entity: table.rootEntity, property: column.name)
-    }
-    guard let entity, let value = schema.model.entity(named: entity) else {
-      return Owner(entity: owner, property: property)
+    guard let (owner, property) = column.role.property else {
+      return Owner(entity: table.rootEntity, property: column.name)
     }
     // A column that entities beside each other share has the name of one of them; here it is this entity's.
-    let declarer = schema.model.declaringEntity(of: property, in: value)?.name
+    let declarer = entity.flatMap { schema.model.entity(named: $0) }.flatMap {
+      schema.model.declaringEntity(of: property, in: $0)?.name
+    }
     return Owner(entity: declarer ?? owner, property: property)
   }
 }

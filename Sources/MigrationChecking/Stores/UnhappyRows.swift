@@ -10,12 +10,10 @@ import SystemPackage
 struct UnhappyRows {
   let schema: StoreSchema
 
-  /// Changes one row of each entity for each kind of fault that it can have; answers how many it changed.
-  @discardableResult
-  func spoil(_ database: FilePath) throws(SQLiteError) -> Int {
+  /// Changes one row of each entity for each kind of fault that it can have.
+  func spoil(_ database: FilePath) throws(SQLiteError) {
     let connection = try Connection(path: database, access: .exclusive(keepsLog: false))
     try SchemaTrigger.registerFunctions(on: connection)
-    var changed = 0
     for table in schema.tables {
       for entity in table.entities {
         guard let value = schema.model.entity(named: entity), !value.isAbstract, let number = schema.number(of: entity)
@@ -23,12 +21,11 @@ struct UnhappyRows {
         var row: Int64 = 1
         for (column, spoilt) in faults(of: value) {
           // Each fault in a row of its own, the last ones: the first hold the limits.
-          changed += try set(column, spoilt, in: table.name, number: number, fromEnd: row, connection) ? 1 : 0
+          try set(column, spoilt, in: table.name, number: number, fromEnd: row, connection)
           row += 1
         }
       }
     }
-    return changed
   }
 
   /// Columns with a value that the model does not allow.
@@ -67,15 +64,13 @@ struct UnhappyRows {
 
   private func set(
     _ column: String, _ value: SQLiteValue, in table: String, number: Int64, fromEnd: Int64, _ connection: Connection
-  ) throws(SQLiteError) -> Bool {
+  ) throws(SQLiteError) {
     let name = SQLiteIdentifier.quoted(table)
-    guard
-      let key = try connection.integer(
-        "SELECT Z_PK FROM \(name) WHERE Z_ENT = ? ORDER BY Z_PK DESC LIMIT 1 OFFSET ?",
-        [.integer(number), .integer(fromEnd - 1)])
-    else { return false }
+    let key = try connection.integer(
+      "SELECT Z_PK FROM \(name) WHERE Z_ENT = ? ORDER BY Z_PK DESC LIMIT 1 OFFSET ?",
+      [.integer(number), .integer(fromEnd - 1)])
+    guard let key else { return }
     try connection.run(
       "UPDATE \(name) SET \(SQLiteIdentifier.quoted(column)) = ? WHERE Z_PK = ?", [value, .integer(key)])
-    return true
   }
 }

@@ -22,8 +22,7 @@ extension ModelCatalog {
   }
 
   private static func folders(among models: [FilePath]) -> [FilePath] {
-    let bundles: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
-    return models.filter { !bundles.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
+    models.filter { !modelExtensions.contains($0.lastComponent?.extension ?? "") && !StoreModels.isStore($0) }
   }
 }
 
@@ -62,9 +61,10 @@ package struct CatalogedMappings: MappingSource {
     ) throws(HopdError) -> (hop: MappedHop, warnings: [HopdError])? {
       guard let first = index(of: source), let second = index(of: destination) else { return nil }
       let pair = MappingHops.Pair(source: first, destination: second)
-      if let served = try named.hop(pair) { return (served.hop, served.warnings) }
-      if let served = try found.hop(pair) { return (served.hop, served.warnings) }
-      // One of them may be meant for this very hop: nothing is inferred while nobody can tell.
+      for hops in [named, found] {
+        if let served = try hops.hop(pair) { return (served.hop, served.warnings) }
+      }
+      // One that cannot be read may be meant for this very hop, so nothing is inferred.
       guard let unknown = unreadable.first else { return nil }
       var error = unknown
       if unreadable.count > 1 {

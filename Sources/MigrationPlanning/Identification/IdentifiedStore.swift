@@ -17,24 +17,9 @@ package struct CatalogedVersion: Sendable {
   /// Is it the model's current version?
   package let isCurrent: Bool
   /// The named configuration to which the model is cut down; nil for a whole model.
-  package let configuration: String?
+  package internal(set) var configuration: String?
   /// Was the model read from the very store that is inspected, as no model given has its version?
-  package let isFromStoreItself: Bool
-
-  /// Makes an entry.
-  package init(
-    modelName: String, path: FilePath, model: ManagedObjectModel, versionHashes: [String: VersionHash], position: Int,
-    isCurrent: Bool, configuration: String? = nil, isFromStoreItself: Bool = false
-  ) {
-    self.modelName = modelName
-    self.path = path
-    self.model = model
-    self.versionHashes = versionHashes
-    self.position = position
-    self.isCurrent = isCurrent
-    self.configuration = configuration
-    self.isFromStoreItself = isFromStoreItself
-  }
+  package internal(set) var isFromStoreItself = false
 
   /// The version in words: "Library 2", or "Library 2, configuration Main".
   package var title: String {

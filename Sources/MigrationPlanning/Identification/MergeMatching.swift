@@ -41,31 +41,19 @@ struct MergeMatching {
     guard matching.catalog.bundles.count > 1 else { return nil }
     if let whole = try MergeMatching(matching: matching).match() { return whole }
     let names = Set(matching.catalog.versions.flatMap(\.model.configurations.keys)).sorted()
-    var found: [(name: String, match: StoreMatch)] = []
+    var ways: [(name: String, match: StoreMatch, stops: [[String: VersionHash]])] = []
     var failures: [HopdError] = []
     for name in names {
       do {
-        let match = try MergeMatching(matching: matching, configuration: name).match()
-        if let match { found.append((name, match)) }
+        guard let match = try MergeMatching(matching: matching, configuration: name).match() else { continue }
+        ways.append((name, match, match.line.versions.map(\.versionHashes)))
       } catch {
         failures.append(error)
       }
     }
-    guard let first = found.first else {
-      if let failure = failures.first { throw failure.located(matching.place) }
-      return nil
-    }
-    // Configurations with the same entities all the way are one and the same to a store.
-    let stops = first.match.line.versions.map(\.versionHashes)
-    guard found.allSatisfy({ $0.match.line.versions.map(\.versionHashes) == stops }) else {
-      throw HopdError(
-        .ambiguousModel,
-        "the store may be one of the configurations \(found.map { "\"\($0.name)\"" }.joined(separator: ", ")) of "
-          + "\(first.match.line.modelName): they have the same entities there, and different ones later",
-        at: matching.place,
-        hint: "give copies of the models that have only the configuration with which the app opens this store")
-    }
-    return first.match
+    return try matching.only(
+      ways, failures, called: \.line.modelName,
+      hint: "give copies of the models that have only the configuration with which the app opens this store")
   }
 
   private func match() throws(HopdError) -> StoreMatch? {
@@ -103,9 +91,9 @@ struct MergeMatching {
   /// in the order of the models. Branching on one entity that is still open reaches every such set.
   func ways() throws(HopdError) -> [[Candidate]] {
     let candidates = candidates()
-    let owners = Dictionary(
-      matching.hashes.keys.map { name in (name, candidates.filter { $0.hashes[name] != nil }) },
-      uniquingKeysWith: { first, _ in first })
+    let owners: [String: [Candidate]] = matching.hashes.keys.reduce(into: [:]) { owners, name in
+      owners[name] = candidates.filter { $0.hashes[name] != nil }
+    }
     if owners.values.contains(where: \.isEmpty) { return [] }
     // Entities that few candidates have come first: they leave the fewest branches.
     let order = matching.hashes.keys.sorted { left, right in

@@ -42,9 +42,7 @@ package struct MigrationGraph: Sendable {
   package init(
     versions: [CatalogedVersion], infer: Bool, allowsOlder: Bool = false, mappings: any MappingSource = NoMappings()
   ) {
-    var rules = RouteRules(infer: infer)
-    rules.allowsOlder = allowsOlder
-    self.init(versions: versions, rules: rules, mappings: mappings)
+    self.init(versions: versions, rules: RouteRules(infer: infer, allowsOlder: allowsOlder), mappings: mappings)
   }
 
   /// The hops from one version to another, in order; none where both have the same hashes.
@@ -88,7 +86,22 @@ package struct MigrationGraph: Sendable {
         hint: "switch inference on (`infer = true`), or give a mapping model for each hop",
         reasons: mappings.isEmpty ? [] : missing)
     }
-    throw NoRouteExplanation(start: start, target: target, missing: missing).error
+    throw Self.noRoute(from: start, to: target, missing)
+  }
+
+  /// Why no chain of hops leads to the wanted version; `missing` has every missing edge with its reasons.
+  private static func noRoute(
+    from start: CatalogedVersion, to target: CatalogedVersion, _ missing: [HopdError]
+  ) -> HopdError {
+    let edges = missing.compactMap(\.place.hop)
+    return HopdError(
+      .noRoute,
+      "no chain leads from \(start.model.name) to \(target.model.name): the hop\(edges.count == 1 ? "" : "s") "
+        + "\(edges.joined(separator: ", ")) cannot be inferred",
+      at: Place(file: start.path),
+      hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
+        + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as far "
+        + "as an earlier version", reasons: missing)
   }
 
   /// The versions on the way, both ends included. A version whose hashes come again before the target is left for the
@@ -125,7 +138,7 @@ struct RouteKey: Hashable, Sendable {
   let target: CatalogedVersion.Identity
   let rules: RouteRules
 
-  /// The key of a store's route; nil where a model was read from the store itself, which is nobody else's.
+  /// The key of a store's route; nil where a model was read from the store itself, which no other store shares.
   init?(of store: IdentifiedStore, to target: CatalogedVersion, rules: RouteRules) {
     let versions = store.line.versions
     guard !versions.contains(where: \.isFromStoreItself), !store.version.isFromStoreItself, !target.isFromStoreItself
@@ -155,7 +168,7 @@ extension ModelCatalog {
 }
 
 extension CatalogedVersion {
-  /// What tells it from every other version of the same catalog.
+  /// What distinguishes it from every other version of the same catalog.
   struct Identity: Hashable, Sendable {
     let path: FilePath
     let position: Int
@@ -166,29 +179,5 @@ extension CatalogedVersion {
 
   var identity: Identity {
     Identity(path: path, position: position, configuration: configuration, name: model.name, hashes: versionHashes)
-  }
-}
-
-/// Why no chain of hops leads to the wanted version, in sentences.
-package struct NoRouteExplanation: Sendable {
-  /// Where the way begins and should end.
-  package let start: CatalogedVersion
-  package let target: CatalogedVersion
-  /// The edges that are missing, each with all its reasons.
-  package let missing: [HopdError]
-
-  /// The refusal.
-  package var error: HopdError {
-    let edges = missing.compactMap(\.place.hop)
-    let list = edges.joined(separator: ", ")
-    return HopdError(
-      .noRoute,
-      "no chain leads from \(start.model.name) to \(target.model.name): "
-        + (edges.count == 1 ? "the hop \(list) cannot be inferred" : "the hops \(list) cannot be inferred"),
-      at: Place(file: start.path),
-      hint: "give a mapping model for each of these hops (--mappings PATH), or change the model so that they can be "
-        + "inferred, for example with a version in between; `hopctl plan STORE --models … --to VERSION` plans as "
-        + "far as "
-        + "an earlier version", reasons: missing)
   }
 }

@@ -2,7 +2,6 @@
 // place of this target that reads model files.
 
 import Diagnostics
-import Glibc
 import ManagedObjectModel
 import SystemPackage
 
@@ -22,7 +21,7 @@ package struct ModelCatalog: Sendable {
   package private(set) var bundles: [ModelBundle]
   /// Their versions, model by model, oldest first.
   package private(set) var versions: [CatalogedVersion]
-  /// Did somebody declare the order of the versions?
+  /// Was the order of the versions declared?
   private(set) var isOrderDeclared = false
   /// Models of a folder that could not be read, and remarks of the reader.
   package let warnings: [HopdError]
@@ -30,8 +29,8 @@ package struct ModelCatalog: Sendable {
   package var mappings: any MappingSource = NoMappings() {
     didSet { memo = Self.memo(for: versions) }
   }
-  /// May stores of a later version than the wanted one go back by inference? Nobody else but an operator can know that
-  /// this is meant (docs/decisions/0003).
+  /// May stores of a later version than the wanted one go back by inference? Only an operator can know that this is
+  /// meant (docs/decisions/0003).
   package var allowsOlder = false {
     didSet { memo = Self.memo(for: versions) }
   }
@@ -53,7 +52,7 @@ package struct ModelCatalog: Sendable {
     memo = Self.memo(for: versions)
   }
 
-  /// Room for what is asked of every version: its match, its route, its hops onwards.
+  /// Room for what is worked out of every version: its match, its route, its hops onwards.
   private static func memo(for versions: [CatalogedVersion]) -> Memo { Memo(limit: max(64, 8 * versions.count)) }
 
   private static func versions(of bundles: [ModelBundle]) -> [CatalogedVersion] {
@@ -122,8 +121,7 @@ package struct ModelCatalog: Sendable {
     let isOfStores = paths.allSatisfy(StoreModels.isStore)
     return ModelCatalog(
       bundles: [
-        try ModelChain.bundle(
-          of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
+        try ModelChain.bundle(of: isOfStores ? ModelChain.byIdentifier(bundles) : bundles, declaredOrder: declaredOrder)
       ], warnings: failures)
   }
 
@@ -169,7 +167,7 @@ package struct ModelCatalog: Sendable {
     return refusal(of: current.name)
   }
 
-  private static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
+  static let modelExtensions: Set<String> = ["xcdatamodeld", "xcdatamodel", "momd", "mom"]
 
   /// Does the path hold one version, and no bundle of several?
   private static func isSingleVersion(_ path: FilePath) -> Bool {
@@ -177,13 +175,7 @@ package struct ModelCatalog: Sendable {
   }
 
   /// The path with links followed, so that one model found twice is taken once.
-  private static func resolved(_ path: FilePath) -> FilePath {
-    path.withPlatformString { name in
-      guard let real = realpath(name, nil) else { return path.lexicallyNormalized() }
-      defer { free(real) }
-      return FilePath(platformString: real)
-    }
-  }
+  private static func resolved(_ path: FilePath) -> FilePath { path.resolvingLinks ?? path.lexicallyNormalized() }
 }
 
 extension CatalogedVersion {

@@ -46,8 +46,7 @@ struct OwnModelMatching {
       }
     }
     guard let (bundle, target) = best.first else {
-      return .refused(
-        unused("no model given has an entity in common with it", hint: nil, reasons: failures))
+      return .refused(unused("no model given has an entity in common with it", hint: nil, reasons: failures))
     }
     guard best.count == 1 else {
       return .refused(

@@ -16,34 +16,22 @@ struct RouteSearch {
   let rules: RouteRules
   /// May hops be inferred, and does the way go forward?
   let infer: Bool
-  /// Remembers what inference said.
-  private let memo: Memo?
   /// What mapping models serve; nil without any.
   let mappings: (any HopMappings)?
   /// The stages on the way, which no hop leaves out.
   let stages: StagedRoute
+  /// Remembers what inference said.
+  let memo: Memo?
   /// Stops from which the target is not reached.
-  private var dead: Set<Int> = []
+  private(set) var dead: Set<Int> = []
   /// Spans of the edges that were met from stops that are reached.
-  private var spans: [(Int, Int)] = []
+  private(set) var spans: [(Int, Int)] = []
   /// Why stops are not joined by inference.
-  private var refusals: [Pair: HopdError] = [:]
+  private(set) var refusals: [Pair: HopdError] = [:]
 
-  private struct Pair: Hashable {
+  struct Pair: Hashable {
     let from: Int
     let to: Int
-  }
-
-  init(
-    stops: [CatalogedVersion], rules: RouteRules, infer: Bool, mappings: (any HopMappings)?,
-    stages: StagedRoute = StagedRoute(), memo: Memo? = nil
-  ) {
-    self.stops = stops
-    self.stages = stages
-    self.memo = memo
-    self.rules = rules
-    self.infer = infer
-    self.mappings = mappings
   }
 
   /// The hops from the first stop to the last one, by the rule of the route; nil where none lead there.
@@ -63,7 +51,7 @@ struct RouteSearch {
     for further in stops.indices.dropFirst(index + 2) {
       if let edge = try mapped(index, further), let rest = try progressive(from: further) { return [edge] + rest }
     }
-    // What leads nowhere is not worth an inference: of a long line without a way, each pair would be asked.
+    // A stop that leads nowhere is not worth an inference: in a long line without a way each pair would be tried.
     for further in stops.indices.dropFirst(index + 2) where !dead.contains(further) {
       if var edge = inferred(index, further), let rest = try progressive(from: further) {
         edge.warnings.append(skipping(index, further))
@@ -179,19 +167,17 @@ struct RouteSearch {
     }
     for index in stops.indices.dropLast() where !spans.contains(where: { $0.0 <= index && index < $0.1 }) {
       let (source, destination) = (stops[index], stops[index + 1])
-      // Beyond a missing edge nothing was asked yet.
+      // Beyond a missing edge nothing was tried yet.
       if (try? mapped(index, index + 1)) ?? nil != nil { continue }
       let pair = Pair(from: index, to: index + 1)
       if infer, refusals[pair] == nil, inferred(index, index + 1) != nil { continue }
-      let hop = "\(source.model.name) → \(destination.model.name)"
       let near = mappings?.nearMisses(from: source, to: destination) ?? []
       guard infer else {
-        missing.append(
-          HopdError(
-            .noRoute, "no mapping model fits this hop", at: Place(hop: hop),
-            hint: isBackward
-              ? "only a mapping model leads back: name one for this hop with --mappings"
-              : "name one with --mappings", reasons: near))
+        missing.add(
+          .noRoute, "no mapping model fits this hop", at: Place(hop: RouteSearch.title(source, destination)),
+          hint: isBackward
+            ? "only a mapping model leads back: name one for this hop with --mappings" : "name one with --mappings",
+          reasons: near)
         continue
       }
       guard var refusal = refusals[pair] else { continue }

@@ -25,11 +25,6 @@ struct StagedRoute {
   /// What is to be said of stages whose hooks do not run.
   private let warnings: [HopdError]
 
-  /// No stages.
-  init() {
-    (stops, parts, warnings) = ([], [], [])
-  }
-
   /// Finds the stages between `stops` of a line with these versions.
   init(_ stages: [DeclaredStage], of versions: [CatalogedVersion], on stops: [CatalogedVersion]) {
     func stop(_ name: String, _ model: String?) -> CatalogedVersion? {
@@ -47,10 +42,9 @@ struct StagedRoute {
         versions.contains(where: { $0.model.name == stage.source && $0.position < start.position }),
         stage.willMigrate != nil || stage.didMigrate != nil
       {
-        warnings.append(
-          HopdError(
-            .stageNotRun, "the store begins within the stage \(stage.title), so the hooks of the stage do not run",
-            at: stage.place, hint: "declare a stage from \(start.model.name) if such stores need it"))
+        warnings.add(
+          .stageNotRun, "the store begins within the stage \(stage.title), so the hooks of the stage do not run",
+          at: stage.place, hint: "declare a stage from \(start.model.name) if such stores need it")
       }
     }
     self.parts = parts
@@ -71,7 +65,8 @@ struct StagedRoute {
   /// Why a hop over a stage is not taken.
   static func leavesOut(_ stage: DeclaredStage, _ hop: String) -> HopdError {
     HopdError(
-      .noRoute, "one hop from end to end would leave out the stage \(stage.title)", at: stage.place.filled(hop: hop),
+      .noRoute, "one hop from end to end would leave out the stage \(stage.title)",
+      at: stage.place.filled(from: Place(hop: hop)),
       hint: "leave out --route (route in the configuration) to go through every version, or remove the stage")
   }
 
@@ -97,19 +92,12 @@ struct StagedRoute {
   }
 }
 
-extension Place {
-  fileprivate func filled(hop: String) -> Place { filled(from: Place(hop: hop)) }
-}
-
 // MARK: The order of versions
 
 extension ModelCatalog {
-  /// Checks stages against the versions, and puts the versions in their order where nobody declared another.
+  /// Checks stages against the versions, and puts the versions in their order where no other is declared.
   mutating func arrange(by stages: [DeclaredStage]) throws(HopdError) {
-    var mistakes: [HopdError] = []
-    for stage in stages {
-      if let mistake = mistake(in: stage) { mistakes.append(mistake) }
-    }
+    var mistakes = stages.compactMap(mistake(in:))
     if mistakes.isEmpty {
       for index in bundles.indices {
         let own = stages.filter { belongs($0, to: bundles[index]) }
@@ -158,9 +146,8 @@ extension ModelCatalog {
   private mutating func arrange(_ index: Int, by stages: [DeclaredStage]) -> HopdError? {
     let bundle = bundles[index]
     for stage in stages {
-      guard let source = bundle.version(named: stage.source), let destination = bundle.version(named: stage.destination)
-      else { continue }
-      if source.versionHashes == destination.versionHashes {
+      let versions = [stage.source, stage.destination].compactMap(bundle.version(named:))
+      if versions.count == 2, versions[0].versionHashes == versions[1].versionHashes {
         return HopdError(
           .stagesInvalid,
           "the versions of the stage \(stage.title) have the same hashes, so no store is migrated between them",

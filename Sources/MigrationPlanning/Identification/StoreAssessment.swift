@@ -31,13 +31,13 @@ package struct StoreAssessment: Sendable {
   /// Where it stands.
   package let state: StoreState
   /// Its metadata, where it is a store.
-  package let metadata: StoreMetadata?
+  package internal(set) var metadata: StoreMetadata?
   /// Its version, where that is known.
-  package let version: CatalogedVersion?
+  package internal(set) var version: CatalogedVersion?
   /// The version it is to reach, where its model is known.
-  package let target: CatalogedVersion?
+  package internal(set) var target: CatalogedVersion?
   /// Rows per entity. Without a known version the names are those the store itself gives.
-  package let entities: [EntityRows]
+  package internal(set) var entities: [EntityRows] = []
   /// Side files and the external data directory, as far as they exist.
   package let sideFiles: [FilePath]
   /// Why it is neither current nor behind.

@@ -1,4 +1,4 @@
-// Identifying: the version hashes in a store's metadata name its version. Entity names in Z_PRIMARYKEY are never asked:
+// Identifying: the version hashes in a store's metadata name its version. Entity names in Z_PRIMARYKEY are never used:
 // Apple's own migrations leave old names there (docs/formats/store-layout.md, "Apple's migration in place").
 
 import Diagnostics
@@ -19,14 +19,11 @@ package enum StoreIdentifier {
   ) throws -> StoreAssessment {
     do {
       return try StoreReader.withUnchangedStore(at: location) { reader in
-        try identify(
-          reader: reader, location: location, catalog: catalog, target: target, countsRows: countsRows)
+        try identify(reader: reader, location: location, catalog: catalog, target: target, countsRows: countsRows)
       }
     } catch let error as HopdError {
       guard let state = state(of: error) else { throw error }
-      return StoreAssessment(
-        location: location, state: state, metadata: nil, version: nil, target: nil, entities: [],
-        sideFiles: sideFiles(of: location), explanation: error)
+      return StoreAssessment(location: location, state: state, sideFiles: sideFiles(of: location), explanation: error)
     }
   }
 
@@ -41,8 +38,7 @@ package enum StoreIdentifier {
     let tables = Set(objects.filter { $0.type == "table" }.map(\.name))
     try requireStore(objects, tables, reader, at: place)
     let metadata = try reader.metadata()
-    let matching = StoreMatching(
-      hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
+    let matching = StoreMatching(hashes: metadata.versionHashes, catalog: catalog, target: target, place: place)
     var match = try matching.match()
     var unused: HopdError?
     if match == nil, !metadata.versionHashes.isEmpty {
@@ -58,7 +54,7 @@ package enum StoreIdentifier {
         ?? VersionComparison.explain(metadata.versionHashes, catalog: catalog)
       if let unused { explanation.reasons.append(unused) }
       return StoreAssessment(
-        location: location, state: .unknown, metadata: metadata, version: nil, target: nil,
+        location: location, state: .unknown, metadata: metadata,
         entities: countsRows ? try ownRows(reader, tables) : [], sideFiles: sideFiles(of: location),
         explanation: explanation.located(place))
     }

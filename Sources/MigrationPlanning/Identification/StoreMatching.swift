@@ -106,17 +106,25 @@ struct StoreMatching {
         failures.append(error)
       }
     }
+    return try only(
+      ways, failures, called: \.version.model.name,
+      hint: "give a copy of the model that has only the configuration with which the app opens this store")
+  }
+
+  /// The one match by some configurations: those with the same entities all the way are one and the same to a store.
+  func only(
+    _ ways: [(name: String, match: StoreMatch, stops: [[String: VersionHash]])], _ failures: [HopdError],
+    called title: (StoreMatch) -> String, hint: String
+  ) throws(HopdError) -> StoreMatch? {
     guard let first = ways.first else {
       if let failure = failures.first { throw failure.located(place) }
       return nil
     }
-    // Configurations with the same entities all the way are one and the same to a store.
     guard ways.allSatisfy({ $0.stops == first.stops }) else {
       throw HopdError(
         .ambiguousModel,
         "the store may be one of the configurations \(ways.map { "\"\($0.name)\"" }.joined(separator: ", ")) of "
-          + "\(first.match.version.model.name): they have the same entities there, and different ones later", at: place,
-        hint: "give a copy of the model that has only the configuration with which the app opens this store")
+          + "\(title(first.match)): they have the same entities there, and different ones later", at: place, hint: hint)
     }
     return first.match
   }

@@ -24,9 +24,7 @@ package enum VersionComparison {
   }
 
   /// What differs between a store's hashes and a version's, by entity name.
-  package static func differences(
-    _ store: [String: VersionHash], _ version: [String: VersionHash]
-  ) -> [Difference] {
+  package static func differences(_ store: [String: VersionHash], _ version: [String: VersionHash]) -> [Difference] {
     Set(store.keys).union(version.keys).sorted().compactMap { name in
       switch (store[name], version[name]) {
       case (nil, _): .missing(name)
@@ -58,7 +56,7 @@ package enum VersionComparison {
 
   static func explain(_ store: [String: VersionHash], catalog: ModelCatalog) -> HopdError {
     var error = explainKnown(store, catalog: catalog)
-    // The store may have a version that is left out: nobody can tell.
+    // The store may have a version that is left out: that cannot be ruled out.
     error.reasons += catalog.bundles.flatMap(\.omitted).filter { $0.hashes == nil }.prefix(Findings.most).map {
       HopdError(
         .versionUnusable, "the store may have the version “\($0.name)”, which is left out: \($0.reason.message)",

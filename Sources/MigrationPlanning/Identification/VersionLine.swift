@@ -23,27 +23,16 @@ package struct VersionLine: Sendable {
   /// The versions, by position.
   package let versions: [CatalogedVersion]
   /// Was the order declared?
-  let isOrderDeclared: Bool
+  private(set) var isOrderDeclared = true
   /// Versions that are missing from the line, with the reason.
-  let gaps: [Gap]
+  private(set) var gaps: [Gap] = []
   /// Versions of the model that are left out because they cannot be read or used.
-  let omitted: [OmittedVersion]
+  private(set) var omitted: [OmittedVersion] = []
   /// The target, where making the line decided it already.
-  let decidedTarget: CatalogedVersion?
+  private(set) var decidedTarget: CatalogedVersion?
+}
 
-  init(
-    modelName: String, paths: [FilePath], versions: [CatalogedVersion], isOrderDeclared: Bool = true, gaps: [Gap] = [],
-    omitted: [OmittedVersion] = [], decidedTarget: CatalogedVersion? = nil
-  ) {
-    self.modelName = modelName
-    self.paths = paths
-    self.versions = versions
-    self.isOrderDeclared = isOrderDeclared
-    self.gaps = gaps
-    self.omitted = omitted
-    self.decidedTarget = decidedTarget
-  }
-
+extension VersionLine {
   /// The versions of one model as they are.
   package init(of bundle: ModelBundle, in catalog: ModelCatalog) {
     self.init(

@@ -59,14 +59,12 @@ struct DropCounting {
         nonNull: counts[key] ?? 0)
     }
     for drop in drops where drop.nonNull > 0 {
-      warnings.append(
-        HopdError(
-          .dataDropped,
-          "the property is dropped with \(drop.nonNull) value\(drop.nonNull == 1 ? "" : "s") "
-            + "(column \(drop.table).\(drop.column))",
-          at: Place(hop: title(drop.hop), entity: drop.entity, property: drop.property),
-          hint: hint(
-            drop.hop, "no expression of \(migrationPath.mappingModels[drop.hop].joined(separator: ", ")) reads it")))
+      warnings.add(
+        .dataDropped,
+        "the property is dropped with \(drop.nonNull.counted("value")) (column \(drop.table).\(drop.column))",
+        at: Place(hop: migrationPath.hop(to: drop.hop + 1), entity: drop.entity, property: drop.property),
+        hint: hint(
+          drop.hop, "no expression of \(migrationPath.mappingModels[drop.hop].joined(separator: ", ")) reads it"))
     }
   }
 
@@ -74,20 +72,18 @@ struct DropCounting {
     let count = rows[stored] ?? 0
     guard count > 0 else { return }
     droppedRows[stored] = count
-    warnings.append(
-      HopdError(
-        .dataDropped, "the entity is dropped with \(count) row\(count == 1 ? "" : "s")",
-        at: Place(hop: title(hop), entity: entity),
-        hint: hint(hop, "\(migrationPath.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it")))
+    warnings.add(
+      .dataDropped, "the entity is dropped with \(count.counted("row"))",
+      at: Place(hop: migrationPath.hop(to: hop + 1), entity: entity),
+      hint: hint(hop, "\(migrationPath.mappingModels[hop].joined(separator: ", ")) has no entity mapping for it"))
   }
 
   private mutating func noteAttributes(_ names: [String], of entity: String, stored: String, hop: Int) {
     // A derived value is no data of its own: nothing is lost with it.
     for name in names where migrationPath.definition(of: name, in: entity, at: hop)?.isDerived != true {
-      guard case .column(let table, let column, _) = migrationPath.origin(ofAttribute: name, in: entity, at: hop) else {
-        continue
+      if case .column(let table, let column, _) = migrationPath.origin(ofAttribute: name, in: entity, at: hop) {
+        note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
       }
-      note(name, of: entity, hop: hop, table: table, column: column, stored: stored)
     }
   }
 
@@ -98,6 +94,7 @@ struct DropCounting {
       guard let origin = migrationPath.origin(ofRelationship: name, in: entity, at: hop),
         let storage = migrationPath.sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)
       else { continue }
+      let declarer = migrationPath.models[hop].declarer(of: name, in: entity)
       switch storage {
       case .toOne(let columns, _), .members(let columns):
         // Both ends are dropped together; the pairs are counted for the end whose rows hold the column.
@@ -107,15 +104,12 @@ struct DropCounting {
         // Both ends are dropped together; the pairs are counted once.
         guard !order.contains(where: { $0.hop == hop && $0.table == columns.table }) else { continue }
         let key = Key(
-          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: columns.table,
-          column: columns.join.targetColumn)
+          hop: hop, entity: declarer, property: name, table: columns.table, column: columns.join.targetColumn)
         order.append(key)
         counts[key] = try census.pairs(in: columns.table)
       case .owned(let columns):
         // By owner: another entity may keep the relationship.
-        let key = Key(
-          hop: hop, entity: declarer(of: name, in: entity, hop: hop), property: name, table: columns.table,
-          column: columns.key)
+        let key = Key(hop: hop, entity: declarer, property: name, table: columns.table, column: columns.key)
         if counts[key] == nil { order.append(key) }
         counts[key, default: 0] &+= try ownedRows(columns, owner: stored)
       }
@@ -137,7 +131,8 @@ struct DropCounting {
     _ property: String, of entity: String, hop: Int, table: String, column: String, stored: String
   ) {
     let key = Key(
-      hop: hop, entity: declarer(of: property, in: entity, hop: hop), property: property, table: table, column: column)
+      hop: hop, entity: migrationPath.models[hop].declarer(of: property, in: entity), property: property, table: table,
+      column: column)
     if counts[key] == nil { order.append(key) }
     counts[key, default: 0] &+= 0
     if (rows[stored] ?? 0) > 0, let number = migrationPath.sourceSchema.number(of: stored) {
@@ -145,19 +140,10 @@ struct DropCounting {
     }
   }
 
-  private func declarer(of property: String, in entity: String, hop: Int) -> String {
-    let model = migrationPath.models[hop]
-    return model.entity(named: entity).flatMap { model.declaringEntity(of: property, in: $0)?.name } ?? entity
-  }
-
   /// What to do against a drop; `reason` is why a mapping model drops it.
   private func hint(_ hop: Int, _ reason: String) -> String {
     migrationPath.isMapped(to: hop + 1)
       ? "\(reason); add one if the data are to stay"
       : "if it was renamed, set its renaming identifier in \(migrationPath.models[hop + 1].name)"
-  }
-
-  private func title(_ hop: Int) -> String {
-    "\(migrationPath.models[hop].name) → \(migrationPath.models[hop + 1].name)"
   }
 }

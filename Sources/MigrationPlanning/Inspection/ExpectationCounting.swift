@@ -21,7 +21,8 @@ struct ExpectationCounting {
 
   func expectation(droppedRows: [String: Int64], storeUUID: String) throws(SQLiteError) -> StoreExpectation {
     StoreExpectation(
-      rowsByEntity: rowsByEntity(), droppedRowsByEntity: droppedRows, rowsByJoinTable: try rowsByJoinTable(),
+      rowsByEntity: migrationPath.rows(rows, at: migrationPath.end), droppedRowsByEntity: droppedRows,
+      rowsByJoinTable: try rowsByJoinTable(),
       highWaterMarks: try highWaterMarks(), danglingReferences: dangling.reduce(0) { $0 &+ $1.count },
       valuesByColumn: try ValueExpectation(
         migrationPath: migrationPath, census: census, rows: rows, finalSchema: finalSchema
@@ -30,18 +31,10 @@ struct ExpectationCounting {
       externalData: externalData, storeUUID: storeUUID)
   }
 
-  func rowsByEntity() -> [String: Int64] {
-    Dictionary(
-      finalSchema.model.entities.map { entity in
-        (entity.name, migrationPath.sourceEntity(of: entity.name, at: migrationPath.end).flatMap { rows[$0] } ?? 0)
-      }, uniquingKeysWith: { first, _ in first })
-  }
-
   /// Z_MAX of the source roots whose rows each final root takes. That it is never less than the highest key in use is a
   /// check of its own: a row with a key beyond its store's Z_MAX may not be among those that a root takes.
   func highWaterMarks() throws(SQLiteError) -> [String: Int64] {
-    let maxima = Dictionary(
-      try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }, uniquingKeysWith: { first, _ in first })
+    let maxima = Dictionary(try reader.primaryKeys().map { ($0.number, $0.highWaterMark) }) { first, _ in first }
     var marks: [String: Int64] = [:]
     for root in finalSchema.model.rootEntities {
       marks[root.name] = 0
@@ -78,14 +71,10 @@ struct ExpectationCounting {
     for entity in finalSchema.model.subtree(of: owner) {
       guard migrationPath.sourceEntity(of: entity.name, at: migrationPath.end) != nil else { continue }
       guard
-        let origin = migrationPath.origin(ofRelationship: join.relationship, in: entity.name, at: migrationPath.end),
-        let value = source.model.entity(named: origin.entity)
+        let origin = migrationPath.declaredOrigin(
+          ofRelationship: join.relationship, in: entity.name, at: migrationPath.end), result ?? origin == origin
       else { return nil }
-      let declarer = source.model.declaringEntity(of: origin.relationship, in: value)?.name ?? origin.entity
-      let declared = PairsOrigin(
-        entity: declarer, relationship: origin.relationship, isInverted: origin.isInverted)
-      if let result, result != declared { return nil }
-      result = declared
+      result = origin
     }
     return result
   }
@@ -112,9 +101,9 @@ struct ExpectationCounting {
   private func arrive(_ stored: Entity, below final: Entity) -> Bool {
     source.model.subtree(of: stored).allSatisfy { member in
       guard let name = migrationPath.entity(continuing: member.name, at: migrationPath.end),
-        let entity = finalSchema.model.entity(named: name)
+        finalSchema.model.entity(named: name) != nil
       else { return (rows[member.name] ?? 0) == 0 }
-      return finalSchema.model.lineage(of: entity).contains { $0.name == final.name }
+      return finalSchema.model.isEntity(name, within: final.name)
     }
   }
 }

@@ -16,7 +16,7 @@ struct ExternalDataInspection {
   private let rows: [String: Int64]
   private let valueMax: Int64
   /// By table and column of the store, then Z_ENT.
-  private var counts: [Column: [Int64: ExternalDataCount]] = [:]
+  private var counts: [StoredColumn: [Int64: ExternalDataCount]] = [:]
   private(set) var findings = Findings()
   private(set) var warnings: [HopdError] = []
   /// By table and column of the result.
@@ -24,22 +24,20 @@ struct ExternalDataInspection {
   /// Bytes of files that become values of columns.
   private(set) var movedBytes: Int64 = 0
 
-  private struct Column: Hashable {
-    let table: String
-    let name: String
-  }
+  private static let leftFiles =
+    "they belong to the backup and perhaps to another store of the same name with another extension; "
+    + "remove them only when neither needs them any more"
 
   /// Values of one entity of the store in one column.
   private struct Lane: Hashable {
-    let column: Column
+    let column: StoredColumn
     let number: Int64
   }
 
   /// Looks at a store whose tables are what they should be. Models without external storage cost nothing.
   init(
     migrationPath: MigrationPath, reader: StoreReader, location: StoreLocation, rows: [String: Int64],
-    finalSchema: StoreSchema,
-    memoryLimit: Int64
+    finalSchema: StoreSchema, memoryLimit: Int64
   ) throws {
     self.migrationPath = migrationPath
     self.reader = reader
@@ -64,7 +62,7 @@ struct ExternalDataInspection {
     let directory = try ExternalDataDirectory(of: location)
     for column in columns {
       let found = try ExternalDataCensus.count(column, reader: reader, directory: directory)
-      counts[Column(table: column.table, name: column.column)] = found
+      counts[StoredColumn(table: column.table, name: column.column)] = found
       var total = ExternalDataCount()
       for (_, count) in found.sorted(by: { $0.key < $1.key }) { total.add(count) }
       judge(total, of: column, directory: directory)
@@ -78,36 +76,28 @@ struct ExternalDataInspection {
     if count.malformed > 0 {
       let isOne = count.malformed == 1
       findings.add(
-        HopdError(
-          .externalDataMalformed,
-          "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
-            + "content, or "
-            + "02 and the name of a file, which is a UUID",
-          at: place(count.malformedRow),
-          hint:
-            "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows") right"))
+        .externalDataMalformed,
+        "\(count.malformed) value\(isOne ? " has" : "s have") neither form of external storage: 01 and the "
+          + "content, or 02 and the name of a file, which is a UUID", at: place(count.malformedRow),
+        hint: "restore a backup, or set \(column.table).\(column.column) of \(isOne ? "this row" : "these rows") right")
     }
     if count.unsuitable > 0 {
       findings.add(
-        HopdError(
-          .externalDataUnsuitable,
-          "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; the first "
-            + "is " + (count.unsuitableWhat ?? "no plain file"),
-          at: place(count.unsuitableRow),
-          hint: "put plain files into \(directory.path.printable), or restore a backup"))
+        .externalDataUnsuitable,
+        "\(count.unsuitable) value\(count.unsuitable == 1 ? " names" : "s name") what is not a plain file; the first "
+          + "is " + (count.unsuitableWhat ?? "no plain file"), at: place(count.unsuitableRow),
+        hint: "put plain files into \(directory.path.printable), or restore a backup")
     }
     if count.missing > 0 {
       let list = count.missingRows.map(String.init).joined(separator: ", ")
       let more = count.missing > Int64(count.missingRows.count) ? " …" : ""
-      warnings.append(
-        HopdError(
-          .externalDataMissing,
-          "\(count.missing) value\(count.missing == 1 ? "" : "s") in files that are missing (Z_PK \(list)\(more)); the "
-            + "references are carried as they are",
-          at: place(count.missingRows.first),
-          hint: directory.isThere
-            ? "bring the files along, or restore a backup with its files"
-            : "there is no directory \(directory.path.printable): a store keeps it under its own name"))
+      warnings.add(
+        .externalDataMissing,
+        "\(count.missing.counted("value")) in files that are missing (Z_PK \(list)\(more)); the "
+          + "references are carried as they are", at: place(count.missingRows.first),
+        hint: directory.isThere
+          ? "bring the files along, or restore a backup with its files"
+          : "there is no directory \(directory.path.printable): a store keeps it under its own name")
     }
   }
 
@@ -117,23 +107,23 @@ struct ExternalDataInspection {
   private mutating func followSwitches() -> [Lane: Place] {
     var left: [Lane: Place] = [:]
     for version in migrationPath.models.indices.dropFirst() {
-      let hop = "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
-      for entity in migrationPath.models[version].entities {
+      let model = migrationPath.models[version]
+      for entity in model.entities {
         guard let stored = migrationPath.sourceEntity(of: entity.name, at: version), (rows[stored] ?? 0) > 0,
           let number = migrationPath.sourceSchema.number(of: stored)
         else { continue }
-        for attribute in migrationPath.models[version].allAttributes(of: entity).values {
+        for attribute in model.allAttributes(of: entity).values {
           guard attribute.type == .binary, !attribute.isTransient,
             let before = definition(before: attribute.name, in: entity.name, at: version),
             before.hasExternalForm, !attribute.hasExternalForm,
             case .column(let table, let name, _) = migrationPath.origin(
               ofAttribute: attribute.name, in: entity.name, at: version)
           else { continue }
-          let lane = Lane(column: Column(table: table, name: name), number: number)
+          let lane = Lane(column: StoredColumn(table: table, name: name), number: number)
           guard left[lane] == nil else { continue }
-          let declarer =
-            migrationPath.models[version].declaringEntity(of: attribute.name, in: entity)?.name ?? entity.name
-          left[lane] = Place(hop: hop, entity: declarer, property: attribute.name)
+          left[lane] = Place(
+            hop: migrationPath.hop(to: version), entity: model.declarer(of: attribute.name, in: entity),
+            property: attribute.name)
         }
       }
     }
@@ -157,38 +147,26 @@ struct ExternalDataInspection {
 
   private mutating func judgeMove(_ count: ExternalDataCount, at place: Place) {
     if count.missing > 0 {
-      var place = place
-      place.row = count.missingRows.first
       findings.add(
-        HopdError(
-          .externalDataMissing,
-          "external storage is switched off, and \(count.missing) of the files to be read "
-            + "\(count.missing == 1 ? "is" : "are") missing",
-          at: place, hint: "bring the files along, restore a backup with its files, or stop at the version before"))
+        .externalDataMissing,
+        "external storage is switched off, and \(count.missing) of the files to be read "
+          + "\(count.missing == 1 ? "is" : "are") missing", at: place.filled(from: Place(row: count.missingRows.first)),
+        hint: "bring the files along, restore a backup with its files, or stop at the version before")
     }
     if count.largest > valueMax {
-      var place = place
-      place.row = count.largestRow
       findings.add(
-        HopdError(
-          .externalDataTooLarge,
-          "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have "
-            + "\(valueMax)",
-          at: place,
-          hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
-            + "External Storage\""))
+        .externalDataTooLarge,
+        "external storage is switched off, and the largest file has \(count.largest) bytes; a value may have "
+          + "\(valueMax)", at: place.filled(from: Place(row: count.largestRow)),
+        hint: "raise memory_limit to four times that size (a value has at most a billion bytes), or keep \"Allows "
+          + "External Storage\"")
     }
     if count.found > 0 {
-      warnings.append(
-        HopdError(
-          .externalDataUnreferenced,
-          "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay "
-            + "where "
-            + "they are, and nothing refers to them any more",
-          at: place,
-          hint:
-            "they belong to the backup and perhaps to another store of the same name with another extension; "
-            + "remove them only when neither needs them any more"))
+      warnings.add(
+        .externalDataUnreferenced,
+        "\(count.found) value\(count.found == 1 ? " moves" : "s move") from files into the store; the files stay "
+          + "where they are, and nothing refers to them any more", at: place,
+        hint: Self.leftFiles)
     }
   }
 
@@ -232,15 +210,14 @@ struct ExternalDataInspection {
   private func parts(of attribute: String, in entity: Entity, _ schema: StoreSchema) -> [Part] {
     schema.model.subtree(of: entity).compactMap { member in
       guard let stored = migrationPath.sourceEntity(of: member.name, at: migrationPath.end), let count = rows[stored],
-        count > 0,
-        let number = migrationPath.sourceSchema.number(of: stored)
+        count > 0, let number = migrationPath.sourceSchema.number(of: stored)
       else { return nil }
       func bytes(_ value: AttributeDefault?) -> [UInt8]? { if case .binary(let bytes)? = value { bytes } else { nil } }
       switch migrationPath.origin(ofAttribute: attribute, in: member.name, at: migrationPath.end) {
       case .null: return nil
       case .constant(let value): return Part(lane: nil, hasForm: false, filler: bytes(value), rows: count)
       case .column(let table, let name, let fallback):
-        let column = Column(table: table, name: name)
+        let column = StoredColumn(table: table, name: name)
         return Part(
           lane: Lane(column: column, number: number), hasForm: counts[column] != nil, filler: bytes(fallback),
           rows: count)
@@ -291,11 +268,10 @@ struct ExternalDataInspection {
     guard let (count, bytes, strange, row) = answers.first else { return (0, 0) }
     if strange > 0 {
       findings.add(
-        HopdError(
-          .externalDataMalformed,
-          "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
-          at: Place(entity: entity, property: property, row: row),
-          hint: "restore a backup, or set \(lane.column.table).\(lane.column.name) of these rows right"))
+        .externalDataMalformed,
+        "external storage is switched, and \(strange) value\(strange == 1 ? " is" : "s are") no bytes",
+        at: Place(entity: entity, property: property, row: row),
+        hint: "restore a backup, or set \(lane.column.table).\(lane.column.name) of these rows right")
     }
     return (count, bytes)
   }
@@ -306,9 +282,7 @@ struct ExternalDataInspection {
     for table in schema.tables {
       for column in table.columns {
         guard case .attribute(let name, let property) = column.role, let entity = schema.model.entity(named: name)
-        else {
-          continue
-        }
+        else { continue }
         carried.formUnion(parts(of: property, in: entity, schema).compactMap(\.lane))
       }
     }
@@ -319,14 +293,10 @@ struct ExternalDataInspection {
       }
     }
     guard dropped > 0 else { return }
-    warnings.append(
-      HopdError(
-        .externalDataUnreferenced,
-        "\(dropped) file\(dropped == 1 ? "" : "s") of dropped values stay\(dropped == 1 ? "s" : "") in "
-          + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any "
-          + "more",
-        hint:
-          "they belong to the backup and perhaps to another store of the same name with another extension; "
-          + "remove them only when neither needs them any more"))
+    warnings.add(
+      .externalDataUnreferenced,
+      "\(dropped.counted("file")) of dropped values stay\(dropped == 1 ? "s" : "") in "
+        + "\(location.externalDataDirectory.printable), and nothing refers to \(dropped == 1 ? "it" : "them") any more",
+      hint: Self.leftFiles)
   }
 }

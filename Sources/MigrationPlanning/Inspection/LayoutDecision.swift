@@ -32,7 +32,7 @@ struct LayoutDecision {
     schemas = [migrationPath.sourceSchema]
     guard let last = edges.last?.destination.model else { return }
     let decision = JoinTableDecision(migrationPath: migrationPath, destination: last, given: rules.naming)
-    for error in decision.findings.errors { findings.add(error) }
+    findings.add(decision.findings.errors)
     warnings += decision.warnings
     // Stores between two hops are read by hopd alone; only the last one must be what Core Data would make.
     schemas += edges.dropLast().map { edge in
@@ -46,13 +46,13 @@ struct LayoutDecision {
     }
     let derivations = DerivationDecision(
       migrationPath: migrationPath, schemas: schemas + [layout()], objects: inspection.objects)
-    for error in derivations.findings.errors { findings.add(error) }
+    findings.add(derivations.findings.errors)
     self.derivations = derivations
     observed.carriedDerivations = derivations.carried
     observed.carriedTriggers = derivations.triggers
     var final = layout()
     let history = try HistoryInspection(reader: reader, path: migrationPath, final: final, rules: rules)
-    for error in history.findings.errors { findings.add(error) }
+    findings.add(history.findings.errors)
     // Only the last store is kept: the ones between need no history.
     final.history = history.layout
     clearedHistory = history.cleared

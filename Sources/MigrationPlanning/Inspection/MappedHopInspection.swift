@@ -22,19 +22,16 @@ struct MappedHopInspection {
       guard count > 0, let next = MappedHopInspection.survivor(of: entity, in: hop.destination) else { continue }
       let kept =
         next == entity.name ? "which \(hop.destination.name) has too" : "which \(hop.destination.name) calls \(next)"
-      let message =
-        "\(count) row\(count == 1 ? "" : "s") of this entity, \(kept), "
-        + "\(count == 1 ? "is" : "are") taken by no entity mapping of \(names)"
-      let place = Place(hop: hop.title, entity: entity.name)
       let dead = mapped.entityMappings.compactMap { mapping in
         mapping.deadness?.source == entity.name
           ? "; “\(mapping.name)”, which names it, has no effect: \(mapping.deadness?.reason ?? "")" : nil
       }
       findings.add(
-        HopdError(
-          .unmappedEntities, "\(message) and would be lost\(dead.joined())", at: place,
-          hint: "add an entity mapping, or drop them: --unmapped-entities drop (for the daemon, "
-            + "unmapped_entities = \"drop\" in [watch.migration])"))
+        .unmappedEntities,
+        "\(count.counted("row")) of this entity, \(kept), \(count == 1 ? "is" : "are") taken by no entity "
+          + "mapping of \(names) and would be lost\(dead.joined())", at: Place(hop: hop.title, entity: entity.name),
+        hint: "add an entity mapping, or drop them: --unmapped-entities drop (for the daemon, "
+          + "unmapped_entities = \"drop\" in [watch.migration])")
     }
   }
 

@@ -49,12 +49,11 @@ struct MappedRowCounts {
         source, parts.map(\.condition) + (isWhole ? [none] : []), hop: hop, reader: reader)
       for (part, count) in zip(parts, counts) { taken[part.mapping] = count }
       guard isWhole, let left = counts.last, left > 0 else { continue }
-      warnings.append(
-        HopdError(
-          .dataDropped,
-          "\(left) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
-            + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: source),
-          hint: "widen a filter, or add an entity mapping for the rest, if they are to stay"))
+      warnings.add(
+        .dataDropped,
+        "\(left) row\(left == 1 ? " fulfils" : "s fulfil") the filter of no entity mapping and "
+          + "\(left == 1 ? "is" : "are") dropped", at: Place(hop: hop.title, entity: source),
+        hint: "widen a filter, or add an entity mapping for the rest, if they are to stay")
     }
   }
 
@@ -70,9 +69,7 @@ struct MappedRowCounts {
   }
 
   /// The rows of an entity that fulfil each condition, in one pass; nothing where it has no table.
-  private static func count(
-    _ source: String, _ conditions: [String], hop: Hop, reader: StoreReader
-  ) throws -> [Int64] {
+  private static func count(_ source: String, _ conditions: [String], hop: Hop, reader: StoreReader) throws -> [Int64] {
     guard let table = hop.sourceSchema.table(of: source), let number = hop.sourceSchema.number(of: source) else {
       return []
     }

@@ -22,7 +22,7 @@ struct RTreeInspection {
     shadowTables = Set(found.flatMap { SchemaRTree.shadowTables(of: $0.name) })
     expected = Set(schema.rTreeIndexes.map(\.name))
     let names = tables
-    var isShown = !schema.rTreeIndexes.isEmpty && !objects.contains { $0.type == "trigger" && $0.speaks(of: names) }
+    var isShown = !schema.rTreeIndexes.isEmpty && !objects.contains { $0.type == "trigger" && $0.mentions(names) }
     for rTree in schema.rTreeIndexes where isShown {
       let columns = try reader.columns(of: rTree.name).map(\.name)
       isShown = tables.contains(rTree.name) && columns == rTree.columns
@@ -55,7 +55,7 @@ extension SchemaObject {
   }
 
   /// Is one of the names a word of its text?
-  fileprivate func speaks(of names: Set<String>) -> Bool {
+  fileprivate func mentions(_ names: Set<String>) -> Bool {
     (sql ?? "").split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }.contains {
       names.contains(String($0))
     }

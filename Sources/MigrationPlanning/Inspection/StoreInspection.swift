@@ -30,23 +30,20 @@ struct StoreInspection {
   mutating func inspect(_ metadata: StoreMetadata) {
     if metadata.hasDeferredMigration {
       findings.add(
-        HopdError(
-          .deferredMigration, "a lightweight migration of Core Data's own was begun and is not finished",
-          hint: "open the store once with its app and let it finish the deferred migration"))
+        .deferredMigration, "a lightweight migration of Core Data's own was begun and is not finished",
+        hint: "open the store once with its app and let it finish the deferred migration")
     }
     let hashing = metadata.versionHashesVersion
     if hashing != 3 {
       findings.add(
-        HopdError(
-          .metadataNotSupported,
-          "the version hashes are of kind \(hashing.map(String.init) ?? "unknown"), and only kind 3 is known",
-          hint: "hopd cannot write hashes of this kind; open the store with its app"))
+        .metadataNotSupported,
+        "the version hashes are of kind \(hashing.map(String.init) ?? "unknown"), and only kind 3 is known",
+        hint: "hopd cannot write hashes of this kind; open the store with its app")
     }
     if metadata.frameworkVersion <= 0 {
       findings.add(
-        HopdError(
-          .metadataNotSupported, "the metadata do not say which version of Core Data made the store",
-          hint: "open the store once with its app, which writes NSPersistenceFrameworkVersion"))
+        .metadataNotSupported, "the metadata do not say which version of Core Data made the store",
+        hint: "open the store once with its app, which writes NSPersistenceFrameworkVersion")
     }
   }
 
@@ -113,24 +110,20 @@ struct StoreInspection {
       return refuse(
         .unknownTrigger,
         "the trigger \(trigger.name) of \(derivation.entity).\(derivation.attribute), whose text is not one that "
-          + "SQLite "
-          + "keeps for it", "the schema was edited by hand: restore a backup, or make the trigger again")
+          + "SQLite keeps for it", "the schema was edited by hand: restore a backup, or make the trigger again")
     }
     if derivation.isCount, !derivation.triggers.contains(where: { $0.name == trigger.name && $0.text == trigger.sql }) {
-      warnings.append(
-        HopdError(
-          .triggerRewritten,
-          "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
-            + "known one", at: Place(entity: derivation.entity, property: derivation.attribute)))
+      warnings.add(
+        .triggerRewritten,
+        "the trigger \(trigger.name) has another text than the one that is known for it; what is migrated gets the "
+          + "known one", at: Place(entity: derivation.entity, property: derivation.attribute))
     }
   }
 
   private mutating func inspectVirtualTable(_ table: SchemaObject) throws(SQLiteError) {
     if rTrees.isStale(table.name) {
-      warnings.append(
-        HopdError(
-          .indexLeftOut,
-          "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind"))
+      warnings.add(
+        .indexLeftOut, "no R-Tree index of \(schema.model.name) explains the table \(table.name); it stays behind")
     } else if !rTrees.tables.contains(table.name) {
       refuse(
         .unknownTable, "the virtual table \(table.name)",
@@ -144,18 +137,18 @@ struct StoreInspection {
   ) throws(SQLiteError) {
     let present = try reader.columns(of: table).map(\.name)
     for name in predicted where !present.contains(name) {
-      let place = StoreInspection.place(of: role(name), entity: entity, property: property)
-      mismatch("the column \(table).\(name) is missing", entity: place.entity ?? entity, property: place.property)
+      let owner = role(name)?.property
+      mismatch(
+        "the column \(table).\(name) is missing", entity: owner?.entity ?? entity, property: owner?.name ?? property)
     }
     for name in present where !predicted.contains(name) {
       let count =
         try reader.connection.integer(
           "SELECT count(\(SQLiteIdentifier.quoted(name))) FROM \(reader.qualified(table))") ?? 0
-      warnings.append(
-        HopdError(
-          .columnNotCarried,
-          "no property explains the column \(table).\(name); it stays behind with \(count) values that are not NULL",
-          at: Place(entity: entity)))
+      warnings.add(
+        .columnNotCarried,
+        "no property explains the column \(table).\(name); it stays behind with \(count) values that are not NULL",
+        at: Place(entity: entity))
     }
   }
 
@@ -163,7 +156,8 @@ struct StoreInspection {
   private mutating func inspectKey(of table: EntityTable) throws(SQLiteError) {
     let keys = try keyColumns(of: table.name)
     // For any other kind of primary key SQLite keeps an index.
-    let indexes = try keyIndexes(of: table.name)
+    let indexes = try reader.connection.integer(
+      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table.name), .text(reader.schema)])
     let isRowNumber =
       keys.count == 1 && keys.first?.name == "Z_PK" && keys.first?.type.uppercased() == "INTEGER" && indexes == 0
     if !isRowNumber { mismatch("\(table.name).Z_PK is not an INTEGER PRIMARY KEY", entity: table.rootEntity) }
@@ -180,8 +174,7 @@ struct StoreInspection {
     let isWithoutNumbers = try reader.connection.integer(
       "SELECT wr FROM pragma_table_list WHERE schema = ? AND name = ?", [.text(reader.schema), .text(join.name)])
     if isWithoutNumbers == 1 {
-      mismatch(
-        "the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
+      mismatch("the join table \(join.name) is WITHOUT ROWID", entity: join.entity, property: join.relationship)
     }
   }
 
@@ -189,11 +182,6 @@ struct StoreInspection {
     try reader.connection.rows(
       "SELECT name, type FROM pragma_table_info(?, ?) WHERE pk > 0", [.text(table), .text(reader.schema)]
     ) { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
-  }
-
-  private func keyIndexes(of table: String) throws(SQLiteError) -> Int64? {
-    try reader.connection.integer(
-      "SELECT count(*) FROM pragma_index_list(?, ?) WHERE origin = 'pk'", [.text(table), .text(reader.schema)])
   }
 
   /// Entity numbers and parents must be those of the version; names may be old ones (docs/formats/store-layout.md,
@@ -208,8 +196,7 @@ struct StoreInspection {
         continue
       }
       if found != parent {
-        mismatch(
-          "Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
+        mismatch("Z_PRIMARYKEY gives entity number \(number) the parent \(found) in place of \(parent)", entity: name)
       }
     }
     let known = Set(schema.numbers.values)
@@ -221,24 +208,12 @@ struct StoreInspection {
 
   private mutating func mismatch(_ message: String, entity: String, property: String? = nil) {
     findings.add(
-      HopdError(
-        .schemaMismatch,
-        message + ", although the store's hashes say that it has version \(schema.model.name)",
-        at: Place(entity: entity, property: property),
-        hint: "the app may have opened it with versioning switched off; restore a backup or repair it with the app"))
+      .schemaMismatch, message + ", although the store's hashes say that it has version \(schema.model.name)",
+      at: Place(entity: entity, property: property),
+      hint: "the app may have opened it with versioning switched off; restore a backup or repair it with the app")
   }
 
   private mutating func refuse(_ code: HopdError.Code, _ what: String, _ hint: String) {
-    findings.add(HopdError(code, "the store has \(what)", hint: hint))
-  }
-
-  private static func place(of role: SchemaColumn.Role?, entity: String, property: String?) -> Place {
-    switch role {
-    case .attribute(let entity, let name): Place(entity: entity, property: name)
-    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
-      .owner(let entity, let name):
-      Place(entity: entity, property: name)
-    case .primaryKey, .entityNumber, .saveCount, nil: Place(entity: entity, property: property)
-    }
+    findings.add(code, "the store has \(what)", hint: hint)
   }
 }

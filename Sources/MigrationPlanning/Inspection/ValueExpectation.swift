@@ -1,5 +1,5 @@
 // How many values each column of the finished store must hold, from what the source holds. Only the rows of entities
-// that have the property count: what is in a sibling's row belongs to nobody. Where a hop filters, turns round or
+// that have the property count: what is in a sibling's row is no value of it. Where a hop filters, turns round or
 // moves a relationship there is no number, never a guess.
 
 import ManagedObjectModel
@@ -21,12 +21,7 @@ struct ValueExpectation {
   private struct Sum {
     var known: Int64 = 0
     /// Entities of the store by table and column.
-    var columns: [Column: Set<String>] = [:]
-  }
-
-  private struct Column: Hashable {
-    let table: String
-    let name: String
+    var columns: [StoredColumn: Set<String>] = [:]
   }
 
   /// Where the values of a key column come from.
@@ -34,7 +29,7 @@ struct ValueExpectation {
     /// The relationship begins empty on the way.
     case empty
     /// A column of the store, every value of which arrives.
-    case column(Column)
+    case column(StoredColumn)
     /// No exact number is known.
     case unknown
   }
@@ -80,9 +75,9 @@ struct ValueExpectation {
     return counts
   }
 
-  private func question(_ column: Column, entities: Set<String>) -> StoreCensus.ValueQuestion {
+  private func question(_ column: StoredColumn, entities: Set<String>) -> StoreCensus.ValueQuestion {
     let inTable = source.table(named: column.table)?.entities ?? []
-    // Nobody else has rows in the table: no filter is needed, and none is paid for.
+    // No other entity has rows in the table, so a filter would only cost time.
     if inTable.allSatisfy({ entities.contains($0) || (rows[$0] ?? 0) == 0 }) {
       return StoreCensus.ValueQuestion(column: column.name, entities: nil)
     }
@@ -127,7 +122,7 @@ struct ValueExpectation {
         guard fallback.isStored else { return nil }
         sum.known &+= member.rows
       case .column(let table, let name, nil):
-        sum.columns[Column(table: table, name: name), default: []].insert(member.stored)
+        sum.columns[StoredColumn(table: table, name: name), default: []].insert(member.stored)
       }
     }
     return sum
@@ -177,9 +172,9 @@ struct ValueExpectation {
   /// The rows that hold an owner's key are those of the relationship's destination.
   private func ownerSum(_ relationship: String, of owner: String) -> Sum? {
     guard let value = finalSchema.model.entity(named: owner),
-      let destination = finalSchema.model.allRelationships(of: value)[relationship]?.destinationEntityName
+      let destination = finalSchema.model.relationship(relationship, of: owner)?.destinationEntityName
     else { return nil }
-    var origin: Column?
+    var origin: StoredColumn?
     var isEmpty = false
     for member in finalSchema.model.subtree(of: value) {
       guard migrationPath.sourceEntity(of: member.name, at: migrationPath.end) != nil else { continue }
@@ -215,8 +210,8 @@ struct ValueExpectation {
         let pairs = mapping.mapping(toDestination: entity)?.relationships
           .first(where: { $0.destination == relationship })?.source
       else { return .empty }
-      guard let after = definition(of: relationship, in: entity, at: version),
-        let before = definition(of: pairs.relationship, in: pairs.entity, at: version - 1),
+      guard let after = migrationPath.models[version].relationship(relationship, of: entity),
+        let before = migrationPath.models[version - 1].relationship(pairs.relationship, of: pairs.entity),
         before.isToMany == after.isToMany, (before.inverseName == nil) == (after.inverseName == nil) || !isOwnerColumn
       else { return .unknown }
       if isOwnerColumn {
@@ -227,15 +222,11 @@ struct ValueExpectation {
       (entity, relationship) = (pairs.entity, pairs.relationship)
     }
     switch source.storage(ofRelationship: relationship, in: entity) {
-    case .toOne(let columns, _) where !isOwnerColumn: return .column(Column(table: columns.table, name: columns.key))
-    case .owned(let columns) where isOwnerColumn: return .column(Column(table: columns.table, name: columns.key))
+    case .toOne(let columns, _) where !isOwnerColumn:
+      return .column(StoredColumn(table: columns.table, name: columns.key))
+    case .owned(let columns) where isOwnerColumn: return .column(StoredColumn(table: columns.table, name: columns.key))
     default: return .unknown
     }
-  }
-
-  private func definition(of relationship: String, in entity: String, at version: Int) -> Relationship? {
-    let model = migrationPath.models[version]
-    return model.entity(named: entity).flatMap { model.allRelationships(of: $0)[relationship] }
   }
 
   private func allTargetsSurvive(
@@ -244,10 +235,9 @@ struct ValueExpectation {
     let (old, new) = (migrationPath.models[version - 1], migrationPath.models[version])
     guard let target = old.entity(named: before.destinationEntityName) else { return false }
     return old.subtree(of: target).filter { !$0.isAbstract }.allSatisfy { member in
-      guard let name = mapping.mapping(fromSource: member.name)?.destinationEntity,
-        let entity = new.entity(named: name)
-      else { return false }
-      return new.lineage(of: entity).contains { $0.name == after.destinationEntityName }
+      mapping.mapping(fromSource: member.name)?.destinationEntity.map {
+        new.isEntity($0, within: after.destinationEntityName)
+      } ?? false
     }
   }
 

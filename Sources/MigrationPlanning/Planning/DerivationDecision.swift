@@ -58,15 +58,13 @@ struct DerivationDecision {
   }
 
   private mutating func refuse(_ derivation: SchemaDerivation, _ version: Int, _ reason: String) {
-    let hop = "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
     findings.add(
-      HopdError(
-        .derivationUnsupported,
-        "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot "
-          + "stay: "
-          + reason, at: Place(hop: hop, entity: derivation.entity, property: derivation.attribute),
-        hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
-          + "is changed in the version after"))
+      .derivationUnsupported,
+      "the attribute is derived by an expression whose triggers hopd cannot make, and those of the store cannot "
+        + "stay: " + reason,
+      at: Place(hop: migrationPath.hop(to: version), entity: derivation.entity, property: derivation.attribute),
+      hint: "let the app make this hop, or change the model so that what the derivation refers to stays as it is and "
+        + "is changed in the version after")
   }
 
   private func triggersOfStore(_ derivation: SchemaDerivation) -> [SchemaTrigger] {
@@ -101,15 +99,14 @@ struct DerivationDecision {
           replaced &+= try census.values([question], in: table).first ?? 0
         }
         guard replaced > 0 else { continue }
-        warnings.append(
-          HopdError(
-            .valuesReplaced,
-            "the attribute becomes derived: \(replaced) value\(replaced == 1 ? "" : "s") of the store "
-              + "give\(replaced == 1 ? "s" : "") way to the count",
-            at: Place(
-              hop: "\(migrationPath.models[hop].name) → "
-                + "\(model.name)", entity: count.entity, property: count.attribute),
-            hint: "give the derived attribute another name and renaming identifier if the values are to stay"))
+        warnings.add(
+          .valuesReplaced,
+          "the attribute becomes derived: \(replaced.counted("value")) of the store "
+            + "give\(replaced == 1 ? "s" : "") way to the count",
+          at: Place(
+            hop: migrationPath.hop(to: hop + 1), entity: count.entity,
+            property: count.attribute),
+          hint: "give the derived attribute another name and renaming identifier if the values are to stay")
       }
     }
     return warnings
@@ -182,9 +179,8 @@ struct DerivationDecision {
         migrationPath.origin(ofAttribute: name, in: $0.name, at: version)
           == .column(table: table, name: column.name, fallback: nil)
       }
-    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
-      .owner(let entity, let name):
-      return isUnchanged(name, of: entity, at: version)
+    case .toOne, .discriminator, .orderKey, .owner:
+      return column.role.property.map { isUnchanged($0.name, of: $0.entity, at: version) } ?? false
     }
   }
 
@@ -212,30 +208,24 @@ struct DerivationSubjects {
   private(set) var columns: [String: Set<String>] = [:]
   private(set) var joinTables: Set<String> = []
 
-  init(schema: StoreSchema) { self.schema = schema }
-
   mutating func add(column: String, of table: String) {
     tables.insert(table)
     columns[table, default: []].insert(column)
-    guard let role = schema.table(named: table)?.columns.first(where: { $0.name == column })?.role
-    else { return }
-    switch role {
-    case .toOne(let entity, let name), .discriminator(let entity, let name), .orderKey(let entity, let name),
-      .owner(let entity, let name):
-      // What a reference can point to, and who can hold it, are rows too.
-      let destination = schema.model.entity(named: entity)?.relationships.first { $0.name == name }
-      for end in [entity, destination?.destinationEntityName].compactMap({ $0 }) {
-        if let table = schema.table(of: end) { tables.insert(table.name) }
-      }
-    case .attribute, .primaryKey, .entityNumber, .saveCount: break
-    }
+    let role = schema.table(named: table)?.columns.first { $0.name == column }?.role
+    guard let role, let property = role.property else { return }
+    if case .attribute = role { return }
+    // What a reference can point to, and who can hold it, are rows too.
+    let destination = schema.model.entity(named: property.entity)?.relationships.first { $0.name == property.name }
+    addTables(of: [property.entity, destination?.destinationEntityName].compactMap(\.self))
   }
 
   mutating func add(joinTable join: JoinTable) {
     joinTables.insert(join.name)
-    for entity in [join.entity, join.inverseEntity] {
-      if let table = schema.table(of: entity) { tables.insert(table.name) }
-    }
+    addTables(of: [join.entity, join.inverseEntity])
+  }
+
+  private mutating func addTables(of entities: [String]) {
+    tables.formUnion(entities.compactMap { schema.table(of: $0)?.name })
   }
 
   /// Every table and column whose name is a word of the text.

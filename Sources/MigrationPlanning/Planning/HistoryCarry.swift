@@ -40,9 +40,6 @@ package struct HistoryCarry: Sendable, Hashable {
   /// The transaction that marks the migration; nil where history has not begun.
   package var mark: HistoryMark?
 
-  /// Carries every row as it is.
-  package init() {}
-
   /// Does a change of an object stay as it is, but for the transactions that stay behind?
   package var keepsChanges: Bool { numbers.isEmpty && columns.isEmpty && tombstones.isEmpty }
 }

@@ -18,17 +18,16 @@ struct JoinTableDecision {
     let layout = StoreSchema(
       model: destination, frameworkVersion: migrationPath.sourceSchema.frameworkVersion, naming: given)
     for pair in layout.contradictedJoinTables {
-      warnings.append(
-        HopdError(
-          .joinTableNameUnexpected,
-          "the table of this many-to-many is named after \(pair.alternative), as configured; Core Data's rule names "
-            + "it after \(pair.computed)",
-          at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
-          hint: "remove --join-table and --reference, unless a store that the app made has that name"))
+      warnings.add(
+        .joinTableNameUnexpected,
+        "the table of this many-to-many is named after \(pair.alternative), as configured; Core Data's rule names "
+          + "it after \(pair.computed)",
+        at: Place(hop: migrationPath.lastHop, entity: pair.entity, property: pair.alternative),
+        hint: "remove --join-table and --reference, unless a store that the app made has that name")
     }
     for pair in layout.selfJoinTables where pair.given == nil {
       if pair.doubt == nil {
-        // A store with the other name is followed; the planner tells of it.
+        // A store with the other name is followed; the planner warns of it.
         if let choice = JoinTableDecision.contradicted(pair, migrationPath: migrationPath) {
           naming.namingRelationships.insert("\(pair.entity).\(choice)")
         }
@@ -37,12 +36,11 @@ struct JoinTableDecision {
       if let choice = JoinTableDecision.inherited(pair, migrationPath: migrationPath, destination: destination) {
         naming.namingRelationships.insert("\(pair.entity).\(choice.relationship)")
         if choice.isRenamed {
-          warnings.append(
-            HopdError(
-              .joinTableNameUncertain,
-              "the join table keeps the side that names it, but properties of the entity were renamed, which may "
-                + "change it", at: Place(entity: pair.entity, property: choice.relationship),
-              hint: "compare with a store that the app made, or give one with --reference STORE"))
+          warnings.add(
+            .joinTableNameUncertain,
+            "the join table keeps the side that names it, but properties of the entity were renamed, which may "
+              + "change it", at: Place(entity: pair.entity, property: choice.relationship),
+            hint: "compare with a store that the app made, or give one with --reference STORE")
         }
         continue
       }
@@ -52,15 +50,14 @@ struct JoinTableDecision {
 
   private mutating func refuse(_ pair: SelfJoinTable, hop: String?) {
     findings.add(
-      HopdError(
-        .joinTableNameUncertain,
-        "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
-          + "\(pair.computed) or after \(pair.alternative), for \(pair.doubt?.words ?? "")",
-        at: Place(hop: hop, entity: pair.entity, property: pair.computed),
-        hint: "look at a store that the app made with this version, then give "
-          + "--join-table \(pair.entity).\(pair.computed) or --join-table \(pair.entity).\(pair.alternative), "
-          + "or give that store with --reference STORE; for the daemon, set join_tables = "
-          + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]"))
+      .joinTableNameUncertain,
+      "the name of the table of this many-to-many with its own entity cannot be computed: it is named after "
+        + "\(pair.computed) or after \(pair.alternative), for \(pair.doubt?.words ?? "")",
+      at: Place(hop: hop, entity: pair.entity, property: pair.computed),
+      hint: "look at a store that the app made with this version, then give "
+        + "--join-table \(pair.entity).\(pair.computed) or --join-table \(pair.entity).\(pair.alternative), "
+        + "or give that store with --reference STORE; for the daemon, set join_tables = "
+        + "[\"\(pair.entity).\(pair.computed)\"] (or the other), or reference = \"STORE\", in [watch.migration]")
   }
 
   /// The end that continues the one that names the table in the store, if Core Data's rule names it after the other.
@@ -109,10 +106,7 @@ struct JoinTableDecision {
 
 extension MigrationPath {
   /// The last hop's title; nil where there is none.
-  var lastHop: String? {
-    guard models.count > 1, let last = models.last else { return nil }
-    return "\(models[models.count - 2].name) → \(last.name)"
-  }
+  var lastHop: String? { end > 0 ? hop(to: end) : nil }
 }
 
 extension KeyOrder.Doubt {

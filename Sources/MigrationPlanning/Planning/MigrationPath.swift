@@ -4,6 +4,7 @@
 import ManagedObjectModel
 import MappingModel
 import PersistentStore
+import SQLite
 
 /// Where the values of an attribute come from.
 enum AttributeOrigin: Hashable {
@@ -13,6 +14,23 @@ enum AttributeOrigin: Hashable {
   case constant(AttributeDefault)
   /// Added without a default.
   case null
+
+  /// The value in a row of the store, as an SQL expression.
+  var sql: String {
+    switch self {
+    case .null: return "NULL"
+    case .constant(let value): return value.sqlValue.literal
+    case .column(_, let name, let fallback):
+      let quoted = SQLiteIdentifier.quoted(name)
+      return fallback.map { "coalesce(\(quoted), \($0.sqlValue.literal))" } ?? quoted
+    }
+  }
+}
+
+/// A column of the store or of the result.
+struct StoredColumn: Hashable {
+  let table: String
+  let name: String
 }
 
 /// Where the pairs of a relationship come from.
@@ -28,35 +46,38 @@ struct MigrationPath {
   /// Layout of the store as it is.
   let sourceSchema: StoreSchema
   /// The store's version, then the version after each hop.
-  let models: [ManagedObjectModel]
-  let mappings: [InferredMapping]
+  private(set) var models: [ManagedObjectModel]
+  private(set) var mappings: [InferredMapping]
   /// Names of the mapping models of each hop; empty for an inferred one.
-  let mappingModels: [[String]]
+  private(set) var mappingModels: [[String]]
 
-  init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge]) {
-    self.sourceSchema = sourceSchema
-    models = [sourceSchema.model] + edges.map(\.destination.model)
-    mappings = edges.map(\.mapping)
-    mappingModels = edges.map { $0.mapped?.mappings.map(\.name) ?? [] }
-  }
-
-  /// The migration path over hops of a plan that follow each other, from the layout that the first of them reads.
-  init(sourceSchema: StoreSchema, hops: [Hop]) {
+  private init(
+    _ sourceSchema: StoreSchema,
+    _ hops: [(destination: ManagedObjectModel, mapping: InferredMapping, mapped: MappedHop?)]
+  ) {
     self.sourceSchema = sourceSchema
     models = [sourceSchema.model] + hops.map(\.destination)
     mappings = hops.map(\.mapping)
     mappingModels = hops.map { $0.mapped?.mappings.map(\.name) ?? [] }
   }
 
-  private init(_ whole: MigrationPath, hops: Int) {
-    sourceSchema = whole.sourceSchema
-    models = Array(whole.models.prefix(hops + 1))
-    mappings = Array(whole.mappings.prefix(hops))
-    mappingModels = Array(whole.mappingModels.prefix(hops))
+  init(sourceSchema: StoreSchema, edges: [MigrationGraph.Edge]) {
+    self.init(sourceSchema, edges.map { ($0.destination.model, $0.mapping, $0.mapped) })
+  }
+
+  /// The migration path over hops of a plan that follow each other, from the layout that the first of them reads.
+  init(sourceSchema: StoreSchema, hops: [Hop]) {
+    self.init(sourceSchema, hops.map { ($0.destination, $0.mapping, $0.mapped) })
   }
 
   /// The first hops of the migration path.
-  func prefix(_ hops: Int) -> MigrationPath { MigrationPath(self, hops: hops) }
+  func prefix(_ hops: Int) -> MigrationPath {
+    var part = self
+    part.models = Array(models.prefix(hops + 1))
+    part.mappings = Array(mappings.prefix(hops))
+    part.mappingModels = Array(mappingModels.prefix(hops))
+    return part
+  }
 
   /// Does a mapping model make the objects of version `version` again?
   func isMapped(to version: Int) -> Bool {
@@ -65,6 +86,9 @@ struct MigrationPath {
 
   /// Index of the last version.
   var end: Int { mappings.count }
+
+  /// The title of the hop to version `version`, as errors name it.
+  func hop(to version: Int) -> String { "\(models[version - 1].name) → \(models[version].name)" }
 
   /// The store's entity that an entity of version `version` continues; nil where a hop added it.
   func sourceEntity(of entity: String, at version: Int) -> String? {
@@ -126,9 +150,17 @@ struct MigrationPath {
     return PairsOrigin(entity: entity, relationship: relationship, isInverted: isInverted)
   }
 
+  /// The same, named by the entity that declares the store's relationship, so that its subentities share it.
+  func declaredOrigin(ofRelationship relationship: String, in entity: String, at version: Int) -> PairsOrigin? {
+    origin(ofRelationship: relationship, in: entity, at: version).map { origin in
+      PairsOrigin(
+        entity: sourceSchema.model.declarer(of: origin.relationship, in: origin.entity),
+        relationship: origin.relationship, isInverted: origin.isInverted)
+    }
+  }
+
   /// The attribute as version `version` defines it for an entity.
   func definition(of attribute: String, in entity: String, at version: Int) -> Attribute? {
-    guard models.indices.contains(version), let value = models[version].entity(named: entity) else { return nil }
-    return models[version].allAttributes(of: value)[attribute]
+    models.indices.contains(version) ? models[version].attribute(attribute, of: entity) : nil
   }
 }

@@ -7,15 +7,9 @@ import PersistentStore
 
 /// The hops of a plan without the rows of its store.
 struct MigrationPathCache: Sendable {
-  /// `MigrationPlan.migration path` but for the numbers of history tables.
+  /// `MigrationPlan.migrationPath` but for the numbers of history tables.
   let name: String
-  let memo: Memo
-
-  /// For hops that nobody else goes.
-  init(name: String, memo: Memo = Memo()) {
-    self.name = name
-    self.memo = memo
-  }
+  var memo = Memo()
 
   /// All that decides about the hops. Models and mappings follow from the route, and layouts from models and what the
   /// store shows; whatever else becomes part of `Hop` must become part of this.

@@ -24,13 +24,11 @@ extension MigrationPath {
     for (index, mapping) in mappings.prefix(version).enumerated().reversed() {
       guard let part = mapping.mapping(toDestination: entity), let source = part.sourceEntity,
         let pairs = part.relationships.first(where: { $0.destination == name })?.source,
-        models.indices.contains(index), let owner = models[index].entity(named: pairs.entity),
-        let before = models[index].allRelationships(of: owner)[pairs.relationship],
-        let value = models[index].entity(named: source)
+        models.indices.contains(index), let before = models[index].relationship(pairs.relationship, of: pairs.entity)
       else { return nil }
       // Only the inverse was matched: the objects have the other end.
       let own = pairs.isInverted ? models[index].inverse(of: before)?.relationship.name : before.name
-      guard let own, models[index].allRelationships(of: value)[own] != nil else { return nil }
+      guard let own, models[index].relationship(own, of: source) != nil else { return nil }
       (entity, name) = (source, own)
     }
     return name

@@ -1,5 +1,5 @@
 // What a migration path will ask of the rows, as far as it is known before any of them is counted: brought along to the
-// one pass that counts them. What is missing here is asked later, in a pass of its own; nothing depends on it but time.
+// one pass that counts them. What is missing here is counted later in a pass of its own, which only takes time.
 
 import ManagedObjectModel
 import MappingModel
@@ -9,7 +9,7 @@ extension MigrationPath {
   /// Columns whose values will be counted, of the store's tables with rows of one entity only: those that some hop
   /// drops, and with `expectsValues` all, as the result will be held to them.
   ///
-  /// Which rows of the other tables are asked about depends on the entities that have any.
+  /// Which rows of the other tables count depends on the entities that have any.
   func questions(expectsValues: Bool) -> [String: [StoreCensus.ValueQuestion]] {
     let single = Set(
       sourceSchema.tables.filter { table in
@@ -26,29 +26,28 @@ extension MigrationPath {
         }
       }
     } else {
-      for (table, column) in droppedColumns() { columns[table, default: []].insert(column) }
+      for column in droppedColumns() { columns[column.table, default: []].insert(column.name) }
     }
     return columns.filter { single.contains($0.key) }.mapValues { names in
       names.sorted().map { StoreCensus.ValueQuestion(column: $0, entities: nil) }
     }
   }
 
-  private func droppedColumns() -> [(table: String, column: String)] {
-    var columns: [(table: String, column: String)] = []
+  private func droppedColumns() -> [StoredColumn] {
+    var columns: [StoredColumn] = []
     for (hop, mapping) in mappings.enumerated() {
       for part in mapping.entityMappings where part.destinationEntity != nil {
         guard let entity = part.sourceEntity else { continue }
         for name in part.droppedAttributes {
-          guard case .column(let table, let column, _) = origin(ofAttribute: name, in: entity, at: hop) else {
-            continue
+          if case .column(let table, let column, _) = origin(ofAttribute: name, in: entity, at: hop) {
+            columns.append(StoredColumn(table: table, name: column))
           }
-          columns.append((table, column))
         }
         for name in part.droppedRelationships {
           guard let origin = origin(ofRelationship: name, in: entity, at: hop),
             let own = sourceSchema.storage(ofRelationship: origin.relationship, in: origin.entity)?.ownColumns
           else { continue }
-          columns.append((own.table, own.key))
+          columns.append(StoredColumn(table: own.table, name: own.key))
         }
       }
     }

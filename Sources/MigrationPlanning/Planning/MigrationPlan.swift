@@ -40,27 +40,6 @@ package struct MigrationPlan: Sendable {
   /// Then the rows of the hops behind the first such hop are inspected on the way, and `expectation` is that of
   /// `MigrationPlanner.expectation(of:input:)`.
   package var isMixed: Bool { hops.contains(where: \.isMapped) }
-
-  /// Makes a plan.
-  package init(
-    store: IdentifiedStore, target: CatalogedVersion, hops: [Hop], drops: [DroppedColumn],
-    clearedHistory: [ClearedTable] = [], warnings: [HopdError],
-    estimate: MigrationEstimate, expectation: StoreExpectation, migrationPath: String, memo: Memo, fingerprint: String,
-    found: FoundFile
-  ) {
-    self.migrationPath = migrationPath
-    self.memo = memo
-    self.found = found
-    self.store = store
-    self.target = target
-    self.hops = hops
-    self.drops = drops
-    self.clearedHistory = clearedHistory
-    self.warnings = warnings
-    self.estimate = estimate
-    self.expectation = expectation
-    self.fingerprint = fingerprint
-  }
 }
 
 /// One step from a source version to a destination version.
@@ -77,38 +56,20 @@ package struct Hop: Sendable {
   /// (`MappedHop.nameTrail`), which decides about layouts only.
   package let mapping: InferredMapping
   /// The mapping models to follow; nil for an inferred hop.
-  package let mapped: MappedHop?
+  package internal(set) var mapped: MappedHop?
   /// Per entity mapping: the rows it will read, as far as they can be counted ahead.
-  package let entities: [EntityCost]
+  package internal(set) var entities: [EntityCost]
   /// Derived counts of the destination that are computed when its rows are there.
-  package let computed: [SchemaDerivation]
+  package internal(set) var computed: [SchemaDerivation] = []
   /// How the rows of persistent history come into the destination: of the last hop only, from the store that the chain
   /// begins with; nil where none does.
   package var history: HistoryCarry?
 
-  /// Makes a hop.
-  package init(
-    index: Int, source: ManagedObjectModel, destination: ManagedObjectModel, sourceSchema: StoreSchema,
-    destinationSchema: StoreSchema, mapping: InferredMapping, mapped: MappedHop? = nil, entities: [EntityCost],
-    computed: [SchemaDerivation] = []
-  ) {
-    self.index = index
-    self.source = source
-    self.destination = destination
-    self.sourceSchema = sourceSchema
-    self.destinationSchema = destinationSchema
-    self.mapping = mapping
-    self.mapped = mapped
-    self.entities = entities
-    self.computed = computed
-  }
-
   /// The same hop with the rows that its entity mappings read, where they are known.
   func reading(_ rows: [Int64?]) -> Hop {
-    Hop(
-      index: index, source: source, destination: destination, sourceSchema: sourceSchema,
-      destinationSchema: destinationSchema, mapping: mapping, mapped: mapped,
-      entities: zip(entities, rows).map { EntityCost(mapping: $0.mapping, rows: $1 ?? $0.rows) }, computed: computed)
+    var copy = self
+    copy.entities = zip(entities, rows).map { EntityCost(mapping: $0.mapping, rows: $1 ?? $0.rows) }
+    return copy
   }
 
   /// Does it follow mapping models?
@@ -132,7 +93,7 @@ package struct EntityCost: Sendable, Hashable {
 /// A column that some hop drops, counted in the store as it is now.
 package struct DroppedColumn: Sendable, Hashable {
   /// Index of the hop that drops it.
-  package let hop: Int
+  package internal(set) var hop: Int
   /// Entity and property as named in that hop's source version.
   package let entity: String
   package let property: String
@@ -182,31 +143,14 @@ package struct StoreExpectation: Sendable, Hashable {
   package let danglingReferences: Int64
   /// Values that are not NULL per destination table and column, in rows of the entities that have the property; absent
   /// where no exact number is known ahead.
-  package let valuesByColumn: [String: [String: Int64]]
+  package internal(set) var valuesByColumn: [String: [String: Int64]] = [:]
   /// References and pairs of ordered relationships without an order key in the source: the result may have no more.
-  package let nullOrderKeys: Int64
+  package internal(set) var nullOrderKeys: Int64 = 0
   /// What binary columns with external storage, before or after, must hold per destination table and column; nil where
   /// a mapping model decides what they hold.
-  package let externalData: [String: [String: ExternalDataExpectation]]?
+  package internal(set) var externalData: [String: [String: ExternalDataExpectation]]? = [:]
   /// Store UUID, which stays.
   package let storeUUID: String
-
-  /// Makes an expectation.
-  package init(
-    rowsByEntity: [String: Int64], droppedRowsByEntity: [String: Int64], rowsByJoinTable: [String: Int64],
-    highWaterMarks: [String: Int64], danglingReferences: Int64, valuesByColumn: [String: [String: Int64]] = [:],
-    nullOrderKeys: Int64 = 0, externalData: [String: [String: ExternalDataExpectation]]? = [:], storeUUID: String
-  ) {
-    self.rowsByEntity = rowsByEntity
-    self.droppedRowsByEntity = droppedRowsByEntity
-    self.rowsByJoinTable = rowsByJoinTable
-    self.highWaterMarks = highWaterMarks
-    self.danglingReferences = danglingReferences
-    self.valuesByColumn = valuesByColumn
-    self.nullOrderKeys = nullOrderKeys
-    self.externalData = externalData
-    self.storeUUID = storeUUID
-  }
 
   /// Nothing but what the store keeps whatever happens: for a plan whose numbers are only known on the way.
   static func unknown(droppedRows: [String: Int64], storeUUID: String) -> StoreExpectation {

@@ -1,5 +1,5 @@
 // References that a hop clears because the entity of their target goes: the relationship stays, its objects stay, and
-// still some of them point at nothing afterwards. Counted in the store as it is, and told like every other loss.
+// still some of them point at nothing afterwards. Counted in the store as it is, and reported like every other loss.
 
 import Diagnostics
 import ManagedObjectModel
@@ -8,9 +8,9 @@ import PersistentStore
 import SQLite
 
 struct ClearedReferences {
-  private let migrationPath: MigrationPath
-  private let reader: StoreReader
-  private let rows: [String: Int64]
+  let migrationPath: MigrationPath
+  let reader: StoreReader
+  let rows: [String: Int64]
 
   private var source: StoreSchema { migrationPath.sourceSchema }
 
@@ -23,12 +23,6 @@ struct ClearedReferences {
     let removed: String
     let stored: String
     let origin: PairsOrigin
-  }
-
-  init(migrationPath: MigrationPath, reader: StoreReader, rows: [String: Int64]) {
-    self.migrationPath = migrationPath
-    self.reader = reader
-    self.rows = rows
   }
 
   /// One warning per relationship and removed entity, in the order of hops, entities and properties.
@@ -45,17 +39,13 @@ struct ClearedReferences {
     for key in order {
       let count = try count(key, owners: owners[key] ?? [])
       guard count > 0 else { continue }
-      warnings.append(
-        HopdError(
-          .dataDropped,
-          "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
-            + "\(count == 1 ? "it points" : "they point") are dropped",
-          at: Place(
-            hop: "\(migrationPath.models[key.hop].name) → \(migrationPath.models[key.hop + 1].name)",
-            entity: key.entity,
-            property: key.relationship),
-          hint:
-            "if \(key.removed) was renamed, set its renaming identifier in \(migrationPath.models[key.hop + 1].name)"))
+      warnings.add(
+        .dataDropped,
+        "\(count) reference\(count == 1 ? " is" : "s are") cleared, because the objects of \(key.removed) to which "
+          + "\(count == 1 ? "it points" : "they point") are dropped",
+        at: Place(
+          hop: migrationPath.hop(to: key.hop + 1), entity: key.entity, property: key.relationship),
+        hint: "if \(key.removed) was renamed, set its renaming identifier in \(migrationPath.models[key.hop + 1].name)")
     }
     return warnings
   }
@@ -77,37 +67,26 @@ struct ClearedReferences {
       for relationship in entity.relationships {
         guard let pairs = relationship.source, let reached = model.entity(named: pairs.entity),
           let value = model.allRelationships(of: reached)[pairs.relationship],
-          let origin = canonicalOrigin(of: pairs, at: hop)
+          let origin = migrationPath.declaredOrigin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop)
         else { continue }
         // A to-many over a to-one loses no more than the objects themselves: their to-one goes with them.
         let inverse = model.inverse(of: value)?.relationship
         if !pairs.isInverted, value.isToMany, inverse?.isToMany == false { continue }
         if pairs.isInverted, !value.isToMany { continue }
         let target = pairs.isInverted ? reached.name : value.destinationEntityName
-        let declarer = model.declaringEntity(of: pairs.relationship, in: reached)?.name ?? reached.name
-        for gone in removed {
-          guard let lost = model.entity(named: gone.name),
-            model.lineage(of: lost).contains(where: { $0.name == target })
-          else { continue }
+        for gone in removed where model.isEntity(gone.name, within: target) {
           let key = Key(
-            hop: hop, entity: pairs.isInverted ? name : declarer,
+            hop: hop, entity: pairs.isInverted ? name : model.declarer(of: pairs.relationship, in: reached),
             relationship: pairs.isInverted ? relationship.destination : pairs.relationship, removed: gone.name,
-            stored: gone.stored, origin: origin)
+            stored: gone.stored,
+            origin: PairsOrigin(
+              entity: origin.entity, relationship: origin.relationship,
+              isInverted: origin.isInverted != pairs.isInverted))
           keys.append((key, owner))
         }
       }
     }
     return keys
-  }
-
-  /// The store's relationship, named by the entity that declares it, so that subentities share it.
-  private func canonicalOrigin(of pairs: RelationshipMapping.SourcePairs, at hop: Int) -> PairsOrigin? {
-    guard let origin = migrationPath.origin(ofRelationship: pairs.relationship, in: pairs.entity, at: hop),
-      let entity = source.model.entity(named: origin.entity)
-    else { return nil }
-    return PairsOrigin(
-      entity: source.model.declaringEntity(of: origin.relationship, in: entity)?.name ?? origin.entity,
-      relationship: origin.relationship, isInverted: origin.isInverted != pairs.isInverted)
   }
 
   private func count(_ key: Key, owners: Set<Int64>) throws(SQLiteError) -> Int64 {

@@ -17,27 +17,25 @@ extension RowInspection {
   /// Values outside of new or narrower bounds. Findings for entities whose rows the operator settles; remarks for
   /// others.
   mutating func checkBounds(_ rules: InvalidRowsRules) throws(SQLiteError) {
-    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String))] = []
-    forEachLiveEntity { _, version, entity, source, _ in checks.append((version, entity, source)) }
-    for check in checks {
-      let model = migrationPath.models[check.version]
-      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
-      for mapping in mapping?.attributes ?? [] {
-        guard let source = mapping.source, let after = model.allAttributes(of: check.entity)[mapping.destination],
+    for live in liveEntities() {
+      let model = migrationPath.models[live.version]
+      for mapping in live.mapping.attributes {
+        guard let source = mapping.source, let after = model.allAttributes(of: live.entity)[mapping.destination],
           !after.isDerived, !after.isTransient, after.minimum != nil || after.maximum != nil,
-          let number = migrationPath.sourceSchema.number(of: check.source.stored),
+          let number = schema.number(of: live.stored),
           case .column(let table, let column, _) = migrationPath.origin(
-            ofAttribute: source, in: check.source.before, at: check.version - 1)
+            ofAttribute: source, in: live.before, at: live.version - 1)
         else { continue }
-        let before = migrationPath.definition(of: source, in: check.source.before, at: check.version - 1)
+        let before = migrationPath.definition(of: source, in: live.before, at: live.version - 1)
         for bound in NarrowerBound.all(from: before, to: after) {
           let broken = try rows(breaking: bound, of: number, in: table, column)
           guard broken.count > 0 else { continue }
           let finding = Self.finding(
             bound, count: broken.count,
             at: Place(
-              hop: hop(check.version), entity: check.entity.name, property: mapping.destination, row: broken.first))
-          if rules.rule(for: check.entity.name) == .fail { remarks.append(finding) } else { add(finding) }
+              hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: mapping.destination,
+              row: broken.first))
+          if rules.rule(for: live.entity.name) == .fail { remarks.append(finding) } else { findings.add(finding) }
         }
       }
     }
@@ -48,23 +46,21 @@ extension RowInspection {
   ) throws(SQLiteError) -> (count: Int64, first: Int64?) {
     if bound.isLength {
       // NSString's length; SQLite's own counts scalars.
-      try census.reader.connection.registerFunction(ValidationRule.lengthFunction, argumentCount: 1) { values in
+      try reader.connection.registerFunction(ValidationRule.lengthFunction, argumentCount: 1) { values in
         guard case .text(let text)? = values.first else { return .null }
         return .integer(Int64(text.utf16.count))
       }
     }
-    return try census.reader.connection.rows(
-      "SELECT count(*), min(Z_PK) FROM \(census.reader.qualified(table)) WHERE Z_ENT = \(number) AND "
-        + bound.condition(SQLiteIdentifier.quoted(column))
-    ) { row in (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1)) }.first ?? (0, nil)
+    return try countAndFirst(
+      "SELECT count(*), min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number) AND "
+        + bound.condition(SQLiteIdentifier.quoted(column)))
   }
 
   private static func finding(_ bound: NarrowerBound, count: Int64, at place: Place) -> HopdError {
     HopdError(
       .valuesOutOfBounds,
-      "\(count) row\(count == 1 ? "" : "s") \(bound.code.words(count: count)) that this version sets\(bound.words); "
-        + "Core Data does not check it in an inferred hop, and refuses to save such an object later "
-        + "(\(bound.code.rawValue))",
+      "\(count.counted("row")) \(bound.code.words(count: count)) that this version sets\(bound.words); Core Data does "
+        + "not check it in an inferred hop, and refuses to save such an object later (\(bound.code.rawValue))",
       at: place,
       hint:
         "correct the values with the app, or say what becomes of these rows: `invalid_rows` (hopctl: --invalid-rows)"
@@ -91,20 +87,16 @@ private struct NarrowerBound {
     }
     func number(_ text: String?) -> Double? { text.flatMap { Double($0) }.flatMap { $0.isFinite ? $0 : nil } }
     func words(_ text: String?) -> String { after.type == .date ? "" : text.map { " (\($0))" } ?? "" }
-    var bounds: [NarrowerBound] = []
-    if let limit = number(after.maximum), number(before?.maximum).map({ $0 > limit }) ?? true {
-      bounds.append(
-        NarrowerBound(
-          code: codes.above, limit: limit, words: words(after.maximum), isMaximum: true,
-          isLength: after.type == .string))
+    func bound(_ text: String?, isMaximum: Bool, isNarrower: (Double) -> Bool) -> NarrowerBound? {
+      guard let limit = number(text), isNarrower(limit) else { return nil }
+      return NarrowerBound(
+        code: isMaximum ? codes.above : codes.below, limit: limit, words: words(text), isMaximum: isMaximum,
+        isLength: after.type == .string)
     }
-    if let limit = number(after.minimum), number(before?.minimum).map({ $0 < limit }) ?? true {
-      bounds.append(
-        NarrowerBound(
-          code: codes.below, limit: limit, words: words(after.minimum), isMaximum: false,
-          isLength: after.type == .string))
-    }
-    return bounds
+    return [
+      bound(after.maximum, isMaximum: true) { limit in number(before?.maximum).map { $0 > limit } ?? true },
+      bound(after.minimum, isMaximum: false) { limit in number(before?.minimum).map { $0 < limit } ?? true },
+    ].compactMap(\.self)
   }
 
   /// True for a value (quoted column) outside of the bound; a nil has none.

@@ -20,14 +20,13 @@ extension RowInspection {
         let broken = try rows(breaking: condition.demand, at: version)
         guard broken.count > 0 else { continue }
         let examples = broken.examples.map { "\(broken.entity)/p\($0)" }.joined(separator: ", ")
-        add(
-          HopdError(
-            .rowsForbidInference,
-            "\(condition.message). \(broken.count) object\(broken.count == 1 ? "" : "s") of \(broken.entity) "
-              + "\(broken.count == 1 ? "is" : "are") at stake"
-              + (examples.isEmpty ? "" : ": \(examples)" + (broken.count > Int64(broken.examples.count) ? ", …" : "")),
-            at: Place(hop: hop(version), entity: condition.entity, property: condition.property),
-            hint: condition.hint))
+        findings.add(
+          .rowsForbidInference,
+          "\(condition.message). \(broken.count.counted("object")) of \(broken.entity) "
+            + "\(broken.count == 1 ? "is" : "are") at stake"
+            + (examples.isEmpty ? "" : ": \(examples)" + (broken.count > Int64(broken.examples.count) ? ", …" : "")),
+          at: Place(hop: migrationPath.hop(to: version), entity: condition.entity, property: condition.property),
+          hint: condition.hint)
       }
     }
   }
@@ -51,7 +50,7 @@ extension RowInspection {
     case .noTarget(let source, let entity):
       guard let (pairs, _, _) = pairs(source, at: version),
         let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
-        let number = migrationPath.sourceSchema.number(of: stored)
+        let number = schema.number(of: stored)
       else { return Broken() }
       return try broken(
         of: stored,
@@ -63,34 +62,22 @@ extension RowInspection {
         of: owner,
         keys: "SELECT DISTINCT \(column(pairs.owner)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs))")
     case .samePairs(let first, let second): return try unequal(first, second, at: version)
-    case .sameValues(let entity, let first, let second):
-      return try differing(entity, first, second, at: version)
-    case .noObjects(let entity):
-      guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
-        let number = migrationPath.sourceSchema.number(of: stored),
-        let table = migrationPath.sourceSchema.table(of: stored)
-      else { return Broken() }
-      return try broken(
-        of: stored, keys: "SELECT Z_PK AS k FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)")
+    case .sameValues(let entity, let first, let second): return try differing(entity, first, second, at: version)
+    case .noObjects(let entity): return try rows(of: entity, where: "", at: version)
     }
   }
 
   // MARK: Pairs
-
-  private var reader: StoreReader { census.reader }
 
   /// The store's pairs behind a relationship of a hop's source version, with the store's entities at both ends; nil
   /// where the relationship begins empty on the way.
   private func pairs(
     _ source: RelationshipMapping.SourcePairs, at version: Int
   ) -> (pairs: StoredPairs, owner: String, target: String)? {
-    let schema = migrationPath.sourceSchema
     guard
-      let origin = migrationPath.origin(
-        ofRelationship: source.relationship, in: source.entity, at: version - 1),
+      let origin = migrationPath.origin(ofRelationship: source.relationship, in: source.entity, at: version - 1),
       let stored = schema.pairs(ofRelationship: origin.relationship, in: origin.entity),
-      let target = schema.model.entity(named: origin.entity)
-        .flatMap({ schema.model.allRelationships(of: $0)[origin.relationship] })?.destinationEntityName
+      let target = schema.model.relationship(origin.relationship, of: origin.entity)?.destinationEntityName
     else { return nil }
     return origin.isInverted != source.isInverted
       ? (stored.inverted, target, origin.entity) : (stored, origin.entity, target)
@@ -105,9 +92,7 @@ extension RowInspection {
   }
 
   /// Objects that are in several pairs at the same end.
-  private func repeated(
-    _ end: String, of entity: String, in pairs: StoredPairs
-  ) throws(SQLiteError) -> Broken {
+  private func repeated(_ end: String, of entity: String, in pairs: StoredPairs) throws(SQLiteError) -> Broken {
     try broken(
       of: entity,
       keys: "SELECT \(column(end)) AS k FROM \(table(pairs)) WHERE \(isPair(pairs)) GROUP BY 1 HAVING count(*) > 1")
@@ -136,28 +121,24 @@ extension RowInspection {
   private func differing(
     _ entity: String, _ first: AttributeReading, _ second: AttributeReading, at version: Int
   ) throws(SQLiteError) -> Broken {
-    guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1),
-      let number = migrationPath.sourceSchema.number(of: stored),
-      let table = migrationPath.sourceSchema.table(of: stored)
+    let condition = " AND \(value(first, of: entity, at: version)) IS NOT \(value(second, of: entity, at: version))"
+    return try rows(of: entity, where: condition, at: version)
+  }
+
+  /// The rows of an entity of a hop's source version that fulfil a condition, which begins with AND or is empty.
+  private func rows(of entity: String, where condition: String, at version: Int) throws(SQLiteError) -> Broken {
+    guard let stored = migrationPath.sourceEntity(of: entity, at: version - 1), let number = schema.number(of: stored),
+      let table = schema.table(of: stored)
     else { return Broken() }
     return try broken(
-      of: stored,
-      keys: "SELECT Z_PK AS k FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)"
-        + " AND \(value(first, of: entity, at: version)) IS NOT \(value(second, of: entity, at: version))")
+      of: stored, keys: "SELECT Z_PK AS k FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)\(condition)")
   }
 
   private func value(_ reading: AttributeReading, of entity: String, at version: Int) -> String {
     switch reading {
     case .standard(let owner, let attribute):
-      return migrationPath.definition(of: attribute, in: owner, at: version)?.defaultValue?.sqlValue.literal ?? "NULL"
-    case .source(let attribute):
-      switch migrationPath.origin(ofAttribute: attribute, in: entity, at: version - 1) {
-      case .null: return "NULL"
-      case .constant(let value): return value.sqlValue.literal
-      case .column(_, let name, let fallback):
-        let quoted = SQLiteIdentifier.quoted(name)
-        return fallback.map { "coalesce(\(quoted), \($0.sqlValue.literal))" } ?? quoted
-      }
+      migrationPath.definition(of: attribute, in: owner, at: version)?.defaultValue?.sqlValue.literal ?? "NULL"
+    case .source(let attribute): migrationPath.origin(ofAttribute: attribute, in: entity, at: version - 1).sql
     }
   }
 

@@ -16,29 +16,24 @@ extension HopdError.Code {
 extension RowInspection {
   /// Attributes that become a number of another type, where a value does not fit.
   mutating func checkNumbers() throws(SQLiteError) {
-    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String))] = []
-    forEachLiveEntity { _, version, entity, source, _ in checks.append((version, entity, source)) }
-    for check in checks {
-      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
-      for attribute in mapping?.attributes ?? [] {
+    for live in liveEntities() {
+      for attribute in live.mapping.attributes {
         guard let name = attribute.source,
-          let after = migrationPath.definition(of: attribute.destination, in: check.entity.name, at: check.version),
-          !after.isDerived,
-          let before = migrationPath.definition(of: name, in: check.source.before, at: check.version - 1),
+          let after = migrationPath.definition(of: attribute.destination, in: live.entity.name, at: live.version),
+          !after.isDerived, let before = migrationPath.definition(of: name, in: live.before, at: live.version - 1),
           let conversion = NumberConversion(from: before.type, to: after.type)
         else { continue }
-        let origin = migrationPath.origin(ofAttribute: name, in: check.source.before, at: check.version - 1)
+        let origin = migrationPath.origin(ofAttribute: name, in: live.before, at: live.version - 1)
         try checkNumbers(
-          conversion, origin, from: before.type,
-          at: (check.version, check.entity.name, attribute.destination, check.source.stored),
-          dropping: RenameRules.dropping(check.source.before, name))
+          conversion, origin, from: before.type, of: live, attribute.destination,
+          dropping: RenameRules.dropping(live.before, name))
       }
     }
   }
 
   private mutating func checkNumbers(
-    _ conversion: NumberConversion, _ origin: AttributeOrigin, from type: AttributeType,
-    at place: (version: Int, entity: String, attribute: String, stored: String), dropping answer: String
+    _ conversion: NumberConversion, _ origin: AttributeOrigin, from type: AttributeType, of live: LiveEntity,
+    _ attribute: String, dropping answer: String
   ) throws(SQLiteError) {
     var standard: AttributeDefault?
     var found: (count: Int64, first: Int64?) = (0, nil)
@@ -47,31 +42,26 @@ extension RowInspection {
     case .constant(let value): standard = value
     case .column(let table, let column, let fallback):
       standard = fallback
-      guard let number = migrationPath.sourceSchema.number(of: place.stored) else { return }
+      guard let number = schema.number(of: live.stored) else { return }
       let misfit = conversion.misfit(SQLiteIdentifier.quoted(column))
-      found =
-        try census.reader.connection.rows(
-          "SELECT count(*), min(Z_PK) FROM \(census.reader.qualified(table)) WHERE Z_ENT = \(number) AND \(misfit)"
-        ) { row in (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1)) }.first ?? found
+      found = try countAndFirst(
+        "SELECT count(*), min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number) AND \(misfit)")
     }
+    let place = Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute)
     let change = "the type changes from \(type.title) to \(conversion.type.title)"
     if found.count > 0 {
-      add(
-        HopdError(
-          .numberDoesNotFit,
-          "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
-            + "cannot hold",
-          at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute, row: found.first),
-          hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
-            + "start without them: \(answer)"))
+      findings.add(
+        .numberDoesNotFit,
+        "\(change), and \(found.count) row\(found.count == 1 ? " holds a value" : "s hold values") that this type "
+          + "cannot hold", at: place.filled(from: Place(row: found.first)),
+        hint: "correct the values with the app, let a mapping model for this hop convert them, or let the attribute "
+          + "start without them: \(answer)")
     }
     if let standard, !conversion.fits(standard) {
-      add(
-        HopdError(
-          .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
-          at: Place(hop: hop(place.version), entity: place.entity, property: place.attribute),
-          hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)"
-        ))
+      findings.add(
+        .numberDoesNotFit, "\(change), which cannot hold the default that an earlier version gave to every row",
+        at: place,
+        hint: "let a mapping model for this hop give another value, or let the attribute start without one: \(answer)")
     }
   }
 }
@@ -80,7 +70,7 @@ extension NumberConversion {
   /// A condition over a column (quoted, or any expression) that holds for values which the type cannot take without
   /// losing something. NULL fits every type.
   ///
-  /// A Float's own precision of 24 bits is not asked about: the column keeps the value as it is, and the app rounds it
+  /// A Float's own precision of 24 bits is not checked: the column keeps the value as it is, and the app rounds it
   /// when it reads, as it does with every Float.
   package func misfit(_ value: String) -> String {
     let integer = "CAST(\(value) AS INTEGER)"

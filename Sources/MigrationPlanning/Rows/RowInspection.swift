@@ -13,15 +13,13 @@ struct RowInspection {
   let census: StoreCensus
   /// Rows per entity of the store's version, each entity by itself.
   private(set) var rows: [String: Int64] = [:]
-  private(set) var findings = Findings()
+  var findings = Findings()
   /// What the operator should know of rows that continue as they are.
   var remarks: [HopdError] = []
   private var asked: Set<String> = []
 
-  mutating func add(_ finding: HopdError) { findings.add(finding) }
-
-  private var schema: StoreSchema { migrationPath.sourceSchema }
-  private var reader: StoreReader { census.reader }
+  var schema: StoreSchema { migrationPath.sourceSchema }
+  var reader: StoreReader { census.reader }
 
   init(migrationPath: MigrationPath, census: StoreCensus) {
     self.migrationPath = migrationPath
@@ -43,10 +41,9 @@ struct RowInspection {
           let first = try reader.connection.integer(
             "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT = \(number)")
           findings.add(
-            HopdError(
-              .rowsOfUnknownEntity, "\(count) rows belong to this entity, which is abstract and has none",
-              at: Place(entity: entity, row: first),
-              hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows"))
+            .rowsOfUnknownEntity, "\(count) rows belong to this entity, which is abstract and has none",
+            at: Place(entity: entity, row: first),
+            hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
         }
       }
       let stray = counts.filter { !known.contains($0.key) }.values.reduce(0, &+)
@@ -55,25 +52,21 @@ struct RowInspection {
       let first = try reader.connection.integer(
         "SELECT min(Z_PK) FROM \(reader.qualified(table.name)) WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(list))")
       findings.add(
-        HopdError(
-          .rowsOfUnknownEntity,
-          "\(stray) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or below it",
-          at: Place(entity: table.rootEntity, row: first),
-          hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows"))
+        .rowsOfUnknownEntity,
+        "\(stray) rows of \(table.name) have an entity number that is not one of \(table.rootEntity) or below it",
+        at: Place(entity: table.rootEntity, row: first),
+        hint: "the store is inconsistent: restore a backup, or correct Z_ENT of these rows")
     }
   }
 
   /// Rows whose entity becomes abstract on the way: there is no entity left that they could have.
   mutating func checkAbstractEntities() {
-    forEachLiveEntity { inspection, version, entity, source, count in
-      guard entity.isAbstract, let before = inspection.migrationPath.models[version - 1].entity(named: source.before),
-        !before.isAbstract
-      else { return }
-      inspection.findings.add(
-        HopdError(
-          .rowsOfUnknownEntity, "\(count) rows belong to this entity, which becomes abstract",
-          at: inspection.place(version, entity.name),
-          hint: "keep the entity concrete, or move its objects to a subentity with a mapping"))
+    for live in liveEntities() where live.entity.isAbstract {
+      guard migrationPath.models[live.version - 1].entity(named: live.before)?.isAbstract == false else { continue }
+      findings.add(
+        .rowsOfUnknownEntity, "\(live.rows) rows belong to this entity, which becomes abstract",
+        at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name),
+        hint: "keep the entity concrete, or move its objects to a subentity with a mapping")
     }
   }
 
@@ -81,48 +74,41 @@ struct RowInspection {
 
   /// Attributes that a hop adds without a default or makes required, where rows have no value.
   mutating func checkRequiredValues() throws(SQLiteError) {
-    var checks: [(version: Int, entity: Entity, source: (stored: String, before: String), count: Int64)] = []
-    forEachLiveEntity { _, version, entity, source, count in checks.append((version, entity, source, count)) }
-    for check in checks {
-      let model = migrationPath.models[check.version]
-      let mapping = migrationPath.mappings[check.version - 1].mapping(toDestination: check.entity.name)
-      for (name, attribute) in model.allAttributes(of: check.entity).sorted(by: { $0.key < $1.key })
+    for live in liveEntities() {
+      let model = migrationPath.models[live.version]
+      for (name, attribute) in model.allAttributes(of: live.entity).sorted(by: { $0.key < $1.key })
       where !attribute.isOptional && !attribute.isTransient && !attribute.isDerived {
-        let before = mapping?.attributes.first { $0.destination == name }?.source.flatMap {
-          migrationPath.definition(of: $0, in: check.source.before, at: check.version - 1)
+        let before = live.mapping.attributes.first { $0.destination == name }?.source.flatMap {
+          migrationPath.definition(of: $0, in: live.before, at: live.version - 1)
         }
         // What was required before is carried as it is, also where the app tolerated gaps.
         if let before, !before.isOptional { continue }
         let verb = before == nil ? "is new and required" : "becomes required"
-        switch migrationPath.origin(ofAttribute: name, in: check.entity.name, at: check.version) {
+        switch migrationPath.origin(ofAttribute: name, in: live.entity.name, at: live.version) {
         case .constant: continue
-        case .null:
-          missing(name, check.entity.name, check.version, verb, rows: check.count, first: nil)
+        case .null: missing(name, live, verb, rows: live.rows, first: nil)
         case .column(let table, let column, let fallback):
-          guard fallback == nil, let number = schema.number(of: check.source.stored) else { continue }
+          guard fallback == nil, let number = schema.number(of: live.stored) else { continue }
           let question = StoreCensus.ValueQuestion(column: column, entities: [number])
           let values = try census.values([question], in: table).first ?? 0
-          let count = check.count &- values
+          let count = live.rows &- values
           guard count > 0 else { continue }
           let first = try reader.connection.integer(
             "SELECT min(Z_PK) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)"
               + " AND \(SQLiteIdentifier.quoted(column)) IS NULL")
-          missing(name, check.entity.name, check.version, verb, rows: count, first: first)
+          missing(name, live, verb, rows: count, first: first)
         }
       }
     }
   }
 
-  private mutating func missing(
-    _ attribute: String, _ entity: String, _ version: Int, _ verb: String, rows: Int64, first: Int64?
-  ) {
+  private mutating func missing(_ attribute: String, _ live: LiveEntity, _ verb: String, rows: Int64, first: Int64?) {
     findings.add(
-      HopdError(
-        .missingRequiredValue,
-        "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "
-          + "(Core Data would fail with 134110, 1570)",
-        at: Place(hop: hop(version), entity: entity, property: attribute, row: first),
-        hint: "give the attribute a default in the model, or make it optional"))
+      .missingRequiredValue,
+      "the attribute \(verb), has no default, and \(rows) row\(rows == 1 ? " has" : "s have") no value for it "
+        + "(Core Data would fail with 134110, 1570)",
+      at: Place(hop: migrationPath.hop(to: live.version), entity: live.entity.name, property: attribute, row: first),
+      hint: "give the attribute a default in the model, or make it optional")
   }
 
   // MARK: Uniqueness
@@ -158,14 +144,9 @@ struct RowInspection {
           if let column = key.column { columns.append(column) }
           continue
         }
-        switch migrationPath.origin(ofAttribute: attribute, in: member.name, at: version) {
-        case .null: keys.append("NULL")
-        case .constant(let value): keys.append(value.sqlValue.literal)
-        case .column(_, let name, let fallback):
-          let quoted = SQLiteIdentifier.quoted(name)
-          keys.append(fallback.map { "coalesce(\(quoted), \($0.sqlValue.literal))" } ?? quoted)
-          if fallback == nil { columns.append(name) }
-        }
+        let origin = migrationPath.origin(ofAttribute: attribute, in: member.name, at: version)
+        keys.append(origin.sql)
+        if case .column(_, let name, nil) = origin { columns.append(name) }
       }
       let list = keys.enumerated().map { "\($0.element) AS k\($0.offset)" }.joined(separator: ", ")
       parts.append("SELECT \(list) FROM \(reader.qualified(table)) WHERE Z_ENT = \(number)")
@@ -185,13 +166,13 @@ struct RowInspection {
       + " GROUP BY \(keys.joined(separator: ", ")) HAVING count(*) > 1)"
     guard asked.insert(sql).inserted, let groups = try reader.connection.integer(sql), groups > 0 else { return }
     findings.add(
-      HopdError(
-        .uniquenessViolation,
-        "\(groups) value\(groups == 1 ? "" : "s") of the uniqueness constraint \(constraint.joined(separator: ", ")) "
-          + "\(groups == 1 ? "occurs" : "occur") in several rows (Core Data would fail with 134111)",
-        at: Place(
-          hop: hop(version), entity: entity.name, property: constraint.count == 1 ? constraint.first : nil),
-        hint: "remove the duplicates with the app, or add the constraint in a later version"))
+      .uniquenessViolation,
+      "\(groups.counted("value")) of the uniqueness constraint \(constraint.joined(separator: ", ")) "
+        + "\(groups == 1 ? "occurs" : "occur") in several rows (Core Data would fail with 134111)",
+      at: Place(
+        hop: migrationPath.hop(to: version), entity: entity.name,
+        property: constraint.count == 1 ? constraint.first : nil),
+      hint: "remove the duplicates with the app, or add the constraint in a later version")
   }
 
   /// Does a unique index of the store cover exactly these columns, so that there can be no duplicates?
@@ -225,9 +206,8 @@ struct RowInspection {
     }
     guard !origin.isInverted,
       let own = schema.storage(ofRelationship: origin.relationship, in: origin.entity)?.ownColumns, own.table == table,
-      let before = schema.model.entity(named: origin.entity).flatMap({
-        schema.model.allRelationships(of: $0)[origin.relationship]
-      }), let target = schema.model.entity(named: before.destinationEntityName),
+      let before = schema.model.relationship(origin.relationship, of: origin.entity),
+      let target = schema.model.entity(named: before.destinationEntityName),
       migrationPath.entity(continuing: target.name, at: version) == relationship.destinationEntityName,
       schema.model.subtree(of: target).allSatisfy({
         $0.isAbstract || migrationPath.entity(continuing: $0.name, at: version) != nil
@@ -245,53 +225,55 @@ struct RowInspection {
     var carried: Set<PairsOrigin> = []
     for entity in last.entities {
       for relationship in entity.relationships {
-        guard
-          let origin = migrationPath.origin(ofRelationship: relationship.name, in: entity.name, at: migrationPath.end),
-          let reached = schema.model.entity(named: origin.entity)
-        else { continue }
-        let declaring = schema.model.declaringEntity(of: origin.relationship, in: reached)?.name ?? origin.entity
-        carried.insert(
-          PairsOrigin(entity: declaring, relationship: origin.relationship, isInverted: origin.isInverted))
+        let origin = migrationPath.declaredOrigin(
+          ofRelationship: relationship.name, in: entity.name, at: migrationPath.end)
+        if let origin { carried.insert(origin) }
       }
     }
-    for column in disagreeing {
-      guard
-        carried.contains(
-          PairsOrigin(entity: column.entity, relationship: column.relationship, isInverted: false))
-      else { continue }
+    for column in disagreeing
+    where carried.contains(PairsOrigin(entity: column.entity, relationship: column.relationship, isInverted: false)) {
       findings.add(
-        HopdError(
-          .wrongDiscriminators,
-          "\(column.wrong) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
-            + "(column \(column.column))",
-          at: Place(entity: column.entity, property: column.relationship),
-          hint: "the store is inconsistent: restore a backup, or set \(column.column) to the target's Z_ENT"))
+        .wrongDiscriminators,
+        "\(column.wrong) row\(column.wrong == 1 ? " names" : "s name") another entity than the target has "
+          + "(column \(column.column))", at: Place(entity: column.entity, property: column.relationship),
+        hint: "the store is inconsistent: restore a backup, or set \(column.column) to the target's Z_ENT")
     }
   }
 
   // MARK: Walking
 
-  /// Calls `body` for every entity after each hop that has rows: version, entity, the store's entity and the one
-  /// before.
-  mutating func forEachLiveEntity(
-    _ body: (inout RowInspection, Int, Entity, (stored: String, before: String), Int64) -> Void
-  ) {
-    for version in migrationPath.models.indices.dropFirst() {
-      for entity in migrationPath.models[version].entities {
+  /// An entity after a hop whose rows the store has.
+  struct LiveEntity {
+    let version: Int
+    let entity: Entity
+    /// The store's entity that it continues, and that of the version before.
+    let stored: String
+    let before: String
+    /// How the hop makes it.
+    let mapping: EntityMapping
+    let rows: Int64
+  }
+
+  /// The entities after each hop that have rows.
+  func liveEntities() -> [LiveEntity] {
+    migrationPath.models.indices.dropFirst().flatMap { version in
+      migrationPath.models[version].entities.compactMap { entity in
         guard let stored = migrationPath.sourceEntity(of: entity.name, at: version), let count = rows[stored],
-          count > 0,
-          let before = migrationPath.mappings[version - 1].mapping(toDestination: entity.name)?.sourceEntity
-        else { continue }
-        body(&self, version, entity, (stored, before), count)
+          count > 0, let mapping = migrationPath.mappings[version - 1].mapping(toDestination: entity.name),
+          let before = mapping.sourceEntity
+        else { return nil }
+        return LiveEntity(
+          version: version, entity: entity, stored: stored, before: before, mapping: mapping, rows: count)
       }
     }
   }
 
-  func hop(_ version: Int) -> String {
-    "\(migrationPath.models[version - 1].name) → \(migrationPath.models[version].name)"
+  /// How many rows a query counts, and which is the first: its two columns.
+  func countAndFirst(_ sql: String) throws(SQLiteError) -> (count: Int64, first: Int64?) {
+    try reader.connection.rows(sql) { row in
+      (row.integer(at: 0), row.isNull(at: 1) ? nil : row.integer(at: 1))
+    }.first ?? (0, nil)
   }
-
-  private func place(_ version: Int, _ entity: String) -> Place { Place(hop: hop(version), entity: entity) }
 }
 
 extension AttributeDefault {

@@ -24,9 +24,7 @@ enum ModelChain {
   /// The versions in the order in which they were given, the last one current; `declaredOrder` may put them in another.
   ///
   /// A name that several of them have is made longer by the file's name, and by a number where that does not help.
-  static func bundle(
-    of parts: [ModelBundle], declaredOrder: [String]
-  ) throws(HopdError) -> ModelBundle {
+  static func bundle(of parts: [ModelBundle], declaredOrder: [String]) throws(HopdError) -> ModelBundle {
     var versions: [ManagedObjectModel] = []
     var taken: Set<String> = []
     let names = parts.map { $0.versions.first?.name ?? $0.name }

@@ -76,8 +76,8 @@ extension HopdError.Code {
 
 /// Findings that are reported together.
 ///
-/// A store from elsewhere can have a hundred thousand tables that nobody explains: of each kind the first hundred are
-/// kept, so that another kind is never crowded out.
+/// A store from elsewhere can have a hundred thousand unexplained tables: of each kind the first hundred are kept, so
+/// that another kind is never crowded out.
 struct Findings {
   private(set) var errors: [HopdError] = []
   private var counts: [HopdError.Code: Int] = [:]
@@ -94,6 +94,14 @@ struct Findings {
     counts[error.code, default: 0] += 1
   }
 
+  mutating func add(_ code: HopdError.Code, _ message: String, at place: Place = Place(), hint: String? = nil) {
+    add(HopdError(code, message, at: place, hint: hint))
+  }
+
+  mutating func add(_ errors: [HopdError]) {
+    for error in errors { add(error) }
+  }
+
   /// Throws what was found: one finding as it is, several as reasons of one refusal.
   func throwIfAny(at place: Place) throws(HopdError) {
     guard let first = errors.first else { return }
@@ -104,5 +112,15 @@ struct Findings {
       isUniform ? first.code : .planRefused,
       "the store cannot be migrated, for \(errors.count) reasons\(isCut ? " or more" : "")", at: place,
       hint: "see the hints above; nothing was changed", reasons: errors)
+  }
+}
+
+extension [HopdError] {
+  /// Adds one of that code.
+  mutating func add(
+    _ code: HopdError.Code, _ message: String, at place: Place = Place(), hint: String? = nil,
+    reasons: [HopdError] = []
+  ) {
+    append(HopdError(code, message, at: place, hint: hint, reasons: reasons))
   }
 }

@@ -22,7 +22,7 @@ package struct RouteRules: Sendable, Hashable {
   /// Which of several ways is taken.
   package var route: RouteRule
   /// May inference lead back to an older version?
-  package var allowsOlder = false
+  package var allowsOlder: Bool
   /// Titles of inferred hops that the rows of the store at hand forbid.
   package var forbidden: Set<String> = []
   /// Names of versions that no store can be made of, because a part of their layout is not known: no hop ends there on
@@ -33,9 +33,10 @@ package struct RouteRules: Sendable, Hashable {
   package var settlesInvalidRows = false
 
   /// Makes rules; the defaults are those of the configuration.
-  package init(infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive) {
-    self.infer = infer
-    self.renames = renames
-    self.route = route
+  package init(
+    infer: Bool = true, renames: RenameRules = RenameRules(), route: RouteRule = .progressive,
+    allowsOlder: Bool = false
+  ) {
+    (self.infer, self.renames, self.route, self.allowsOlder) = (infer, renames, route, allowsOlder)
   }
 }

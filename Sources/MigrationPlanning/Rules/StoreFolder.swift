@@ -1,4 +1,4 @@
-// A folder of stores as models: SwiftData ships no model files, so anyone who migrates its stores keeps one store per
+// A folder of stores as models: SwiftData ships no model files, so to migrate its stores one keeps one store per
 // version. The stores are read as they are; nothing is written beside them.
 
 import Diagnostics
@@ -17,13 +17,7 @@ package enum StoreFolder {
 
   /// The store at a path, or those below a folder, with their links resolved.
   package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
-    guard
-      let real: FilePath = path.withPlatformString({ name in
-        guard let text = realpath(name, nil) else { return nil }
-        defer { free(text) }
-        return FilePath(platformString: text)
-      })
-    else {
+    guard let real = path.resolvingLinks else {
       throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
     }
     return StoreModels.isStore(real) ? [real] : stores(in: real)
@@ -62,9 +56,7 @@ package enum StoreFolder {
 
   /// One model per app: stores belong together where they have an entity in common. Two stores of one version count
   /// once.
-  static func bundles(
-    of parts: [ModelBundle], declaredOrder: [String]
-  ) throws(HopdError) -> [ModelBundle] {
+  static func bundles(of parts: [ModelBundle], declaredOrder: [String]) throws(HopdError) -> [ModelBundle] {
     var groups: [(entities: Set<String>, parts: [ModelBundle])] = []
     for part in parts {
       guard let model = part.versions.first else { continue }
@@ -76,16 +68,23 @@ package enum StoreFolder {
       groups.removeAll { !$0.entities.isDisjoint(with: entities) }
       groups.append((entities, members))
     }
-    var bundles: [ModelBundle] = []
-    for group in groups {
+    return try groups.map { group throws(HopdError) in
       var versions: Set<[String: VersionHash]> = []
       let distinct = group.parts.filter { versions.insert($0.versions.first?.versionHashes ?? [:]).inserted }
-      bundles.append(
-        distinct.count == 1
-          ? distinct[0]
-          : try ModelChain.bundle(
-            of: ModelChain.byIdentifier(distinct), declaredOrder: groups.count == 1 ? declaredOrder : []))
+      if distinct.count == 1 { return distinct[0] }
+      return try ModelChain.bundle(
+        of: ModelChain.byIdentifier(distinct), declaredOrder: groups.count == 1 ? declaredOrder : [])
     }
-    return bundles
+  }
+}
+
+extension FilePath {
+  /// The path with links followed; nil where it leads nowhere.
+  var resolvingLinks: FilePath? {
+    withPlatformString { name in
+      guard let real = realpath(name, nil) else { return nil }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
   }
 }

@@ -3,13 +3,14 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MappingModel
 import PersistentStore
 import SQLite
 
 extension HopdError.Code {
   /// Transactions stay behind because an entity that they name is removed.
   package static let historyCut = HopdError.Code("history-cut", severity: .warning)
-  /// Changes name more properties than were changed, because nobody can tell which.
+  /// Changes name more properties than were changed, because which ones is not known.
   package static let historyWidened = HopdError.Code("history-widened", severity: .warning)
 }
 
@@ -71,23 +72,22 @@ struct HistoryContinuation {
     let strange = rows.reduce(Int64(0)) { $0 &+ $1.strange }
     if rows.count == Self.most {
       findings.add(
-        HopdError(
-          .historyNotUnderstood, "ACHANGE has changes of more than \(Self.most) kinds, which no app makes",
-          hint: Self.hint))
+        .historyNotUnderstood, "ACHANGE has changes of more than \(Self.most) kinds, which no app makes",
+        hint: Self.hint)
     }
     if strange > 0 {
       findings.add(
-        HopdError(
-          .historyNotUnderstood,
-          "\(strange) row\(strange == 1 ? "" : "s") of ACHANGE name no entity, object or transaction by number",
-          hint: Self.hint))
+        .historyNotUnderstood,
+        "\(strange.counted("row")) of ACHANGE name no entity, object or transaction by number",
+        hint: Self.hint)
     }
     var changes: [Int64: Changes] = [:]
     for row in rows where row.strange == 0 {
-      changes[row.number, default: Changes()].rows += row.count
-      changes[row.number, default: Changes()].lastTransaction = max(
-        changes[row.number]?.lastTransaction ?? 0, row.last)
-      if let length = row.length { changes[row.number, default: Changes()].columns[length] = row.count }
+      var change = changes[row.number] ?? Changes()
+      change.rows += row.count
+      change.lastTransaction = max(change.lastTransaction, row.last)
+      if let length = row.length { change.columns[length] = row.count }
+      changes[row.number] = change
     }
     return changes
   }
@@ -101,14 +101,13 @@ struct HistoryContinuation {
     for (number, found) in changes.sorted(by: { $0.key < $1.key }) {
       guard let name = path.sourceSchema.entityName(of: number) else {
         findings.add(
-          HopdError(
-            .historyNotUnderstood,
-            "\(found.rows) row\(found.rows == 1 ? "" : "s") of ACHANGE name the entity number \(number), which version "
-              + "\(path.sourceSchema.model.name) does not have", hint: Self.hint))
+          .historyNotUnderstood,
+          "\(found.rows.counted("row")) of ACHANGE name the entity number \(number), which version "
+            + "\(path.sourceSchema.model.name) does not have", hint: Self.hint)
         continue
       }
       guard path.entity(continuing: name, at: path.end) == nil else { continue }
-      removed.append("\(name) (\(found.rows) change\(found.rows == 1 ? "" : "s"))")
+      removed.append("\(name) (\(found.rows.counted("change")))")
       last = max(last ?? .min, found.lastTransaction)
     }
     guard let last else { return }
@@ -119,13 +118,12 @@ struct HistoryContinuation {
           "SELECT count(*) FROM \(reader.qualified(table.rawValue)) WHERE \(key) <= \(last)") ?? 0
     }
     let transactions = cut[.transaction] ?? 0
-    warnings.append(
-      HopdError(
-        .historyCut,
-        "the persistent history is cut off up to transaction \(last), because entities that it names are removed: "
-          + "\(removed.joined(separator: ", ")); \(transactions) transaction\(transactions == 1 ? "" : "s") with "
-          + "\(cut[.change] ?? 0) changes stay behind",
-        hint: "a reader whose token is older starts over, as after a migration by Core Data"))
+    warnings.add(
+      .historyCut,
+      "the persistent history is cut off up to transaction \(last), because entities that it names are removed: "
+        + "\(removed.joined(separator: ", ")); \(transactions.counted("transaction")) with "
+        + "\(cut[.change] ?? 0) changes stay behind",
+      hint: "a reader whose token is older starts over, as after a migration by Core Data")
   }
 
   private mutating func follow(_ number: Int64, _ found: Changes) throws {
@@ -139,9 +137,7 @@ struct HistoryContinuation {
 
   // MARK: Changed properties
 
-  private mutating func followColumns(
-    _ number: Int64, source: String, destination: String, _ lengths: [Int64: Int64]
-  ) {
+  private mutating func followColumns(_ number: Int64, source: String, destination: String, _ lengths: [Int64: Int64]) {
     guard let before = HistoryColumns(of: source, in: path.sourceSchema),
       let after = HistoryColumns(of: destination, in: final)
     else { return }
@@ -149,22 +145,20 @@ struct HistoryContinuation {
     if isUnchanged(before, after, origins) { return }
     if let doubt = after.doubt ?? before.doubt {
       findings.add(
-        HopdError(
-          .historyNotUnderstood,
-          "its changes say by position which properties have changed; the list of properties changes, and the place of "
-            + "\(doubt) in it is not known", at: Place(entity: destination), hint: Self.hint))
+        .historyNotUnderstood,
+        "its changes say by position which properties have changed; the list of properties changes, and the place of "
+          + "\(doubt) in it is not known", at: Place(entity: destination), hint: Self.hint)
       return
     }
     carry.columns[number] = HistoryCarry.ColumnsChange(
       source: before, destination: after, sets: sets(before, after, origins))
     let strange = lengths.filter { $0.key != Int64(before.byteCount) }.values.reduce(0, &+)
     if strange > 0 {
-      warnings.append(
-        HopdError(
-          .historyWidened,
-          "\(strange) change\(strange == 1 ? "" : "s") of this entity have a list of changed properties of another "
-            + "length than it should be; they name all properties from now on", at: Place(entity: destination),
-          hint: "readers of the history look at more than has changed"))
+      warnings.add(
+        .historyWidened,
+        "\(strange.counted("change")) of this entity have a list of changed properties of another "
+          + "length than it should be; they name all properties from now on", at: Place(entity: destination),
+        hint: "readers of the history look at more than has changed")
     }
   }
 
@@ -191,25 +185,22 @@ struct HistoryContinuation {
     var sets = zip(after.bits, origins).map { bit, origin in
       before.bits.indices.filter { isSet(bit, origin: origin, by: before.bits[$0], among: before, after) }
     }
+    /// These bits, and of every unordered group with one of them all bits: any may be meant.
+    func widened(_ bits: Set<Int>) -> Set<Int> {
+      HistoryColumns.Group.allCases.filter(\.isUnordered).reduce(bits) { all, group in
+        let alike = before.bits.indices.filter { before.bits[$0].group == group }
+        return alike.contains(where: bits.contains) ? all.union(alike) : all
+      }
+    }
     for group in HistoryColumns.Group.allCases where group.isUnordered {
       // Where one of several may be meant, any of them may be: before by every bit of a group, after in every place.
       let places = after.bits.indices.filter { after.bits[$0].group == group }
-      let found = Set(places.flatMap { sets[$0] })
-      var all = found
-      for old in HistoryColumns.Group.allCases where old.isUnordered {
-        let alike = before.bits.indices.filter { before.bits[$0].group == old }
-        if alike.contains(where: found.contains) { all.formUnion(alike) }
-      }
+      let all = widened(Set(places.flatMap { sets[$0] }))
       if places.count > 1 || all.count > 1 { for place in places { sets[place] = all.sorted() } }
     }
     // A to-one that continues a to-many of several is meant by any of them, too.
     for (place, bit) in after.bits.enumerated() where !bit.group.isUnordered {
-      var all = Set(sets[place])
-      for old in HistoryColumns.Group.allCases where old.isUnordered {
-        let alike = before.bits.indices.filter { before.bits[$0].group == old }
-        if alike.contains(where: all.contains) { all.formUnion(alike) }
-      }
-      sets[place] = all.sorted()
+      sets[place] = widened(Set(sets[place])).sorted()
     }
     return sets
   }
@@ -230,9 +221,7 @@ struct HistoryContinuation {
 
   // MARK: Tombstones
 
-  private mutating func followTombstones(
-    _ number: Int64, source: String, destination: String
-  ) throws(SQLiteError) {
+  private mutating func followTombstones(_ number: Int64, source: String, destination: String) throws(SQLiteError) {
     let places = layout.tombstoneCount
     guard places > 0 else { return }
     let before = HistoryLayout.tombstoneAttributes(of: source, in: path.sourceSchema.model)
@@ -254,12 +243,10 @@ struct HistoryContinuation {
           "SELECT count(\(column)) FROM \(reader.qualified(HistoryLayout.Table.change.rawValue)) "
             + "WHERE ZENTITY = \(number) AND (ZTRANSACTIONID <= \(carry.cutoff ?? Int64.min)) IS NOT TRUE") ?? 0
       guard values > 0 else { continue }
-      warnings.append(
-        HopdError(
-          .historyCleared,
-          "\(values) value\(values == 1 ? "" : "s") that deleted objects have left in the persistent history stay "
-            + "behind: the attribute is not preserved after deletion any more",
-          at: Place(entity: source, property: name)))
+      warnings.add(
+        .historyCleared,
+        "\(values.counted("value")) that deleted objects have left in the persistent history stay "
+          + "behind: the attribute is not preserved after deletion any more", at: Place(entity: source, property: name))
     }
   }
 
@@ -307,8 +294,7 @@ struct HistoryContinuation {
 
   private mutating func full() {
     findings.add(
-      HopdError(
-        .historyNotUnderstood, "the keys of the persistent history are used up (Z_PRIMARYKEY)", hint: Self.hint))
+      .historyNotUnderstood, "the keys of the persistent history are used up (Z_PRIMARYKEY)", hint: Self.hint)
   }
 
   /// The rows of Z_PRIMARYKEY after the migration.
@@ -323,8 +309,7 @@ struct HistoryContinuation {
     }
     let strings = HistoryLayout.Table.transactionString
     if let last = mark.texts.last?.key, !numbers.contains(where: { $0.number == strings.number }) {
-      numbers.append(
-        PrimaryKeyEntry(number: strings.number, name: strings.entityName, parent: 0, highWaterMark: last))
+      numbers.append(PrimaryKeyEntry(number: strings.number, name: strings.entityName, parent: 0, highWaterMark: last))
     }
     return numbers
   }

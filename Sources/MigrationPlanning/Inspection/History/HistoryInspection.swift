@@ -4,6 +4,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MappingModel
 import PersistentStore
 import SQLite
 
@@ -23,19 +24,18 @@ struct HistoryInspection {
     let found = try HistoryLayout.read(from: reader)
     let mirroring =
       rules.cloudKit == .migrate ? try MirroringInspection(reader: reader, path: path, final: final, rule: rule) : nil
-    for error in mirroring?.findings.errors ?? [] { findings.add(error) }
+    findings.add(mirroring?.findings.errors ?? [])
     let mirrored = mirroring?.layout?.numbers ?? []
     for entry in try reader.primaryKeys() where entry.isReserved && !mirrored.contains(entry) {
       guard found.layout?.numbers.contains(where: { $0.number == entry.number }) != true else { continue }
       findings.add(
-        HopdError(
-          .historyNotUnderstood,
-          "Z_PRIMARYKEY has the reserved number \(entry.number) (\(entry.name)), which is not persistent history's",
-          hint: "hopd cannot tell whose it is; migrate the store with its app"))
+        .historyNotUnderstood,
+        "Z_PRIMARYKEY has the reserved number \(entry.number) (\(entry.name)), which is not persistent history's",
+        hint: "hopd cannot tell whose it is; migrate the store with its app")
     }
     guard let layout = found.layout else {
       // Tables of which not one is understood.
-      for error in found.errors { findings.add(error) }
+      findings.add(found.errors)
       return
     }
     let names = HistoryLayout.Table.allCases.filter { found.rows[$0] != nil || layout.tables[$0] != nil }
@@ -43,7 +43,7 @@ struct HistoryInspection {
       findings.add(refusal)
       return
     }
-    for error in found.errors { findings.add(error) }
+    findings.add(found.errors)
     warnings = found.warnings
     self.layout = layout.widened(for: final.model)
     func rows(_ rows: [HistoryLayout.Table: Int64], of tables: [HistoryLayout.Table]) -> [ClearedTable] {
@@ -54,7 +54,7 @@ struct HistoryInspection {
     if rule == .migrate, !path.mappingModels.contains(where: { !$0.isEmpty }) {
       guard found.errors.isEmpty, !layout.tables.isEmpty else { return }
       let continuation = try HistoryContinuation(reader: reader, layout: layout, path: path, final: final)
-      for error in continuation.findings.errors { findings.add(error) }
+      findings.add(continuation.findings.errors)
       warnings += continuation.warnings
       cleared = rows(continuation.cut, of: names.filter { continuation.cut[$0] ?? 0 > 0 })
       carry = continuation.carry
@@ -69,17 +69,16 @@ struct HistoryInspection {
     cleared = rows(found.rows, of: names)
     let lost = cleared.filter { $0.rows > 0 }
     guard !lost.isEmpty else { return }
-    warnings.append(
-      HopdError(
-        .historyCleared,
-        "the persistent history is cleared: "
-          + lost.map { "\($0.rows) row\($0.rows == 1 ? "" : "s") of \($0.table)" }.joined(separator: ", "),
-        hint: "its readers (other processes, widgets, sync) start over, as after an expired history token; "
-          + "`history = \"refuse\"` leaves such stores alone"))
+    warnings.add(
+      .historyCleared,
+      "the persistent history is cleared: "
+        + lost.map { "\($0.rows.counted("row")) of \($0.table)" }.joined(separator: ", "),
+      hint: "its readers (other processes, widgets, sync) start over, as after an expired history token; "
+        + "`history = \"refuse\"` leaves such stores alone")
   }
 
   /// Why a store whose history has rows is not migrated; nil where it is. Tables that Core Data made with the store and
-  /// never wrote into are nobody's history.
+  /// never wrote into are no history.
   private static func refusal(
     _ names: [HistoryLayout.Table], rows: [HistoryLayout.Table: Int64], rule: HistoryRule, path: MigrationPath
   ) -> HopdError? {

@@ -4,6 +4,7 @@
 
 import Diagnostics
 import ManagedObjectModel
+import MappingModel
 import PersistentStore
 import SQLite
 
@@ -40,7 +41,7 @@ struct MirroringInspection {
   init(reader: StoreReader, path: MigrationPath, final: StoreSchema, rule: HistoryRule) throws(SQLiteError) {
     (self.reader, self.path, self.final) = (reader, path, final)
     let found = try MirroringLayout.read(from: reader)
-    for error in found.errors { findings.add(error) }
+    findings.add(found.errors)
     guard let layout = found.layout else { return }
     self.layout = layout
     if path.mappingModels.contains(where: { !$0.isEmpty }) {
@@ -61,8 +62,7 @@ struct MirroringInspection {
 
   private mutating func refuse(_ reason: String, at place: Place = Place()) {
     findings.add(
-      HopdError(
-        .cloudKitNotSupported, "the store is mirrored with CloudKit, and \(reason)", at: place, hint: Self.hint))
+      .cloudKitNotSupported, "the store is mirrored with CloudKit, and \(reason)", at: place, hint: Self.hint)
   }
 
   /// Records and their fields are called by names: none may change.
@@ -74,21 +74,19 @@ struct MirroringInspection {
       }
     }
     for entity in final.model.entities {
-      for name in final.model.allAttributes(of: entity).keys.sorted() {
-        let before = path.sourceAttribute(of: name, in: entity.name, at: path.end)
-        if let before, before != name { refuseRename(before, name, entity) }
+      let attributes = final.model.allAttributes(of: entity).keys.sorted().map {
+        (name: $0, before: path.sourceAttribute(of: $0, in: entity.name, at: path.end))
       }
-      for name in final.model.allRelationships(of: entity).keys.sorted() {
-        let before = path.sourceRelationship(of: name, in: entity.name, at: path.end)
-        if let before, before != name { refuseRename(before, name, entity) }
+      let relationships = final.model.allRelationships(of: entity).keys.sorted().map {
+        (name: $0, before: path.sourceRelationship(of: $0, in: entity.name, at: path.end))
+      }
+      for (name, before) in attributes + relationships {
+        guard let before, before != name else { continue }
+        refuse(
+          "its property \(before) is renamed, while the records keep their fields",
+          at: Place(entity: entity.name, property: name))
       }
     }
-  }
-
-  private mutating func refuseRename(_ before: String, _ name: String, _ entity: Entity) {
-    refuse(
-      "its property \(before) is renamed, while the records keep their fields",
-      at: Place(entity: entity.name, property: name))
   }
 
   /// What Core Data asks of a model that is mirrored.
@@ -140,8 +138,7 @@ struct MirroringInspection {
             + "WHERE typeof(\(MirroringLayout.entityColumn)) <> 'integer' "
             + "OR \(MirroringLayout.entityColumn) NOT IN (\(known))") ?? 0
       if strange > 0 {
-        refuse(
-          "\(strange) row\(strange == 1 ? "" : "s") of \(table.name) name entities that its version does not have")
+        refuse("\(strange.counted("row")) of \(table.name) name entities that its version does not have")
       }
     }
   }
@@ -159,7 +156,7 @@ struct MirroringInspection {
           "SELECT count(*) FROM \(reader.qualified(table.name)) WHERE ZCDENTITYNAME NOT IN (\(entities)) "
             + "OR ZRELATEDENTITYNAME NOT IN (\(entities)) OR ZRELATIONSHIPNAME NOT IN (\(relationships))") ?? 0
       if rows > 0 {
-        refuse("\(rows) row\(rows == 1 ? "" : "s") of \(table.name) name an entity or a relationship that is removed")
+        refuse("\(rows.counted("row")) of \(table.name) name an entity or a relationship that is removed")
       }
     }
     let names = Set(layout.tables.map(\.name))
