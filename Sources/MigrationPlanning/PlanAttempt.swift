@@ -183,14 +183,7 @@ struct PlanAttempt {
     var rows = RowInspection(migrationPath: lead, census: census)
     try rows.countRows()
     if !edges.isEmpty {
-      rows.checkAbstractEntities()
-      try rows.checkRequiredValues()
-      try rows.checkUniqueness()
-      try rows.checkRequiredRelationships()
-      try rows.checkNumbers()
-      try rows.checkBounds(rules.invalidRows)
-      try rows.checkConditions()
-      try rows.checkDiscriminators()
+      try rows.checkInferredHops(rules.invalidRows)
       try rows.findings.throwIfAny(at: place)
       warnings += rows.remarks
     }

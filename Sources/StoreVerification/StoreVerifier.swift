@@ -97,6 +97,8 @@ package struct StoreVerifier {
   ) throws -> [VerificationCheck] {
     do {
       let connection = try Connection(path: database, access: .readOnly)
+      // The locks of the file are taken once, and not for each of some thirty queries.
+      try connection.execute("BEGIN")
       let pages = PageCheck(database, pragma: pragma)
       defer { pages?.cancel() }
       return try checks(

@@ -42,9 +42,10 @@ import Testing
         + " (2, 1, 1, NULL, 3, 1), (3, 1, 1, \(second), NULL, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)")
   }
 
-  /// What a store with five parts becomes in the last version.
+  /// What a store with five parts becomes in the last version; `mapping` is a text mapping of the first hop.
   private func migrate(
-    _ rule: InvalidRowsRule, through used: [ManagedObjectModel], _ rows: String
+    _ rule: InvalidRowsRule, through used: [ManagedObjectModel], _ rows: String, mapping: String? = nil,
+    _ reported: (MigrationReport) -> Void = { _ in }
   ) throws -> Result<[DumpedObject], MigrationFailure> {
     let folder = FilePath(FileManager.default.temporaryDirectory.path).appending("hopd-invalid-\(UUID().uuidString)")
     try FileManager.default.createDirectory(atPath: folder.appending("state").string, withIntermediateDirectories: true)
@@ -54,9 +55,14 @@ import Testing
       schema: StoreSchema(model: used[0], frameworkVersion: 1344), uuid: FreshStore.uuid(seed: 7)
     ).make(at: location.database)
     try Connection.ofApp(location.database).execute("\(rows); UPDATE Z_PRIMARYKEY SET Z_MAX = 5")
-    let catalog = ModelCatalog(bundles: [
+    var catalog = ModelCatalog(bundles: [
       ModelBundle(name: "World", path: "/World.xcdatamodeld", versions: used, currentVersionName: used.last?.name ?? "")
     ])
+    if let mapping {
+      let file = folder.appending("V1 to V2.hopmap.toml")
+      try Data(mapping.utf8).write(to: URL(filePath: file.string))
+      try catalog.loadMappings([file], beside: [])
+    }
     let engine = EngineOptions(invalidRows: InvalidRowsRules(standard: rule))
     let request = MigrationRequest(
       location: location, catalog: catalog, settings: MigrationSettings(verification: .full, engine: engine),
@@ -64,6 +70,7 @@ import Testing
     do {
       let report = try MigrationPipeline().run(request, stop: StopSignal()) { _ in }
       #expect(report.result == .migrated)
+      reported(report)
       return .success(try dump(location, model: try #require(used.last)))
     } catch let failure as MigrationFailure {
       return .failure(failure)
@@ -119,6 +126,56 @@ import Testing
     let kept = try migrate(.quarantine, through: bounded, rows).get()
     #expect(keys(kept) == ["Part/p1", "Part/p3", "Part/p4", "Part/p5"])
     #expect(kept[0].relationships["next"] == .null && kept[1].relationships["previous"] == .null)
+  }
+
+  /// The same behind a hop with a mapping model: there the rows exist only when the hop begins.
+  @Test func requiredToOnesAndBoundsBehindAMappingModel() throws {
+    func version(_ name: String, isRequired: Bool, maximum: String?) -> ManagedObjectModel {
+      let text = Attribute(name: name == "V1" ? "code" : "mark", type: .string, isOptional: true, maximum: maximum)
+      // A bound alone makes no other version.
+      let more = Attribute(name: "more", type: .integer16, isOptional: true)
+      return ManagedObjectModel(
+        name: name,
+        entities: [
+          Entity(
+            name: "Part", attributes: name == "V3" ? [text, more] : [text],
+            relationships: [
+              Relationship(
+                name: "next", destinationEntityName: "Part", inverseName: "previous", isOptional: !isRequired),
+              Relationship(name: "previous", destinationEntityName: "Part", inverseName: "next"),
+            ])
+        ])
+    }
+    let rows =
+      "INSERT INTO ZPART (Z_PK, Z_ENT, Z_OPT, ZCODE, ZNEXT, ZPREVIOUS) VALUES (1, 1, 1, 'a', 2, 3),"
+      + " (2, 1, 1, 'abc', 3, 1), (3, 1, 1, 'b', 1, 2), (4, 1, 1, 'c', 5, NULL), (5, 1, 1, 'd', NULL, 4)"
+    let mapping = """
+      [mapping]
+      source = "V1"
+      destination = "V2"
+
+      [[entity]]
+      source = "Part"
+      destination = "Part"
+      attributes.mark = "$source.code"
+      """
+    let (first, second) = (
+      version("V1", isRequired: false, maximum: nil), version("V2", isRequired: false, maximum: nil)
+    )
+    let required = [first, second, version("V3", isRequired: true, maximum: nil)]
+    guard case .failure(let failure) = try migrate(.fail, through: required, rows, mapping: mapping) else {
+      Issue.record("a required to-one stayed empty")
+      return
+    }
+    #expect(failure.error.code == .missingRequiredValue)
+    #expect(failure.error.place.hop == "V2 → V3" && failure.error.place.property == "next")
+    let bounded = [first, second, version("V3", isRequired: false, maximum: "2")]
+    for rule in [InvalidRowsRule.fail, .skip] {
+      var warnings: [HopdError] = []
+      let all = keys(try migrate(rule, through: bounded, rows, mapping: mapping) { warnings = $0.warnings }.get())
+      #expect(all == ["Part/p1", "Part/p2", "Part/p3", "Part/p4", "Part/p5"])
+      #expect(warnings.map(\.code).contains(.valuesOutOfBounds))
+    }
   }
 
   @Test func failIsTheDefault() throws {

@@ -26,6 +26,18 @@ struct RowInspection {
     self.census = census
   }
 
+  /// Checks everything that inferred hops demand of the rows that they read.
+  mutating func checkInferredHops(_ rules: InvalidRowsRules) throws(SQLiteError) {
+    checkAbstractEntities()
+    try checkRequiredValues()
+    try checkUniqueness()
+    try checkRequiredRelationships()
+    try checkNumbers()
+    try checkBounds(rules)
+    try checkConditions()
+    try checkDiscriminators()
+  }
+
   // MARK: Entities
 
   /// Counts rows, and finds those that belong to no entity of their table.
