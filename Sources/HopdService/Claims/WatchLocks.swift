@@ -112,7 +112,8 @@ package final class WatchLocks: Sendable {
 
   private func claim(of watch: WatchedDirectory) -> WatchClaim? {
     let files = LinuxFileSystem()
-    guard let directory = try? files.canonical(watch.path), let status = try? files.status(directory),
+    // At each look: the directory may be another one by now.
+    guard let directory = try? CanonicalDirectory(watch.path).path, let status = try? files.status(directory),
       status.kind == .directory
     else { return nil }
     return WatchClaim(

@@ -56,11 +56,11 @@ package struct MigrationPipeline: Sendable {
   /// A store without any trace of hopd is not opened; one whose lock a worker has is left alone (`.lockedByOther`).
   /// Answers nil when there was nothing to do. `keepAlive` is called now and then while a large store is checked.
   package func recover(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
+    keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
     do {
-      // A store that is not there is told by whoever looks for it.
-      if let real = try? location.canonical(files) { try WorkerLock.requireFree(real, files: files) }
+      try WorkerLock.requireFree(location, files: files)
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
           .recovery.recover(location, rule: backup)
@@ -76,7 +76,7 @@ package struct MigrationPipeline: Sendable {
 
   /// What `recover` would find at a store and do; changes nothing.
   package func examine(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule
   ) throws(MigrationFailure) -> RecoveryOutcome {
     do {
       return try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
@@ -90,8 +90,8 @@ package struct MigrationPipeline: Sendable {
 
   /// Lets SQLite roll back what a writer that died had begun, so that the store can be inspected: a look that changes
   /// nothing cannot read around a hot journal. Throws `.storeBusy` where the writer lives.
-  package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
-    guard try StoreReader.hasHotJournal(location) else { return }
+  package func rollBackHotJournal(_ location: CanonicalStoreLocation, stateDirectory: FilePath) throws {
+    guard try StoreReader.hasHotJournal(location.store) else { return }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
   }
@@ -99,12 +99,11 @@ package struct MigrationPipeline: Sendable {
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
   /// answers what was done, or nil. Before every look at a store with a log: anyone who opens such a store ruins it.
   package func setLateLogAside(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool
   ) throws -> HopdError? {
     // Most stores have no log, and no more than this is asked of them.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
-    let location = try location.canonical(files)
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
     guard let lock = try? LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
@@ -117,10 +116,11 @@ package struct MigrationPipeline: Sendable {
   }
 
   /// Stores that an intent record in the state directory refers to.
-  package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
+  package func storesWithIntents(stateDirectory: FilePath) throws -> [CanonicalStoreLocation] {
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     return try environment.intents.all().compactMap { entry in
-      if case .intent(let intent) = entry.finding { StoreLocation(database: intent.store.path) } else { nil }
+      guard case .intent(let intent) = entry.finding else { return nil }
+      return CanonicalStoreLocation(evenIfGone: intent.store.path, files: files)
     }
   }
 }

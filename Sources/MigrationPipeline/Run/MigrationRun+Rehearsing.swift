@@ -72,9 +72,9 @@ extension MigrationRun {
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
       let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
-      let area = StagingArea(
-        location: StoreLocation(database: scratch.appending(self.request.location.fileName)), job: self.job,
-        files: self.files)
+      let area = try StagingArea(
+        location: CanonicalStoreLocation(scratch.appending(self.request.location.fileName), files: self.files),
+        job: self.job, files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate
       let chain = HopChain(

@@ -21,7 +21,10 @@ extension MigrationRun {
     // Nobody knows what a silent worker was doing: the whole store is checked before anything is done to it.
     var recovery = environment.recovery
     recovery.checksEveryStore = workerLock?.isTakenOver == true
-    let outcome = try recovery.recover(request.location, rule: request.backup)
+    // Where the folder is gone, records of the store may be there all the same.
+    let location =
+      (try? storeLocation()) ?? CanonicalStoreLocation(evenIfGone: request.location.database, files: files)
+    let outcome = try recovery.recover(location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
       throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
@@ -40,9 +43,9 @@ extension MigrationRun {
 
     stage = .identify
     try checkStop()
-    try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+    try MigrationPipeline(files: files).rollBackHotJournal(location, stateDirectory: request.stateDirectory)
     if let late = try MigrationPipeline(files: files).setLateLogAside(
-      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
+      location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
       keepAlive: heartbeat())
     {
       lateFiles.append(late)
@@ -55,16 +58,18 @@ extension MigrationRun {
     {
       return report(.current)
     }
-    return try migrateLocked(environment)
+    return try migrateLocked(location, environment)
   }
 
   /// Locks the store and migrates it.
-  private func migrateLocked(_ environment: ReplacementEnvironment) throws -> MigrationReport {
+  private func migrateLocked(
+    _ location: CanonicalStoreLocation, _ environment: ReplacementEnvironment
+  ) throws -> MigrationReport {
     stage = .lock
-    guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
+    guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       throw HopdError(.notFound, "the store is gone")
     }
-    let held = try LockedStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
+    let held = try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files)
     defer {
       cancelSourceCheck()
       held.release()
@@ -90,7 +95,7 @@ extension MigrationRun {
       request.location, catalog: request.catalog, target: request.target, countsRows: false)
     // The target may have moved on since: then this is an ordinary store that is behind.
     if try identified(assessment) != nil {
-      try environment.intents.remove(request.location)
+      try environment.intents.remove(outcome.location)
       return try replaceStore()
     }
     var report = report(.completedBeforeCrash, backup: outcome.backups.first)
@@ -98,7 +103,7 @@ extension MigrationRun {
     report.from = intent.from.name
     report.to = intent.to.name
     finishPruning(outcome, &report)
-    try environment.intents.remove(request.location)
+    try environment.intents.remove(outcome.location)
     return report
   }
 
@@ -129,7 +134,7 @@ extension MigrationRun {
     guard
       let store = try identified(
         StoreIdentifier.identify(
-          reader: reader, location: held.location, catalog: request.catalog, target: request.target,
+          reader: reader, location: held.location.store, catalog: request.catalog, target: request.target,
           countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)

@@ -40,7 +40,7 @@ final class MigrationRun {
     }
   }
   private var stages = StageClock()
-  private var canonicalLocation: StoreLocation?
+  private var canonicalLocation: CanonicalStoreLocation?
   /// What a stage leaves behind that the next one does not need.
   private let memory: StageMemory
   var facts: StoreFacts?
@@ -102,9 +102,9 @@ final class MigrationRun {
   }
 
   /// The store under its canonical path, below which no call follows a link. Found once.
-  func storeLocation() throws -> StoreLocation {
+  func storeLocation() throws -> CanonicalStoreLocation {
     if let canonicalLocation { return canonicalLocation }
-    let found = try request.location.canonical(files)
+    let found = try CanonicalStoreLocation(request.location.database, files: files)
     canonicalLocation = found
     return found
   }

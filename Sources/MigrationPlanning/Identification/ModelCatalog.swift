@@ -177,13 +177,7 @@ package struct ModelCatalog: Sendable {
   }
 
   /// The path with links followed, so that one model found twice is taken once.
-  private static func resolved(_ path: FilePath) -> FilePath {
-    path.withPlatformString { name in
-      guard let real = realpath(name, nil) else { return path.lexicallyNormalized() }
-      defer { free(real) }
-      return FilePath(platformString: real)
-    }
-  }
+  private static func resolved(_ path: FilePath) -> FilePath { path.withoutLinks ?? path.lexicallyNormalized() }
 }
 
 extension CatalogedVersion {

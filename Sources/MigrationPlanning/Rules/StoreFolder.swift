@@ -17,13 +17,7 @@ package enum StoreFolder {
 
   /// The store at a path, or those below a folder, with their links resolved.
   package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
-    guard
-      let real: FilePath = path.withPlatformString({ name in
-        guard let text = realpath(name, nil) else { return nil }
-        defer { free(text) }
-        return FilePath(platformString: text)
-      })
-    else {
+    guard let real = path.withoutLinks else {
       throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
     }
     return StoreModels.isStore(real) ? [real] : stores(in: real)

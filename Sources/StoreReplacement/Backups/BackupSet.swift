@@ -31,6 +31,11 @@ package struct BackupRule: Hashable, Sendable {
 
   /// No old store is kept after a success.
   package static let none = BackupRule(keep: 0)
+
+  /// The other place as it is now.
+  func place(_ files: any DurableFileSystem) throws -> CanonicalDirectory? {
+    try directory.map { try CanonicalDirectory($0, files: files) }
+  }
 }
 
 /// What made a generation.
@@ -110,8 +115,8 @@ package struct BackupGeneration: Hashable, Sendable {
 
 /// The old stores of one store.
 package struct BackupSet: Sendable {
-  /// The store, under its canonical path.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// Directory of the generations beside the store.
   package let directory: FilePath
   /// Directory of the generations at the configured place.
@@ -121,7 +126,7 @@ package struct BackupSet: Sendable {
   let seesEveryPlace: Bool
 
   /// The generations in the folder of the one at `generation`, and those beside the store.
-  init(location: StoreLocation, directory: FilePath, elsewhere: FilePath?, files: any DurableFileSystem) {
+  init(location: CanonicalStoreLocation, directory: FilePath, elsewhere: FilePath?, files: any DurableFileSystem) {
     self.location = location
     self.directory = directory
     self.elsewhere = elsewhere
@@ -129,19 +134,21 @@ package struct BackupSet: Sendable {
     seesEveryPlace = false
   }
 
-  /// The backups of the store at `location` (canonical), beside it and in the configured directory.
-  package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
+  /// The backups of the store at `location`, beside it and in the configured directory.
+  package init(location: CanonicalStoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
+    // A rule may be older than its directory, which is looked for when it is used.
+    self.init(location: location, base: try rule.place(files), files: files)
+  }
+
+  /// The backups beside the store, and those in the directory `base`.
+  init(location: CanonicalStoreLocation, base: CanonicalDirectory?, files: any DurableFileSystem) {
     self.location = location
     self.files = files
     seesEveryPlace = true
     let label = NameLabel.label(of: location.fileName)
     directory = location.directory.appending(".\(label).hopd-backups")
-    if let base = rule.directory {
-      let store = PathText.digest(PathText.bytes(of: location.database))
-      elsewhere = try files.canonical(base).appending("\(label)-\(store).hopd-backups")
-    } else {
-      elsewhere = nil
-    }
+    elsewhere = base?.path.appending(
+      "\(label)-\(PathText.digest(PathText.bytes(of: location.database))).hopd-backups")
   }
 
   /// Complete generations, newest first.
@@ -246,7 +253,7 @@ package struct BackupSet: Sendable {
     try requireTrusted(directory)
     try files.makeDirectory(folder, mode: mode)
     let copy = StoreLocation(database: folder.appending(location.fileName))
-    try linkExternalData(from: location, to: copy)
+    try linkExternalData(to: copy)
     try label(folder, record)
     try files.link(location.database, as: copy.database)
     try files.syncDirectory(folder)
@@ -262,11 +269,11 @@ package struct BackupSet: Sendable {
 
   /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
   /// link costs nothing, and what is referred to is known to a reader of the model only.
-  func linkExternalData(from store: StoreLocation, to copy: StoreLocation) throws {
-    guard let status = try files.status(store.externalDataDirectory), status.kind == .directory else { return }
+  func linkExternalData(to copy: StoreLocation) throws {
+    guard try files.status(location.externalDataDirectory)?.kind == .directory else { return }
     try files.makeDirectory(copy.supportDirectory, mode: 0o700)
     try files.makeDirectory(copy.externalDataDirectory, mode: 0o700)
-    try linkFiles(in: store.externalDataDirectory, to: copy.externalDataDirectory)
+    try linkFiles(in: location.externalDataDirectory, to: copy.externalDataDirectory)
     try files.syncDirectory(copy.externalDataDirectory)
     try files.syncDirectory(copy.supportDirectory)
   }

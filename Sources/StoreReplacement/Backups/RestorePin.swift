@@ -99,9 +99,9 @@ package struct PinStore: Sendable {
   /// The file.
   package var path: FilePath { directory.appending("pin.json") }
 
-  /// The pin of the store at `location` (canonical).
-  package init(location: StoreLocation, files: any DurableFileSystem) throws {
-    backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+  /// The pin of the store at `location`.
+  package init(location: CanonicalStoreLocation, files: any DurableFileSystem) {
+    backups = BackupSet(location: location, base: nil, files: files)
   }
 
   /// The pin; nil where there is none. One that cannot be read is an error: the store is then nobody's to migrate.

@@ -7,14 +7,14 @@ import SystemPackage
 
 /// Where one job builds its staged stores: `.<name>.hop-<job>[-<n>].tmp` beside the store.
 package struct StagingArea: Sendable {
-  /// The store the job works on; its path is canonical.
-  package let location: StoreLocation
+  /// The store the job works on.
+  package let location: CanonicalStoreLocation
   /// Short lower-case hex text that names the job.
   package let job: String
   private let files: any DurableFileSystem
 
-  /// The area of a job. `location` must be `LockedStore.location`, or another with a canonical path.
-  package init(location: StoreLocation, job: String, files: any DurableFileSystem) {
+  /// The area of a job.
+  package init(location: CanonicalStoreLocation, job: String, files: any DurableFileSystem) {
     self.location = location
     self.job = job
     self.files = files
@@ -135,7 +135,7 @@ package struct StagingArea: Sendable {
 
   /// The same for another directory in which files of the store's replacement are made.
   static func requireSpace(
-    _ bytes: Int64, at directory: FilePath, for location: StoreLocation, files: any DurableFileSystem
+    _ bytes: Int64, at directory: FilePath, for location: CanonicalStoreLocation, files: any DurableFileSystem
   ) throws {
     let needed = bytes.addingReportingOverflow(bytes / 10)
     let free = try files.freeBytes(at: directory)
@@ -164,7 +164,7 @@ package struct StagingArea: Sendable {
     try files.unlink(probe)
   }
 
-  static func attributesLost(_ location: StoreLocation, _ cause: any Error) -> HopdError {
+  static func attributesLost(_ location: CanonicalStoreLocation, _ cause: any Error) -> HopdError {
     HopdError(
       .cannotReplace, "owner, mode, ACL or extended attributes of the store cannot be given to a new file",
       at: Place(store: location.database), cause: cause,
@@ -182,7 +182,8 @@ package struct StagingArea: Sendable {
   }
 
   /// Staged stores of any job beside this store, also those of which only a side file is left.
-  package static func leftovers(of location: StoreLocation, files: any DurableFileSystem) throws -> [Leftover] {
+  package static func leftovers(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws -> [Leftover]
+  {
     leftovers(of: location, among: try files.names(in: location.directory))
   }
 
@@ -192,7 +193,7 @@ package struct StagingArea: Sendable {
   }
 
   /// Those among names of the store's directory.
-  static func leftovers(of location: StoreLocation, among names: [FilePath.Component]) -> [Leftover] {
+  static func leftovers(of location: CanonicalStoreLocation, among names: [FilePath.Component]) -> [Leftover] {
     let prefix = prefix(location)
     var found: [Leftover] = []
     for name in names {
@@ -218,5 +219,7 @@ package struct StagingArea: Sendable {
 
   private static let sideFileSuffixes = ["-journal", "-wal", "-shm"]
 
-  private static func prefix(_ location: StoreLocation) -> String { ".\(NameLabel.label(of: location.fileName)).hop-" }
+  private static func prefix(_ location: CanonicalStoreLocation) -> String {
+    ".\(NameLabel.label(of: location.fileName)).hop-"
+  }
 }

@@ -9,8 +9,8 @@ import SystemPackage
 
 /// What recovery found and did at one store.
 package struct RecoveryOutcome: Sendable {
-  /// The store, under its canonical path where its directory exists.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// What was found; nil where nothing of hopd's lay about and the store was not opened.
   package let findings: RecoveryFindings?
   /// What was decided, and done.
@@ -55,16 +55,14 @@ package struct RecoveryRunner {
   /// `planFingerprint` is the plan that would be run now, if it is known: staged work of another one goes. Throws
   /// `.lockedByOther` and `.storeBusy` when it must be tried again later.
   package func recover(
-    _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
+    _ location: CanonicalStoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
-    try recover(given, planFingerprint: planFingerprint, rule: rule, acts: true)
+    try recover(location, planFingerprint: planFingerprint, rule: rule, acts: true)
   }
 
   func recover(
-    _ given: StoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
+    _ location: CanonicalStoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
   ) throws -> RecoveryOutcome {
-    // Where the folder is gone, its records may be there all the same.
-    let location = (try? given.canonical(files)) ?? given
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
@@ -125,7 +123,7 @@ package struct RecoveryRunner {
   /// SQLite itself removes it, and only with its lock; nothing else is done with the store afterwards.
   private func removeColdJournal(_ held: LockedStore) {
     guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
-      (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
+      (try? StoreReader.hasHotJournal(held.location.store)) == false, let connection = try? held.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
     else { return }
     // A failure leaves the journal where it is: it says nothing to anyone who opens the store.
@@ -134,7 +132,9 @@ package struct RecoveryRunner {
     _ = try? connection.text("PRAGMA journal_mode = DELETE")
   }
 
-  private func leftovers(of location: StoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea.Leftover] {
+  private func leftovers(of location: CanonicalStoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea
+    .Leftover]
+  {
     guard case .none = record, let index else { return try StagingArea.leftovers(of: location, files: files) }
     // Scratch may be gone since the directory was listed.
     return try StagingArea.leftovers(of: location, among: index.names(in: location.directory, files: files)).filter {
@@ -145,7 +145,7 @@ package struct RecoveryRunner {
 
   /// Holds the store and finds out what it is.
   private func look(
-    _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
+    _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws -> LockedStore? {
     do {
       let held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
@@ -194,7 +194,7 @@ package struct RecoveryRunner {
   }
 
   private func act(
-    _ decision: RecoveryDecision, _ location: StoreLocation, _ leftovers: [StagingArea.Leftover],
+    _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ leftovers: [StagingArea.Leftover],
     _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: LockedStore?,
     _ intent: ReplacementIntent?
   ) throws {
@@ -239,7 +239,8 @@ package struct RecoveryRunner {
   }
 
   private func explain(
-    _ decision: RecoveryDecision, _ location: StoreLocation, _ record: IntentStore.Finding, _ backups: [FilePath]
+    _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ record: IntentStore.Finding,
+    _ backups: [FilePath]
   ) -> HopdError? {
     guard case .quarantine(let reason) = decision else { return nil }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }

@@ -12,7 +12,7 @@ struct RestoredExternalData {
   /// The backup.
   let source: StoreLocation
   /// The store.
-  let destination: StoreLocation
+  let destination: CanonicalStoreLocation
   let files: any DurableFileSystem
 
   /// Links the files, else copies them, and makes their names durable.

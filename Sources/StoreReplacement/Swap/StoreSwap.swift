@@ -12,7 +12,7 @@ import SystemPackage
 /// A store whose new version is in place, durable and read back: only with this in hand may success be reported.
 package struct ReplacedStore: Sendable {
   /// The store.
-  package let location: StoreLocation
+  package let location: CanonicalStoreLocation
   /// Its version now.
   package let version: StoreVersionMark
   /// The old store; nil where none is kept.

@@ -23,14 +23,16 @@ extension StoreSwap {
         return try readBack(location, version)
       } catch {
         // Pages that change while they are read look like damage.
-        guard attempt < Self.attempts, try SourceFingerprint(of: location, files: files) != before else { throw error }
+        guard attempt < Self.attempts, try SourceFingerprint(of: location, files: files) != before else {
+          throw error
+        }
         keepAlive()
         usleep(100_000)
       }
     }
   }
 
-  private func readBack(_ location: StoreLocation, _ version: StoreVersionMark) throws {
+  private func readBack(_ location: CanonicalStoreLocation, _ version: StoreVersionMark) throws {
     try HopdError.sqlite("read the new store back", location.database) {
       let connection = try Connection(path: location.database, access: .immutable)
       connection.setProgressHandler(every: 200_000) { [keepAlive] in

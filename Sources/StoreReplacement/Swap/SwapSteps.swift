@@ -102,7 +102,7 @@ extension StoreSwap {
   /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures
   /// here do not undo a success.
   func finish(
-    _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
+    _ location: CanonicalStoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
     _ rule: BackupRule, _ now: Int64
   ) -> ReplacedStore {
     var kept: FilePath? = folder
@@ -136,7 +136,7 @@ extension StoreSwap {
 
   // MARK: Ways back
 
-  func changed(_ location: StoreLocation, _ what: String) -> HopdError {
+  func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(
       .storeChanged, "the store changed while it was being replaced: \(what)", at: Place(store: location.database),
       hint: "nothing was replaced; the next run starts afresh from the store as it is now")
