@@ -39,15 +39,22 @@ extension StoreSwap {
         keepAlive()
         return true
       }
-      guard try identify(connection) == version.digest else {
-        throw HopdError(
-          .storeDamaged, "the new store does not read back as version \(version.name)",
-          at: Place(store: location.database))
-      }
-      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
-        throw HopdError(
-          .storeDamaged, "quick_check of the new store finds damage", at: Place(store: location.database))
-      }
+      try requireSound(connection, version, at: location)
+    }
+  }
+
+  /// Throws `.storeDamaged` unless the new store reads as a sound store of its version.
+  func requireSound(
+    _ connection: Connection, _ version: StoreVersionMark, at location: CanonicalStoreLocation
+  ) throws {
+    func damaged(_ message: String) -> HopdError {
+      HopdError(.storeDamaged, message, at: Place(store: location.database))
+    }
+    guard try identify(connection) == version.digest else {
+      throw damaged("the new store does not read back as version \(version.name)")
+    }
+    guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
+      throw damaged("quick_check of the new store finds damage")
     }
   }
 }
