@@ -59,7 +59,7 @@ package struct MigrationPipeline: Sendable {
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
     keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
-    do {
+    try recovering(location) {
       try WorkerLock.requireFree(location, files: files)
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
@@ -67,10 +67,6 @@ package struct MigrationPipeline: Sendable {
       }
       if case .nothingToDo = outcome.decision { return nil }
       return outcome
-    } catch {
-      throw MigrationFailure(
-        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
-        storeUUID: nil)
     }
   }
 
@@ -78,10 +74,15 @@ package struct MigrationPipeline: Sendable {
   package func examine(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule
   ) throws(MigrationFailure) -> RecoveryOutcome {
-    do {
-      return try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
-        .recovery.examine(location, rule: backup)
-    } catch {
+    try recovering(location) {
+      try ReplacementEnvironment(files: files, stateDirectory: stateDirectory).recovery.examine(location, rule: backup)
+    }
+  }
+
+  private func recovering<Result>(
+    _ location: CanonicalStoreLocation, _ body: () throws -> Result
+  ) throws(MigrationFailure) -> Result {
+    do { return try body() } catch {
       throw MigrationFailure(
         stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
         storeUUID: nil)
@@ -97,12 +98,12 @@ package struct MigrationPipeline: Sendable {
   }
 
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
-  /// answers what was done, or nil. Before every look at a store with a log: anyone who opens such a store ruins it.
+  /// answers what was done, or nil. Call it before a store with a log is inspected: opening such a store ruins it.
   package func setLateLogAside(
     _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool
   ) throws -> HopdError? {
-    // Most stores have no log, and no more than this is asked of them.
+    // Most stores have no log: this is all that they cost.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)

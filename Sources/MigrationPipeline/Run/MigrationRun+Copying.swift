@@ -88,12 +88,7 @@ extension MigrationRun {
     let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
     try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
-    let chain = HopChain(
-      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: passes.fingerprint, source: job, boot: try files.bootIdentifier()),
-      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
-      takesNotes: request.takesNotes,
-      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+    let chain = chain(plan, passes, area, reader, source: job, boot: try files.bootIdentifier())
     let (outcome, verified) = try reportingSourceDamage(reader) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))
@@ -144,15 +139,10 @@ extension MigrationRun {
   private func publish(
     _ staged: FilePath, as destination: CanonicalStoreLocation, isLogged: Bool, externalData: () throws -> Void
   ) throws {
-    let wantsLog =
-      switch request.journalMode {
-      case .keep: isLogged
-      case .wal: true
-      case .delete: false
-      }
     do {
       try externalData()
-      try finish(staged, as: destination, wantsLog: wantsLog)
+      try finish(
+        staged, as: destination, wantsLog: request.journalMode.mode(keeping: isLogged ? .wal : .delete) == .wal)
     } catch {
       removeExternalData(of: destination)
       throw error

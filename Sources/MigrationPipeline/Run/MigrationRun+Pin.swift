@@ -18,7 +18,8 @@ extension MigrationPipeline {
       return nil
     }
     return try PinStore(location: location, files: files).pin(
-      heldBackFrom: mark(target), storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
+      heldBackFrom: StoreVersionMark(target), storeUUID: metadata.uuid,
+      digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
   /// The pin of the store as it is now, whatever the target; nil where it has none or another store's is there.
@@ -27,9 +28,12 @@ extension MigrationPipeline {
     return try PinStore(location: location, files: files).read()?.matching(
       storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
   }
+}
 
-  func mark(_ version: CatalogedVersion) -> StoreVersionMark {
-    StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
+extension StoreVersionMark {
+  /// The mark of a version of the catalog.
+  init(_ version: CatalogedVersion) {
+    self.init(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
   }
 }
 
@@ -47,7 +51,7 @@ extension MigrationRun {
       return nil
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
-    if !request.releasesPin, pin.holdsBack(from: MigrationPipeline(files: files).mark(target)) {
+    if !request.releasesPin, pin.holdsBack(from: StoreVersionMark(target)) {
       throw pin.refusal(request.location.database)
     }
     return pin

@@ -77,14 +77,8 @@ extension MigrationRun {
         job: self.job, files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate
-      let chain = HopChain(
-        plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-        identity: Checkpoint.Identity(
-          plan: passes.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
-        options: self.request.engine, rules: self.request.rules, policies: nil, policyLines: self.policyLines,
-        takesNotes: self.request.takesNotes,
-        files: self.files, stop: self.stop, observer: self.observer, end: end,
-        views: ChainViews(counts: self.counts))
+      let chain = self.chain(
+        plan, passes, area, reader, source: self.job, boot: try self.files.bootIdentifier(), end: end)
       let outcome = try self.reportingSourceDamage(reader) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }

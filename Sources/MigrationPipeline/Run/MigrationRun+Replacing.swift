@@ -145,11 +145,7 @@ extension MigrationRun {
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = try newIntent(held, store, plan, passes, fingerprint)
-    let chain = HopChain(
-      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
-      takesNotes: request.takesNotes, files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+    let chain = chain(plan, passes, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
       if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
@@ -187,8 +183,9 @@ extension MigrationRun {
   ) throws -> ReplacementIntent {
     ReplacementIntent(
       location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
-      to: mark(plan.target), storeUUID: store.metadata.uuid, startedAt: Int64(time(nil)))
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode,
+      from: StoreVersionMark(store.version),
+      to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid, startedAt: Int64(time(nil)))
   }
 
   /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in
@@ -244,8 +241,6 @@ extension MigrationRun {
     // What the commit in place takes beside the staged store waits for it in a file of its own.
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
   }
-
-  private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
 
   /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
   /// and where the store's own file is in doubt everything is kept as evidence for recovery.

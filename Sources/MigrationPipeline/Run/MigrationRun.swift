@@ -275,6 +275,18 @@ final class MigrationRun {
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
   }
 
+  /// The passes of a plan. `source` and `boot` say which source and which boot its checkpoints are of.
+  func chain(
+    _ plan: MigrationPlan, _ passes: Passes, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
+    end: Int? = nil
+  ) -> HopChain {
+    HopChain(
+      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: passes.fingerprint, source: source, boot: boot), options: request.engine,
+      rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
+      stop: stop, observer: observer, end: end, views: ChainViews(counts: counts))
+  }
+
   func verify(
     _ staged: FilePath, chain: HopChain, expectation known: StoreExpectation? = nil
   ) throws -> VerifiedStore {

@@ -35,7 +35,7 @@ package enum JournalModeRule: String, Sendable, Hashable, CaseIterable {
   case delete
 
   /// The mode of a new store whose old one had `old`.
-  func mode(keeping old: JournalMode) -> JournalMode {
+  package func mode(keeping old: JournalMode) -> JournalMode {
     switch self {
     case .keep: old
     case .wal: .wal
