@@ -16,7 +16,7 @@ package struct ScratchDirectory {
     self.files = files
     path = try ScratchDirectory.made(in: parent, "scratch", option: "--scratch") { above in
       let path = above.path.appending("hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
-      // Fails where the name is there already, whatever it is: nothing of anybody else's is used or removed.
+      // Fails if the name exists, so that no other program's folder is used or removed.
       try files.makeDirectory(path, mode: 0o700)
       return path
     }
@@ -44,20 +44,9 @@ package struct ScratchDirectory {
   }
 
   /// Removes the folder with everything in it. What cannot be removed stays and is reported by the error.
-  package func remove() throws { try remove(path, depth: 0) }
-
-  private func remove(_ folder: FilePath, depth: Int) throws {
+  package func remove() throws {
     // A store has its external data two folders deep, below the folders of a worker; deeper is nothing of hopd's.
-    guard depth < 16 else { return }
-    for name in try files.names(in: folder) {
-      let path = folder.appending(name)
-      if try files.status(path)?.kind == .directory {
-        try remove(path, depth: depth + 1)
-      } else {
-        try files.unlinkIfPresent(path)
-      }
-    }
-    try files.removeDirectory(folder)
+    try files.removeTree(path, deepest: 16)
   }
 
   /// $TMPDIR, else /var/tmp, which unlike /tmp is a disk as a rule.

@@ -93,15 +93,6 @@ extension BackupSet {
     }.first
   }
 
-  /// The generations in the folder that this one is in, and those beside the store.
-  package init(location: CanonicalStoreLocation, generation: FilePath, files: any DurableFileSystem) {
-    let plain = BackupSet(location: location, base: nil, files: files)
-    let parent = generation.removingLastComponent()
-    self.init(
-      location: plain.location, directory: plain.directory, elsewhere: parent == plain.directory ? nil : parent,
-      files: files)
-  }
-
   // MARK: The configured place
 
   /// Copies a generation to the configured place, synced, and takes the one beside the store away. One that a crash

@@ -26,8 +26,8 @@ package struct BackupSurvey: Sendable {
     self.files = files
   }
 
-  /// Gives the backups of each store that has a folder of them, once, until the answer is false. What cannot be read is
-  /// told to `problem`, and the rest continues.
+  /// Calls `body` once with the backups of each store that has a folder of them, until it answers false. Reports what
+  /// cannot be read to `problem`, and continues.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
     var told: Set<FilePath> = []
     func give(_ store: FilePath) throws -> Bool {
@@ -65,7 +65,7 @@ package struct BackupSurvey: Sendable {
     }
   }
 
-  /// The store whose folder of backups has this label; a cut one is told by the labels of its generations.
+  /// The store whose folder of backups has this label; if the label is cut, those of its generations name the store.
   private func store(_ label: String, in folder: FilePath, _ path: FilePath) -> FilePath? {
     guard NameLabel.mayBeCut(label) else {
       guard let name = FilePath.Component(label), name.kind == .regular else { return nil }
@@ -112,9 +112,9 @@ package struct BackupSweep: Sendable {
     self.rule = rule
   }
 
-  /// Removes, tells `removed` of each, and answers when the next generation is too old, as far as there is one (seconds
-  /// since 1970). A store that is at work is left for the next time. What `keep` says does not hold for stores that are
-  /// gone.
+  /// Removes backups, reports each to `removed`, and answers when the next one is too old (seconds since 1970); nil
+  /// where there is none. Leaves stores that are being worked on for the next time. `keep` does not count for stores
+  /// that are gone.
   package func run(
     now: Int64, isStopped: () -> Bool = { false }, removed: (CanonicalStoreLocation, BackupRemoval) -> Void,
     problem: (HopdError) -> Void

@@ -61,7 +61,7 @@ package final class WorkerLock: Sendable {
     _ location: CanonicalStoreLocation, as holder: LockHolder, now: Int64, nonce: @escaping @Sendable () -> String,
     files: any DurableFileSystem, mayTakeOver: (LockEntry) throws -> Bool
   ) throws -> Attempt {
-    // Each round that fails was lost to another worker, so somebody makes progress.
+    // A round fails only because another worker made progress.
     var seen: LockEntry?
     for _ in 0..<4 {
       seen = try entry(of: location, files: files)
@@ -172,7 +172,7 @@ package final class WorkerLock: Sendable {
     try files.syncDirectory(location.directory)
   }
 
-  /// Removes the draft of a lock, as far as it goes: whoever is just making it tries again.
+  /// Removes what there is of the draft of a lock. A worker that is just making it tries again.
   private static func remove(_ draft: FilePath, files: any DurableFileSystem) {
     for name in (try? files.names(in: draft)) ?? [] { try? files.unlink(draft.appending(name)) }
     try? files.removeDirectory(draft)

@@ -36,9 +36,7 @@ package struct IntentStore: Sendable {
 
   /// Writes the record of a store: after a crash it is the former one or this one.
   package func write(_ intent: ReplacementIntent) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try files.writeDurably(Array(encoder.encode(intent)), to: path(of: intent.store.path))
+    try files.writeDurably(JSONEncoder.record(intent), to: path(of: intent.store.path))
   }
 
   /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.
@@ -111,5 +109,14 @@ package struct IntentStore: Sendable {
     } catch {
       return unreadable("the intent record cannot be read", error)
     }
+  }
+}
+
+extension JSONEncoder {
+  /// The bytes of a record: sorted, and spread over lines, for people who look into a state directory or a backup.
+  static func record(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    return Array(try encoder.encode(value))
   }
 }

@@ -32,13 +32,7 @@ package struct StagingArea: Sendable {
   }
 
   /// Makes the empty file SQLite is to fill, readable for this user only; what lay there before is removed.
-  package func create(hop: Int?) throws -> FilePath {
-    let path = path(hop: hop)
-    try remove(path)
-    // Scratch until it is sealed, which syncs it.
-    try files.createUnsyncedFile(path, [], mode: 0o600)
-    return path
-  }
+  package func create(hop: Int?) throws -> FilePath { try write([], hop: hop) }
 
   /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside
   /// for `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new
@@ -65,8 +59,7 @@ package struct StagingArea: Sendable {
   /// Sets disk space aside for what is made later.
   package func holdSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
     let spaceHolder = path(named: purpose.rawValue)
-    try remove(spaceHolder)
-    try files.createUnsyncedFile(spaceHolder, [], mode: 0o600)
+    try make(spaceHolder)
     do { try reserve(bytes, for: spaceHolder) } catch {
       try? remove(spaceHolder)
       throw error
@@ -108,12 +101,17 @@ package struct StagingArea: Sendable {
     }
   }
 
-  /// Writes a complete staged store that was built in memory; it is synced when it is sealed.
+  /// Writes a complete staged store that was built in memory.
   package func write(_ image: [UInt8], hop: Int?) throws -> FilePath {
     let path = path(hop: hop)
-    try remove(path)
-    try files.createUnsyncedFile(path, image, mode: 0o600)
+    try make(path, image)
     return path
+  }
+
+  private func make(_ path: FilePath, _ content: [UInt8] = []) throws {
+    try remove(path)
+    // Scratch until it is sealed, which syncs it.
+    try files.createUnsyncedFile(path, content, mode: 0o600)
   }
 
   /// Removes one staged store with its side files.
@@ -153,8 +151,7 @@ package struct StagingArea: Sendable {
   package func proveAttributesCanBeKept() throws {
     let attributes = try files.attributes(of: location.database)
     let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")
-    try remove(probe)
-    try files.createUnsyncedFile(probe, [], mode: 0o600)
+    try make(probe)
     do {
       try files.setAttributes(attributes, of: probe)
     } catch {

@@ -72,7 +72,7 @@ package struct RecoveryRunner {
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
-    // A missing store that nobody here knows is nothing to recover: anyone who looks for it says that it is not there.
+    // A missing store without a trace needs no recovery; whoever opens it reports that it is missing.
     if case .none = record, leftovers.isEmpty, unfinished.isEmpty, !checksEveryStore {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
@@ -126,7 +126,7 @@ package struct RecoveryRunner {
       (try? StoreReader.hasHotJournal(held.location.store)) == false, let connection = try? held.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
     else { return }
-    // A failure leaves the journal where it is: it says nothing to anyone who opens the store.
+    // If this fails the journal stays: SQLite ignores one whose header is zeroed.
     try? connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE; ROLLBACK")
     _ = try? connection.text("PRAGMA journal_mode = PERSIST")
     _ = try? connection.text("PRAGMA journal_mode = DELETE")
@@ -203,9 +203,8 @@ package struct RecoveryRunner {
     case .nothingToDo, .quarantine: return
     case .startAgain(let list), .resume(let list), .completed(let list): actions = list
     }
-    // By its record the store is the old one: what its migration had set aside is still in it. First, so that the
-    // record still tells of it when this is cut off. Without a record nobody knows, and the file stays: better one too
-    // many.
+    // By its record the store is the old one, so the objects that its migration had set aside are still in it. Their
+    // file goes first: if this is cut off, the record is still there. Without a record the file stays, to be safe.
     if case .startAgain = decision, let intent {
       let area = StagingArea(location: location, job: intent.job, files: files)
       try QuarantineFile(area: area, files: files).withdraw()

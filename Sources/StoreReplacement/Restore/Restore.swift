@@ -340,7 +340,7 @@ package struct Restore {
     return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
   }
 
-  /// The name of a version, where a label of the store's backups tells it.
+  /// The name of a version, if a label of the store's backups has it.
   private func knownName(_ digest: String, _ job: Job) -> String? {
     let backups = try? BackupSet(location: job.location, rule: job.rule, files: files)
     let labels = ((try? backups?.generations()) ?? []).compactMap(\.record) + [record(of: job.source)].compactMap { $0 }
