@@ -74,7 +74,7 @@ package struct ModelsMark: Sendable, Hashable {
   private static func files(of watch: Configuration.Watch) -> [(path: FilePath, status: FileStatus)] {
     var found: [(path: FilePath, status: FileStatus)] = []
     for path in Set(watch.models + watch.mappings).sorted(by: { $0.string < $1.string }) {
-      collect(path.withoutLinks ?? path, depth: 0, isNamed: true, into: &found)
+      collect(path.resolvingLinks ?? path, depth: 0, isNamed: true, into: &found)
     }
     return found
   }

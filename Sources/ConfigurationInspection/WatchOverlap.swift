@@ -42,7 +42,7 @@ package enum WatchOverlap {
     var missing: [FilePath.Component] = []
     var folder = path.lexicallyNormalized()
     while true {
-      if var real = folder.withoutLinks {
+      if var real = folder.resolvingLinks {
         for name in missing.reversed() { real.append(name) }
         return real
       }

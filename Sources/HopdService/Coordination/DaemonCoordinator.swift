@@ -6,7 +6,6 @@
 import ConfigurationInspection
 import Diagnostics
 import DurableFiles
-import Glibc
 import HopdConfiguration
 import HopdControl
 import Logging

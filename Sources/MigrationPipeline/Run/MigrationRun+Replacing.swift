@@ -184,8 +184,8 @@ extension MigrationRun {
     ReplacementIntent(
       location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
       bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode,
-      from: StoreVersionMark(store.version),
-      to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid, startedAt: Int64(time(nil)))
+      from: StoreVersionMark(store.version), to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid,
+      startedAt: Int64(time(nil)))
   }
 
   /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in

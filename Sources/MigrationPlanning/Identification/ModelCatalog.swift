@@ -2,7 +2,6 @@
 // place of this target that reads model files.
 
 import Diagnostics
-import Glibc
 import ManagedObjectModel
 import SystemPackage
 
@@ -177,7 +176,7 @@ package struct ModelCatalog: Sendable {
   }
 
   /// The path with links followed, so that one model found twice is taken once.
-  private static func resolved(_ path: FilePath) -> FilePath { path.withoutLinks ?? path.lexicallyNormalized() }
+  private static func resolved(_ path: FilePath) -> FilePath { path.resolvingLinks ?? path.lexicallyNormalized() }
 }
 
 extension CatalogedVersion {

@@ -17,7 +17,7 @@ package enum StoreFolder {
 
   /// The store at a path, or those below a folder, with their links resolved.
   package static func stores(at path: FilePath) throws(HopdError) -> [FilePath] {
-    guard let real = path.withoutLinks else {
+    guard let real = path.resolvingLinks else {
       throw HopdError(.notFound, "there is no such file or folder", at: Place(file: path), hint: "check the path")
     }
     return StoreModels.isStore(real) ? [real] : stores(in: real)
@@ -81,5 +81,16 @@ package enum StoreFolder {
             of: ModelChain.byIdentifier(distinct), declaredOrder: groups.count == 1 ? declaredOrder : []))
     }
     return bundles
+  }
+}
+
+extension FilePath {
+  /// The path with links followed; nil where it leads nowhere.
+  package var resolvingLinks: FilePath? {
+    withPlatformString { name in
+      guard let real = realpath(name, nil) else { return nil }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
   }
 }

@@ -26,7 +26,7 @@ package enum StoreModels {
   /// The model that a store holds, as a model of one version.
   package static func bundle(ofStoreAt path: FilePath) throws(HopdError) -> ModelBundle {
     // The store's own name may not be a link when it is opened.
-    let location = StoreLocation(database: path.withoutLinks ?? path)
+    let location = StoreLocation(database: path.resolvingLinks ?? path)
     let place = Place(file: path)
     do {
       let found = try StoreReader.withUnchangedStore(at: location) { try model(of: $0, at: location) }

@@ -1,7 +1,6 @@
 // Where a worker keeps the copies of objects: a folder of this run alone, which nobody ever reads again. What killed
 // workers left is removed, not used: the object is what counts.
 
-import Diagnostics
 import DurableFiles
 import Glibc
 import MigrationPipeline
@@ -18,8 +17,8 @@ package final class WorkRoom {
 
   private let lock: FileLock
 
-  /// Makes a folder for `run` in `parent`, else in the temporary directory, and removes there what runs that were killed
-  /// left behind.
+  /// Makes a folder for `run` in `parent`, else in the temporary directory, and removes there what killed runs left
+  /// behind.
   package init(run: String, in parent: FilePath?) throws {
     let files = LinuxFileSystem(isDurable: false)
     (path, lock) = try ScratchDirectory.made(in: parent, "work", option: "--work-directory") { above in

@@ -1,5 +1,5 @@
-// Where a store is, for everything that changes files: the path is made canonical once, when the store's job begins, and
-// the type says so from there on.
+// Where a store is, for everything that changes files: the path is made canonical once, when a job begins, and the type
+// says so from there on.
 
 import Diagnostics
 import DurableFiles
@@ -34,8 +34,8 @@ package struct CanonicalStoreLocation: Hashable, Sendable {
     store = StoreLocation(database: directory.path.appending(name))
   }
 
-  /// The store at a path that a record or label of hopd's has: it was canonical when it was written. If a link is on the
-  /// way by now, the calls of `DurableFileSystem` fail.
+  /// The store at the path in a record or label of hopd's, which was canonical when it was written. If there is a link
+  /// on the way by now, the calls of `DurableFileSystem` fail.
   init(recorded database: FilePath) { store = StoreLocation(database: database) }
 
   /// What `StoreLocation` knows.

@@ -56,9 +56,9 @@ package struct Restore {
     self.lockDirectory = lockDirectory
   }
 
-  /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy, by its canonical path) in place
-  /// of the store at `location`; where there is none, it is put there. `now` is seconds since 1970. Of `rule` only the
-  /// place counts: a restore removes no backup.
+  /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy, by its canonical path) in the
+  /// place of the store at `location`; where there is none, it is put there. `now` is seconds since 1970. `rule` only
+  /// says where backups are: a restore removes none.
   ///
   /// A store that SQLite cannot read is not written over: the refusal says how to move it away first.
   package func restore(
