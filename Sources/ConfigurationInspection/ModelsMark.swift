@@ -4,6 +4,7 @@
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
+import MigrationPlanning
 import SystemPackage
 
 /// The files of models and mapping models as they were at one moment. The numbers hold in this process.
@@ -73,7 +74,7 @@ package struct ModelsMark: Sendable, Hashable {
   private static func files(of watch: Configuration.Watch) -> [(path: FilePath, status: FileStatus)] {
     var found: [(path: FilePath, status: FileStatus)] = []
     for path in Set(watch.models + watch.mappings).sorted(by: { $0.string < $1.string }) {
-      collect((try? LinuxFileSystem().canonical(path)) ?? path, depth: 0, isNamed: true, into: &found)
+      collect(path.resolvingLinks ?? path, depth: 0, isNamed: true, into: &found)
     }
     return found
   }

@@ -3,6 +3,7 @@
 
 import DurableFiles
 import Glibc
+import MigrationPlanning
 import SystemPackage
 
 /// The user that hopd runs as.
@@ -34,7 +35,7 @@ struct ServiceUser {
   /// The first file or directory, at a path or below it, that this user may not read; nil where it may read all, and
   /// where it is this process's own user.
   func firstUnreadable(below path: FilePath) -> FilePath? {
-    guard let other, other.user != 0, let path = try? LinuxFileSystem().canonical(path) else { return nil }
+    guard let other, other.user != 0, let path = path.resolvingLinks else { return nil }
     var folder = FilePath("/")
     for name in path.removingLastComponent().components {
       folder.append(name)
@@ -60,6 +61,6 @@ struct ServiceUser {
       return directory.withPlatformString { faccessat(AT_FDCWD, $0, R_OK | W_OK | X_OK, AT_EACCESS) } == 0
     }
     if other.user == 0 { return true }
-    return (try? LinuxFileSystem().canonical(directory)).map { may(7, $0) } ?? true
+    return directory.resolvingLinks.map { may(7, $0) } ?? true
   }
 }

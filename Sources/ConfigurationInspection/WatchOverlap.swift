@@ -2,8 +2,8 @@
 // the file system knows them, so that a symbolic link is no way around.
 
 import Diagnostics
-import Glibc
 import HopdConfiguration
+import MigrationPlanning
 import SystemPackage
 
 /// Finds watches that would serve the same stores.
@@ -42,12 +42,7 @@ package enum WatchOverlap {
     var missing: [FilePath.Component] = []
     var folder = path.lexicallyNormalized()
     while true {
-      let real: FilePath? = folder.withPlatformString { name in
-        guard let text = realpath(name, nil) else { return nil }
-        defer { free(text) }
-        return FilePath(platformString: text)
-      }
-      if var real {
+      if var real = folder.resolvingLinks {
         for name in missing.reversed() { real.append(name) }
         return real
       }

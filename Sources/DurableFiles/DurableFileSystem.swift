@@ -76,8 +76,8 @@ package protocol DurableFileSystem: Sendable {
   func unlink(_ path: FilePath) throws
   /// Removes an empty directory.
   func removeDirectory(_ path: FilePath) throws
-  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing:
-  /// `syncFile` is needed as before, has less left to do, and tells of errors that came meanwhile.
+  /// Asks the system to begin writing a file's content to the disk. It waits for nothing and promises nothing: the file
+  /// still needs `syncFile`, which then has less to do and reports the errors of this call, too.
   ///
   /// Opens and closes the file: never call it for a database this process holds SQLite locks on.
   func startWriteBack(of path: FilePath)
@@ -129,7 +129,7 @@ extension DurableFileSystem {
   /// For file systems that cannot set space aside.
   package func giveBackReserve(of path: FilePath) throws {}
 
-  /// For file systems that write when they are told to.
+  /// For file systems that write at once.
   package func startWriteBack(of path: FilePath) {}
 
   /// For file systems that do not tell the two apart.
@@ -161,6 +161,17 @@ extension DurableFileSystem {
     }
     try makeDirectory(path, mode: mode)
     try syncDirectory(path.removingLastComponent())
+  }
+
+  /// Removes a directory, if it is there, with everything in it; what lies below more than `deepest` levels stays, and
+  /// so do the directories above it.
+  package func removeTree(_ directory: FilePath, deepest: Int) throws {
+    guard deepest > 0, try status(directory)?.kind == .directory else { return }
+    for name in try names(in: directory) {
+      let path = directory.appending(name)
+      if try status(path)?.kind == .directory { try removeTree(path, deepest: deepest - 1) } else { try unlink(path) }
+    }
+    try removeDirectory(directory)
   }
 
   /// Gives `destination` the owner, group, mode, ACLs and extended attributes of `source`.

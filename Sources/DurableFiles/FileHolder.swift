@@ -1,5 +1,4 @@
-// Who has a file locked: for the refusal that an operator reads. The lock itself is the kernel's and needs none of
-// this.
+// Who has a file locked, for the message that refuses it.
 
 import Diagnostics
 import Glibc

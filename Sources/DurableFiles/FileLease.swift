@@ -1,5 +1,5 @@
-// The kernel's word that nobody else has a file open, and that it is told of anyone who tries to. SQLite's locks say
-// who works with a database; they say nothing of a program that has opened it and waits. Such a program would continue
+// A lease is the kernel's notice that no other program has a file open, and it breaks when one tries to. SQLite's locks
+// show who works with a database, but not a program that has opened it and waits. Such a program would continue
 // with the old file after a rename, and find the new one's side files by their path.
 
 import CLinux

@@ -40,7 +40,7 @@ package final class FileLock {
       break
     }
     try files.adoptByDirectoryOwner(path)
-    // Only a help for anyone who reads the refusal; the lock itself is the kernel's.
+    // Only for the text of a refusal; the lock itself is the kernel's.
     FileLock.note(Array("\(getpid())\n".utf8), in: descriptor)
   }
 

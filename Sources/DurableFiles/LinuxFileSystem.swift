@@ -115,8 +115,8 @@ package struct LinuxFileSystem: DurableFileSystem {
     return false
   }
 
-  /// From fork to exec a child of this process has every file open that the process had open then, and a look at a
-  /// store takes a moment: for a quarter of a second a file counts as open by nobody who stays.
+  /// From fork to exec, a child of this process keeps the process's files open, and an inspection of a store holds it
+  /// open for a moment. So a file must be open for a quarter of a second before it counts as open.
   private static let looksAtOpenFile = 50
   /// Microseconds.
   private static let pauseBetweenLooks: UInt32 = 5_000
@@ -219,7 +219,7 @@ package struct LinuxFileSystem: DurableFileSystem {
 
   package func startWriteBack(of path: FilePath) {
     guard let file = try? open(path, "write back", O_RDONLY | O_NONBLOCK) else { return }
-    // A wish: what goes wrong here is reported by the sync, also by one over another descriptor (fsync(2)).
+    // Errors are ignored here: the sync reports them, also over another descriptor (fsync(2)).
     _ = clinux_start_write_back(file.number)
   }
 
@@ -333,5 +333,5 @@ package struct LinuxFileSystem: DurableFileSystem {
 /// O_PATH: names a file without opening it.
 private let pathOnly = clinux_o_path()
 
-/// The number under which the root directory is open; -1 before anybody needed it.
+/// The descriptor of the root directory; -1 until it is first needed.
 private let rootDescriptor = Atomic<Int32>(-1)

@@ -5,7 +5,7 @@
 import Diagnostics
 import SystemPackage
 
-/// Who is told, on this thread, that a long file call continues.
+/// The callback of this thread for long file calls.
 /// Unchecked: it is set, called and forgotten on the thread of one job.
 package struct SignsOfLife: @unchecked Sendable {
   @TaskLocal private static var current: SignsOfLife?

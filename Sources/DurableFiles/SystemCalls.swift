@@ -79,7 +79,7 @@ func callForPointer<Pointer>(
   }
 }
 
-/// A descriptor that closes itself. Errors of close carry no news here: what must be durable was synced before.
+/// A descriptor that closes itself. It ignores errors of close: what must be durable was synced before.
 struct Descriptor: ~Copyable {
   let number: Int32
   init(_ number: Int32) { self.number = number }

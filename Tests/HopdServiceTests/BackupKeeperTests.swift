@@ -123,10 +123,9 @@ import Testing
 
   @Test func aRestoredStoreIsHeldBackToldOnceAndLookedAtWhenItIsReleased() async throws {
     let place = try DaemonTests.Place()
-    let directory = try LinuxFileSystem().canonical(place.root.appending("stores"))
-    let location = StoreLocation(database: directory.appending("a.sqlite"))
+    let location = try CanonicalStoreLocation(place.root.appending("stores/a.sqlite"))
     try place.write("stores/a.sqlite", "a store")
-    let pins = try PinStore(location: location, files: LinuxFileSystem())
+    let pins = PinStore(location: location, files: LinuxFileSystem())
     let pin = RestorePin(storeUUID: "U", restored: Self.one, replaced: [Self.two], restoredAt: 1_900_000_000, job: "b2")
     try pins.write(pin)
     var work = FakeWork()

@@ -18,7 +18,7 @@ extension TestWorld {
     try BackupSet(location: location, rule: rule, files: plain)
   }
 
-  func pins() throws -> PinStore { try PinStore(location: location, files: plain) }
+  func pins() throws -> PinStore { PinStore(location: location, files: plain) }
 
   func write(_ title: String) throws {
     try Connection.ofApp(location.database).run(

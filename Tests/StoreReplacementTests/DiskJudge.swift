@@ -36,7 +36,7 @@ extension DiskWorld {
     guard try disk.status(location.database) != nil else { throw Finding("there is no store") }
     let found = try version()
     guard found == "one" || found == "two" else { throw Finding("the store has version \(found)") }
-    try requireExternalData(of: location)
+    try requireExternalData(of: location.store)
     return found
   }
 

@@ -46,7 +46,7 @@ final class DiskWorld {
   var beforeSwap: () throws -> Void = {}
   var observer: SwapObserver = { _ in }
   var inPlaceObserver: InPlaceObserver = { _ in }
-  let location: StoreLocation
+  let location: CanonicalStoreLocation
   var stores: FilePath { disk.root.appending("stores") }
   var state: FilePath { disk.root.appending("state") }
   var vault: FilePath { disk.root.appending("vault") }
@@ -76,7 +76,7 @@ final class DiskWorld {
     self.disk = disk
     self.scenario = scenario
     self.locks = locks
-    location = StoreLocation(database: disk.root.appending("stores/Library.sqlite"))
+    location = CanonicalStoreLocation(recorded: disk.root.appending("stores/Library.sqlite"))
   }
 
   /// The same machine with another disk: a copy, or an image of a power cut.

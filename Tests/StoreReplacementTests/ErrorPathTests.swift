@@ -35,7 +35,7 @@ struct ErrorPathTests {
     let world = try TestWorld(.rollback)
     let name = try #require(FilePath.Component(platformString: [0x61, -1, 0]))
     let error = #expect(throws: HopdError.self) {
-      try LockedStore(location: StoreLocation(database: world.stores.appending(name)), lockDirectory: world.locks)
+      try LockedStore(location: CanonicalStoreLocation(world.stores.appending(name)), lockDirectory: world.locks)
     }
     #expect(error?.code == .notAStore && error?.hint?.contains("rename the store") == true)
   }
@@ -83,7 +83,7 @@ struct ErrorPathTests {
   @Test("One file under two names is one store to this process")
   func secondName() throws {
     let world = try TestWorld(.rollback)
-    let second = StoreLocation(database: world.stores.appending("Second.sqlite"))
+    let second = try CanonicalStoreLocation(world.stores.appending("Second.sqlite"))
     try world.plain.link(world.location.database, as: second.database)
     let held = try hold(world)
     #expect(code { _ = try LockedStore(location: second, lockDirectory: world.locks) } == .storeBusy)
@@ -242,9 +242,9 @@ struct ErrorPathTests {
   func foreignRecord() throws {
     let world = try TestWorld(.rollback)
     let intents = try world.intents(world.plain)
-    let other = StoreLocation(database: world.stores.appending("Other.sqlite"))
+    let other = try CanonicalStoreLocation(world.stores.appending("Other.sqlite"))
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
-    func record(_ store: StoreLocation) -> ReplacementIntent {
+    func record(_ store: CanonicalStoreLocation) -> ReplacementIntent {
       ReplacementIntent(
         location: store, job: "ab12", planFingerprint: "plan", source: source, bootIdentifier: "b", staged: nil,
         journalMode: .delete, from: StoreVersionMark(name: "One", digest: "one"),
@@ -346,8 +346,8 @@ struct ErrorPathTests {
     let database = world.location.database
     let looks = Mutex(0)
     let files = HookedFileSystem(before: { call, path in
-      if call == "canonical", path.lastComponent?.string == "stores", try LinuxFileSystem().status(database) != nil {
-        // Recovery resolves the path once, and the holding of the store once more.
+      if call == "status", path.lastComponent?.string == "stores", try LinuxFileSystem().status(database) != nil {
+        // Recovery looks at the folder once, and the holding of the store once more.
         if looks.withLock({
           $0 += 1
           return $0 == 2
@@ -391,7 +391,7 @@ struct ErrorPathTests {
     let restore = Restore(
       swap: StoreSwap(files: world.plain, intents: try world.intents(world.plain), identify: TestWorld.identify),
       lockDirectory: world.locks)
-    func refusal(_ database: FilePath, to location: StoreLocation? = nil) -> HopdError? {
+    func refusal(_ database: FilePath, to location: CanonicalStoreLocation? = nil) -> HopdError? {
       do {
         _ = try restore.restore(
           database, to: location ?? world.location, job: "cd34", backup: BackupRule(), now: 1_900_000_100)

@@ -29,7 +29,7 @@ final class LifeWorld {
   var stores: FilePath { disk.root.appending("stores") }
   var vault: FilePath { disk.root.appending("vault") }
   private var state: FilePath { disk.root.appending("state") }
-  var location: StoreLocation { StoreLocation(database: stores.appending("Library.sqlite")) }
+  var location: CanonicalStoreLocation { CanonicalStoreLocation(recorded: stores.appending("Library.sqlite")) }
 
   init(hasVault: Bool) throws {
     disk = SimulatedDisk()
@@ -108,7 +108,7 @@ final class LifeWorld {
     let from = try TestWorld.identify(held.connection)
     guard let here = Self.versions.firstIndex(of: from), let there = Self.versions.firstIndex(of: target), here < there
     else { return [] }
-    let pins = try PinStore(location: location, files: disk)
+    let pins = PinStore(location: location, files: disk)
     if !asked, try pins.pin(heldBackFrom: mark(target), storeUUID: held.storeUUID, digest: from) != nil { return nil }
     let area = StagingArea(location: held.location, job: job(), files: disk)
     let intent = ReplacementIntent(
@@ -163,7 +163,9 @@ final class LifeWorld {
 
   func sweep() throws -> [BackupRemoval] {
     var removed: [BackupRemoval] = []
-    _ = try BackupSweep(BackupSurvey(of: stores, rule: rule, files: disk), rule: rule).run(
+    _ = try BackupSweep(
+      BackupSurvey(of: CanonicalDirectory(stores, files: disk), rule: rule, files: disk), rule: rule
+    ).run(
       now: now, removed: { removed.append($1) }, problem: { _ in })
     return removed
   }
@@ -183,7 +185,7 @@ final class LifeWorld {
     var anywhere = rule
     anywhere.directory = vault
     var problem: HopdError?
-    try BackupSurvey(of: stores, rule: anywhere, files: disk).forEach(
+    try BackupSurvey(of: CanonicalDirectory(stores, files: disk), rule: anywhere, files: disk).forEach(
       { backups in
         for generation in try backups.generations() {
           found[generation.directory] = (generation, try rows(generation.database))

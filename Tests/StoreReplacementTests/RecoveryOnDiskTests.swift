@@ -113,7 +113,7 @@ struct RecoveryOnDiskTests {
     let world: TestWorld
     let contents: Contents
     var plain: LinuxFileSystem { world.plain }
-    var location: StoreLocation { world.location }
+    var location: CanonicalStoreLocation { world.location }
     var vault: FilePath { world.home.appending("vault") }
     var rule: BackupRule { BackupRule(keep: 3, directory: vault) }
 
@@ -230,7 +230,7 @@ struct RecoveryOnDiskTests {
         return try write(path, Array(text.utf8))
       }
       let record = ReplacementIntent(
-        location: StoreLocation(database: named), job: "ab12", planFingerprint: "plan", source: there ?? dummy,
+        location: CanonicalStoreLocation(recorded: named), job: "ab12", planFingerprint: "plan", source: there ?? dummy,
         bootIdentifier: boot, staged: nil, journalMode: combination.log == .rollback ? .delete : .wal,
         from: StoreVersionMark(name: "One", digest: "one"), to: StoreVersionMark(name: "Two", digest: "two"),
         storeUUID: nil, startedAt: 1_900_000_000)

@@ -10,7 +10,8 @@ import Testing
 @Suite("A look through a directory")
 struct RecoverySurveyTests {
   private func survey(_ world: TestWorld, _ rule: BackupRule = BackupRule()) throws -> RecoverySurvey {
-    try RecoverySurvey(of: world.stores, intents: try world.intents(world.plain), rule: rule, files: world.plain)
+    try RecoverySurvey(
+      of: CanonicalDirectory(world.stores), intents: try world.intents(world.plain), rule: rule, files: world.plain)
   }
 
   /// Writes the record of a job at a store of this name, which need not be there.
@@ -18,7 +19,7 @@ struct RecoverySurveyTests {
     let source = try #require(try SourceFingerprint(of: world.location, files: world.plain))
     try world.intents(world.plain).write(
       ReplacementIntent(
-        location: StoreLocation(database: database), job: "ab12", planFingerprint: "plan", source: source,
+        location: CanonicalStoreLocation(database), job: "ab12", planFingerprint: "plan", source: source,
         bootIdentifier: "b", staged: nil, journalMode: .delete, from: StoreVersionMark(name: "One", digest: "one"),
         to: StoreVersionMark(name: "Two", digest: "two"), storeUUID: nil, startedAt: 0))
   }
@@ -47,7 +48,7 @@ struct RecoverySurveyTests {
     // Backups that were cut off, beside the store and elsewhere.
     try touch(world, "Half.sqlite")
     let half = try BackupSet(
-      location: StoreLocation(database: world.stores.appending("Half.sqlite")), rule: rule, files: world.plain)
+      location: CanonicalStoreLocation(world.stores.appending("Half.sqlite")), rule: rule, files: world.plain)
     let elsewhere = try #require(half.elsewhere)
     for folder in [
       half.directory, half.directory.appending("20300102T030405Z-ab12"), elsewhere,
@@ -75,7 +76,7 @@ struct RecoverySurveyTests {
         "Box.sqlite", "Building.sqlite", "Gone.sqlite", "Half.sqlite", "Library.sqlite", "Lost.sqlite", "Torn.sqlite",
       ])
     func store(_ name: String) throws -> RecoveryTraces {
-      try #require(found.stores.first { $0.location == StoreLocation(database: world.stores.appending(name)) })
+      try #require(found.stores.first { $0.location.database == world.stores.appending(name) })
     }
     let library = try store("Library.sqlite")
     #expect(library.backups == [backup] && !library.isTouched && library.isThere)

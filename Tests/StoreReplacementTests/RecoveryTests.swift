@@ -1,5 +1,6 @@
-import StoreReplacement
 import Testing
+
+@testable import StoreReplacement
 
 @Suite("Recovery decides")
 struct RecoveryTests {

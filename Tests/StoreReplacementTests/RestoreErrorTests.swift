@@ -20,7 +20,7 @@ struct RestoreErrorTests {
   }
 
   private func restore(
-    _ world: TestWorld, _ backup: FilePath, to location: StoreLocation? = nil,
+    _ world: TestWorld, _ backup: FilePath, to location: CanonicalStoreLocation? = nil,
     _ files: any DurableFileSystem = LinuxFileSystem(), job: String = "ee55"
   ) throws {
     let swap = StoreSwap(files: files, intents: try world.intents(files), identify: TestWorld.identify)
@@ -47,7 +47,7 @@ struct RestoreErrorTests {
   @Test("A place without a name, a backup that goes, and one with a damaged page")
   func backups() throws {
     let (world, backup) = try scene()
-    #expect(refusal { try restore(world, backup, to: StoreLocation(database: "/")) }?.code == .notFound)
+    #expect(refusal { try restore(world, backup, to: CanonicalStoreLocation("/")) }?.code == .notFound)
     let before = try world.everything()
     // It goes after the last look at its side files.
     let away = world.root.appending("away")

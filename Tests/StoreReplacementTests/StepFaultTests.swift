@@ -191,7 +191,7 @@ struct StepFaultTests {
         }
         #expect(try world.version() == "one", "\(place)")
         #expect(try disk.names(in: world.stores).filter { $0.string.contains(".hop-") }.isEmpty, "\(place)")
-        try world.requireExternalData(of: world.location)
+        try world.requireExternalData(of: world.location.store)
       }
       if !isMet {
         #expect(call > 20)

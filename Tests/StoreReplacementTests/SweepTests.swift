@@ -19,7 +19,7 @@ struct SweepTests {
   ) throws -> (removed: [BackupRemoval], next: Int64?) {
     var removed: [BackupRemoval] = []
     let survey = try BackupSurvey(
-      of: directory ?? world.stores, recursive: recursive, rule: rule, files: world.plain)
+      of: CanonicalDirectory(directory ?? world.stores), recursive: recursive, rule: rule, files: world.plain)
     let next = try BackupSweep(survey, rule: rule).run(
       now: now, removed: { removed.append($1) }, problem: { Issue.record("\($0)") })
     return (removed, next)
@@ -29,7 +29,7 @@ struct SweepTests {
   func renamedTogether() throws {
     let world = try TestWorld(.rollback)
     let backup = try #require(try world.migrate(files: world.plain).backup)
-    let other = StoreLocation(database: world.stores.appending("Other.sqlite"))
+    let other = try CanonicalStoreLocation(world.stores.appending("Other.sqlite"))
     try world.plain.rename(world.location.database, to: other.database)
     let folder = world.stores.appending(".Other.sqlite.hopd-backups")
     try world.plain.rename(backup.removingLastComponent().removingLastComponent(), to: folder)
@@ -132,10 +132,10 @@ struct SweepTests {
     let world = try TestWorld(.rollback)
     let first = try #require(try world.migrate(files: world.plain, job: "a1").backup)
     try world.restore(first, job: "b2")
-    let pins = try PinStore(location: world.location, files: world.plain)
+    let pins = PinStore(location: world.location, files: world.plain)
     try world.plain.unlink(world.location.database)
     for generation in try world.backups().generations() {
-      let backups = try BackupSet(location: world.location, generation: generation.directory, files: world.plain)
+      let backups = BackupSet(location: world.location, generation: generation.directory, files: world.plain)
       _ = try backups.remove { all in
         all.filter { $0 == generation }.map { BackupRemoval(generation: $0, reason: .named) }
       }

@@ -30,7 +30,7 @@ enum SourceKind: CaseIterable, CustomTestStringConvertible {
 final class TestWorld {
   let root: FilePath
   let kind: SourceKind
-  let location: StoreLocation
+  let location: CanonicalStoreLocation
   var home: FilePath { root.appending("home") }
   var stores: FilePath { home.appending("stores") }
   var state: FilePath { home.appending("state") }
@@ -49,7 +49,7 @@ final class TestWorld {
     guard mkdtemp(&template) != nil else { throw Errno(rawValue: errno) }
     root = try plain.canonical(FilePath(platformString: template))
     self.kind = kind
-    location = StoreLocation(database: root.appending("home/stores").appending(name))
+    location = CanonicalStoreLocation(recorded: root.appending("home/stores").appending(name))
     for directory in [home, stores, state, locks] { try plain.makeDirectory(directory, mode: 0o755) }
     try makeStore()
     if !externalFiles.isEmpty {

@@ -249,7 +249,7 @@ struct ModelWorker {
     let locks = WorkerLocks(
       lease: .seconds(1), holder: holder, files: files, clock: { try files.clock() }, date: { 0 },
       nonce: { [number] in omitsNonce ? "n" : "\(number)n\(counter.next())" })
-    let location = StoreLocation(database: FilePath(WorldDisk.store))
+    let location = CanonicalStoreLocation(recorded: FilePath(WorldDisk.store))
     for _ in 0..<attempts {
       do {
         let lock = try locks.take(location, renewing: false)
@@ -265,7 +265,9 @@ struct ModelWorker {
   }
 
   /// The steps of a migration as the engine makes them, as far as others can see them.
-  private func migrate(_ location: StoreLocation, _ lock: WorkerLock, _ files: RecalledFileSystem) throws -> WorkerEnd {
+  private func migrate(
+    _ location: CanonicalStoreLocation, _ lock: WorkerLock, _ files: RecalledFileSystem
+  ) throws -> WorkerEnd {
     guard case .number(let count) = try files.make(.look) else { return .failed }
     guard count == 0 else { return .current }
     let staged = StagingArea(location: location, job: "\(number)", files: files).path(hop: nil)

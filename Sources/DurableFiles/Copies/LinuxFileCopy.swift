@@ -27,7 +27,7 @@ extension LinuxFileSystem {
     }
     let to = try open(destination, "create", O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
     do {
-      // A wish: where blocks cannot be shared they are copied.
+      // Blocks that cannot be shared are copied.
       if clinux_share_blocks(from.number, to.number) != 0 {
         try requireSpace(for: found, at: destination)
         var copy = FileCopy(from: from.number, to: to.number, source: source, destination: destination)
@@ -40,7 +40,7 @@ extension LinuxFileSystem {
       try? unlink(destination)
       throw error
     }
-    // A wish: what goes wrong here is reported by the sync.
+    // Errors are ignored here: the sync reports them.
     _ = clinux_start_write_back(to.number)
     let open = OpenFile(to)
     return UnsyncedFile { try call("sync", at: destination) { fsync(open.descriptor.number) } }
@@ -57,7 +57,7 @@ extension LinuxFileSystem {
   }
 }
 
-/// Keeps a file open until nobody needs it.
+/// Keeps a file open for as long as the value lives.
 private final class OpenFile {
   let descriptor: Descriptor
 
@@ -76,13 +76,6 @@ private struct FileCopy {
   var end: Int64 = 0
   var writtenOut: Int64 = 0
 
-  init(from: Int32, to: Int32, source: FilePath, destination: FilePath) {
-    self.from = from
-    self.to = to
-    self.source = source
-    self.destination = destination
-  }
-
   /// Copies the parts of the file that are no holes, then what came after `size` meanwhile, also where the size is not
   /// known (/proc).
   mutating func copyParts(size: Int64) throws {
@@ -95,7 +88,7 @@ private struct FileCopy {
       try SignsOfLife.show(at: destination)
     }
     _ = try copy(max(size, end), upTo: .max)
-    // A hole at the end is only told by the size: the one it has now, as the file may have become shorter.
+    // Only the size shows a hole at the end. It is read again, because the file may have become shorter.
     var found = stat()
     try call("read the size", at: source) { fstat(from, &found) }
     if end < Int64(found.st_size) { try call("set the size", at: destination) { ftruncate(to, found.st_size) } }
@@ -131,7 +124,7 @@ private struct FileCopy {
       do {
         let count = try call("copy into", at: destination) { clinux_copy_range(from, to, place, length) }
         if count > 0 { return count }
-        // Some file systems answer 0 for what they cannot copy: reading tells whether this is the end.
+        // Some file systems answer 0 for what they cannot copy; only reading shows whether this is the end.
       } catch let error as HopdError where FileCopy.isRefusal(error.errno) {
         kernelCopies = false
       }

@@ -5,6 +5,7 @@
 import Diagnostics
 import DurableFiles
 import Glibc
+import StoreReplacement
 import StoreWatching
 import Synchronization
 import SystemPackage
@@ -42,7 +43,7 @@ package struct WatchClaim: Hashable, Sendable {
   /// Fields end with a zero byte, which no path has in it.
   var bytes: [UInt8] {
     let fields = ["hopd-watch 1", String(process), isRecursive ? "tree" : "directory"].map { Array($0.utf8) }
-    return (fields + [directory, stateDirectory].map(Self.bytes)).flatMap { $0 + [0] }
+    return (fields + [directory, stateDirectory].map(PathText.bytes)).flatMap { $0 + [0] }
   }
 
   init?(_ identity: FileIdentity, _ bytes: [UInt8]) {
@@ -53,12 +54,6 @@ package struct WatchClaim: Hashable, Sendable {
     self.init(
       identity: identity, directory: Self.path(fields[3]), isRecursive: fields[2] == Array("tree".utf8),
       process: process, stateDirectory: Self.path(fields[4]))
-  }
-
-  private static func bytes(of path: FilePath) -> [UInt8] {
-    path.withPlatformString { text in
-      UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }
-    }
   }
 
   private static func path(_ bytes: [UInt8]) -> FilePath {
@@ -112,7 +107,8 @@ package final class WatchLocks: Sendable {
 
   private func claim(of watch: WatchedDirectory) -> WatchClaim? {
     let files = LinuxFileSystem()
-    guard let directory = try? files.canonical(watch.path), let status = try? files.status(directory),
+    // At each look: the directory may be another one by now.
+    guard let directory = try? CanonicalDirectory(watch.path).path, let status = try? files.status(directory),
       status.kind == .directory
     else { return nil }
     return WatchClaim(

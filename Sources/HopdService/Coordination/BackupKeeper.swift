@@ -91,8 +91,8 @@ package final class BackupKeeper: Sendable {
   /// Stores whose pin is gone are looked at again.
   private func lookAtPins(_ held: [FoundStore], _ work: Work) {
     for store in held where !work.stop.isStopping {
-      let pins = try? PinStore(location: StoreLocation(database: store.key), files: LinuxFileSystem())
-      if (try? pins?.read()) != nil { continue }
+      let pins = PinStore(location: CanonicalStoreLocation(evenIfGone: store.key), files: LinuxFileSystem())
+      if (try? pins.read()) != nil { continue }
       state.withLock { $0.heldBack[store.key] = nil }
       work.released(store)
     }
@@ -112,7 +112,8 @@ package final class BackupKeeper: Sendable {
     var next: Int64?
     do {
       let survey = try BackupSurvey(
-        of: work.watch.directory, recursive: work.watch.recursive, rule: rule, files: LinuxFileSystem())
+        of: CanonicalDirectory(work.watch.directory), recursive: work.watch.recursive, rule: rule,
+        files: LinuxFileSystem())
       next = try BackupSweep(survey, rule: rule).run(
         now: wall, isStopped: { work.stop.isStopping },
         removed: { location, removal in

@@ -6,7 +6,6 @@
 import ConfigurationInspection
 import Diagnostics
 import DurableFiles
-import Glibc
 import HopdConfiguration
 import HopdControl
 import Logging
@@ -384,13 +383,6 @@ extension FoundStore {
 
   /// The path with the links of its directory resolved.
   static func key(of path: FilePath) -> FilePath {
-    let path = path.lexicallyNormalized()
-    guard let name = path.lastComponent else { return path }
-    let directory = path.removingLastComponent()
-    return directory.withPlatformString { text in
-      guard let real = realpath(text, nil) else { return path }
-      defer { free(real) }
-      return FilePath(platformString: real).appending(name)
-    }
+    CanonicalStoreLocation(evenIfGone: path.lexicallyNormalized()).database
   }
 }

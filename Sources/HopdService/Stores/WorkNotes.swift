@@ -4,6 +4,7 @@
 
 import DurableFiles
 import Glibc
+import StoreReplacement
 import Synchronization
 import SystemPackage
 
@@ -54,8 +55,7 @@ package final class WorkNotes: Sendable {
       slots.append(true)
       return slots.count - 1
     }
-    let path = store.withPlatformString { Array(UnsafeBufferPointer(start: $0, count: strlen($0))) }
-      .map { UInt8(bitPattern: $0) }
+    let path = PathText.bytes(of: store)
     guard path.count <= Self.slotSize - 4 else { return slot }
     let note: [UInt8] = [UInt8(path.count & 255), UInt8(path.count >> 8), step == .look ? 1 : 2, 0] + path
     _ = pwrite(descriptor, note, note.count, Self.offset(slot))

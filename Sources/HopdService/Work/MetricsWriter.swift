@@ -52,7 +52,7 @@ package final class MetricsWriter: Sendable {
     var bytes: Int64 = 0
     for place in places {
       let survey = try? BackupSurvey(
-        of: place.directory, recursive: place.recursive, rule: place.rule, files: LinuxFileSystem())
+        of: CanonicalDirectory(place.directory), recursive: place.recursive, rule: place.rule, files: LinuxFileSystem())
       try? survey?.forEach(
         { backups in
           for generation in try backups.generations() {

@@ -111,10 +111,11 @@ package struct PipelineWork: StoreWork {
     }
     do {
       try StoreArrival.requireComplete(request.location)
-      try pipeline.rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+      let location = CanonicalStoreLocation(evenIfGone: request.location.database)
+      try pipeline.rollBackHotJournal(location, stateDirectory: request.stateDirectory)
       // Told as a reason to look again: the next look finds the store alone.
       if let late = try pipeline.setLateLogAside(
-        request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job,
+        location, stateDirectory: request.stateDirectory, backup: request.backup, job: request.job,
         keepAlive: {
           beat()
           return !stop.isStopping
@@ -140,7 +141,7 @@ package struct PipelineWork: StoreWork {
       case .current: return .current(facts)
       case .behind:
         guard let facts, let target = assessment.target else { break }
-        if let pin = try pipeline.heldBack(request.location, assessment) {
+        if let pin = try pipeline.heldBack(location, assessment) {
           throw pin.refusal(request.location.database)
         }
         return .behind(facts, target: target.model.name)
@@ -175,7 +176,7 @@ package struct PipelineWork: StoreWork {
     stateDirectory: FilePath, backup: (FilePath) -> BackupRule,
     around: (FilePath, () -> RecoveredStore) -> RecoveredStore?
   ) throws(HopdError) -> [RecoveredStore] {
-    let stores: [StoreLocation]
+    let stores: [CanonicalStoreLocation]
     do {
       stores = try pipeline.storesWithIntents(stateDirectory: stateDirectory)
     } catch {
@@ -189,7 +190,9 @@ package struct PipelineWork: StoreWork {
     }
   }
 
-  private func recover(_ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule) -> RecoveredStore {
+  private func recover(_ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule)
+    -> RecoveredStore
+  {
     let path = location.database
     do throws(MigrationFailure) {
       guard

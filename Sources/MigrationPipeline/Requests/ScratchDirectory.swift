@@ -11,20 +11,29 @@ package struct ScratchDirectory {
   package let path: FilePath
   private let files: any DurableFileSystem
 
-  /// Makes a folder in `parent`, else in $TMPDIR, else in /var/tmp, which unlike /tmp is a disk as a rule.
+  /// Makes a folder in `parent`, else in the temporary directory.
   package init(in parent: FilePath?, files: any DurableFileSystem = LinuxFileSystem()) throws(HopdError) {
     self.files = files
-    let chosen = parent ?? ScratchDirectory.temporaryDirectory
-    do {
-      let above = try files.canonical(chosen)
-      let path = above.appending("hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
-      // Fails where the name is there already, whatever it is: nothing of anybody else's is used or removed.
+    path = try ScratchDirectory.made(in: parent, "scratch", option: "--scratch") { above in
+      let path = above.path.appending("hopd-scratch-\(String(UInt64.random(in: .min ... .max), radix: 16))")
+      // Fails if the name exists, so that no other program's folder is used or removed.
       try files.makeDirectory(path, mode: 0o700)
-      self.path = path
+      return path
+    }
+  }
+
+  /// What `make` makes in `parent`, else in the temporary directory. An error names the folder and the option that
+  /// chooses another one.
+  package static func made<Result>(
+    in parent: FilePath?, _ kind: String, option: String, _ make: (CanonicalDirectory) throws -> Result
+  ) throws(HopdError) -> Result {
+    let chosen = parent ?? temporaryDirectory
+    do {
+      return try make(try CanonicalDirectory(chosen))
     } catch {
       throw HopdError(
-        (error as? HopdError)?.code ?? .inputOutput, "no scratch folder can be made in \(chosen.printable)",
-        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --scratch DIR")
+        (error as? HopdError)?.code ?? .inputOutput, "no \(kind) folder can be made in \(chosen.printable)",
+        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with \(option) DIR")
     }
   }
 
@@ -35,23 +44,12 @@ package struct ScratchDirectory {
   }
 
   /// Removes the folder with everything in it. What cannot be removed stays and is reported by the error.
-  package func remove() throws { try remove(path, depth: 0) }
-
-  private func remove(_ folder: FilePath, depth: Int) throws {
+  package func remove() throws {
     // A store has its external data two folders deep, below the folders of a worker; deeper is nothing of hopd's.
-    guard depth < 16 else { return }
-    for name in try files.names(in: folder) {
-      let path = folder.appending(name)
-      if try files.status(path)?.kind == .directory {
-        try remove(path, depth: depth + 1)
-      } else {
-        try files.unlinkIfPresent(path)
-      }
-    }
-    try files.removeDirectory(folder)
+    try files.removeTree(path, deepest: 16)
   }
 
-  /// $TMPDIR, else /var/tmp.
+  /// $TMPDIR, else /var/tmp, which unlike /tmp is a disk as a rule.
   package static var temporaryDirectory: FilePath {
     if let named = getenv("TMPDIR"), named.pointee != 0 { return FilePath(String(cString: named)) }
     return "/var/tmp"

@@ -56,32 +56,33 @@ package struct MigrationPipeline: Sendable {
   /// A store without any trace of hopd is not opened; one whose lock a worker has is left alone (`.lockedByOther`).
   /// Answers nil when there was nothing to do. `keepAlive` is called now and then while a large store is checked.
   package func recover(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, keepAlive: @escaping () -> Bool = { true }
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule,
+    keepAlive: @escaping () -> Bool = { true }
   ) throws(MigrationFailure) -> RecoveryOutcome? {
-    do {
-      // A store that is not there is told by whoever looks for it.
-      if let real = try? location.canonical(files) { try WorkerLock.requireFree(real, files: files) }
+    try recovering(location) {
+      try WorkerLock.requireFree(location, files: files)
       let outcome = try SignsOfLife.shown(to: keepAlive) {
         try ReplacementEnvironment(files: files, stateDirectory: stateDirectory, keepAlive: keepAlive)
           .recovery.recover(location, rule: backup)
       }
       if case .nothingToDo = outcome.decision { return nil }
       return outcome
-    } catch {
-      throw MigrationFailure(
-        stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
-        storeUUID: nil)
     }
   }
 
   /// What `recover` would find at a store and do; changes nothing.
   package func examine(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule
   ) throws(MigrationFailure) -> RecoveryOutcome {
-    do {
-      return try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
-        .recovery.examine(location, rule: backup)
-    } catch {
+    try recovering(location) {
+      try ReplacementEnvironment(files: files, stateDirectory: stateDirectory).recovery.examine(location, rule: backup)
+    }
+  }
+
+  private func recovering<Result>(
+    _ location: CanonicalStoreLocation, _ body: () throws -> Result
+  ) throws(MigrationFailure) -> Result {
+    do { return try body() } catch {
       throw MigrationFailure(
         stage: .recover, error: HopdError.of(error, at: Place(store: location.database)), from: nil, to: nil,
         storeUUID: nil)
@@ -90,21 +91,20 @@ package struct MigrationPipeline: Sendable {
 
   /// Lets SQLite roll back what a writer that died had begun, so that the store can be inspected: a look that changes
   /// nothing cannot read around a hot journal. Throws `.storeBusy` where the writer lives.
-  package func rollBackHotJournal(_ location: StoreLocation, stateDirectory: FilePath) throws {
-    guard try StoreReader.hasHotJournal(location) else { return }
+  package func rollBackHotJournal(_ location: CanonicalStoreLocation, stateDirectory: FilePath) throws {
+    guard try StoreReader.hasHotJournal(location.store) else { return }
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files).release()
   }
 
   /// Sets a log aside that belongs to the store before its migration and arrived afterwards, where that is proven;
-  /// answers what was done, or nil. Before every look at a store with a log: anyone who opens such a store ruins it.
+  /// answers what was done, or nil. Call it before a store with a log is inspected: opening such a store ruins it.
   package func setLateLogAside(
-    _ location: StoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
+    _ location: CanonicalStoreLocation, stateDirectory: FilePath, backup: BackupRule, job: String,
     keepAlive: @escaping () -> Bool
   ) throws -> HopdError? {
-    // Most stores have no log, and no more than this is asked of them.
+    // Most stores have no log: this is all that they cost.
     guard let status = try files.status(location.writeAheadLog), status.size > 0 else { return nil }
-    let location = try location.canonical(files)
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     let backups = try BackupSet(location: location, rule: backup, files: files)
     guard let lock = try? LockedStore.lock(location, lockDirectory: environment.lockDirectory, files: files) else {
@@ -117,10 +117,11 @@ package struct MigrationPipeline: Sendable {
   }
 
   /// Stores that an intent record in the state directory refers to.
-  package func storesWithIntents(stateDirectory: FilePath) throws -> [StoreLocation] {
+  package func storesWithIntents(stateDirectory: FilePath) throws -> [CanonicalStoreLocation] {
     let environment = try ReplacementEnvironment(files: files, stateDirectory: stateDirectory)
     return try environment.intents.all().compactMap { entry in
-      if case .intent(let intent) = entry.finding { StoreLocation(database: intent.store.path) } else { nil }
+      guard case .intent(let intent) = entry.finding else { return nil }
+      return CanonicalStoreLocation(evenIfGone: intent.store.path, files: files)
     }
   }
 }

@@ -19,7 +19,7 @@ extension MigrationRun {
     guard output.lastComponent != nil else {
       throw HopdError(.usage, "the output is not a file name", at: Place(file: output))
     }
-    let destination = try StoreLocation(database: output).canonical(files)
+    let destination = try CanonicalStoreLocation(output, files: files)
     try requireAnother(than: destination)
     let occupied = [destination.database, destination.supportDirectory] + destination.sideFiles
     for path in occupied where try files.status(path) != nil {
@@ -40,8 +40,9 @@ extension MigrationRun {
   }
 
   /// Throws where the output is the store itself: by the same path, another spelling of it, a link or a second name.
-  private func requireAnother(than destination: StoreLocation) throws {
+  private func requireAnother(than destination: CanonicalStoreLocation) throws {
     let store = try storeLocation().database
+    // A link under the output's own name may lead to the store.
     let output = (try? files.canonical(destination.database)) ?? destination.database
     guard let identity = try files.status(store)?.identity, try files.status(output)?.identity == identity else {
       return
@@ -65,7 +66,7 @@ extension MigrationRun {
     try files.setAttributes(own, of: copy)
   }
 
-  private func copy(from reader: StoreReader, to destination: StoreLocation, area: StagingArea) throws
+  private func copy(from reader: StoreReader, to destination: CanonicalStoreLocation, area: StagingArea) throws
     -> MigrationReport
   {
     defer { cancelSourceCheck() }
@@ -87,12 +88,7 @@ extension MigrationRun {
     let externalBytes = min(max(0, external.bytes), try allocatedExternalBytes())
     try area.requireSpace(passes.estimate.diskNeeded.addingReportingOverflow(externalBytes).partialValue)
     stage = .migrate
-    let chain = HopChain(
-      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: passes.fingerprint, source: job, boot: try files.bootIdentifier()),
-      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
-      takesNotes: request.takesNotes,
-      files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+    let chain = chain(plan, passes, area, reader, source: job, boot: try files.bootIdentifier())
     let (outcome, verified) = try reportingSourceDamage(reader) {
       let outcome = try chain.run()
       return (outcome, try verify(outcome.staged, chain: chain))
@@ -141,17 +137,12 @@ extension MigrationRun {
 
   /// Gives the finished file its name: external data first, then the database, so that a store with a name is complete.
   private func publish(
-    _ staged: FilePath, as destination: StoreLocation, isLogged: Bool, externalData: () throws -> Void
+    _ staged: FilePath, as destination: CanonicalStoreLocation, isLogged: Bool, externalData: () throws -> Void
   ) throws {
-    let wantsLog =
-      switch request.journalMode {
-      case .keep: isLogged
-      case .wal: true
-      case .delete: false
-      }
     do {
       try externalData()
-      try finish(staged, as: destination, wantsLog: wantsLog)
+      try finish(
+        staged, as: destination, wantsLog: request.journalMode.mode(keeping: isLogged ? .wal : .delete) == .wal)
     } catch {
       removeExternalData(of: destination)
       throw error
@@ -159,7 +150,7 @@ extension MigrationRun {
     try files.syncDirectory(destination.directory)
   }
 
-  private func finish(_ staged: FilePath, as destination: StoreLocation, wantsLog: Bool) throws {
+  private func finish(_ staged: FilePath, as destination: CanonicalStoreLocation, wantsLog: Bool) throws {
     if wantsLog {
       let connection = try Connection(path: staged, access: .exclusive(keepsLog: false))
       guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
@@ -175,7 +166,7 @@ extension MigrationRun {
   ///
   /// Real copies (the file system may share their blocks), never links: the copy is there to be taken elsewhere.
   private func copyReferencedFiles(
-    of staged: FilePath, plan: MigrationPlan, missing known: Int64, to destination: StoreLocation
+    of staged: FilePath, plan: MigrationPlan, missing known: Int64, to destination: CanonicalStoreLocation
   ) throws {
     guard let schema = plan.hops.last?.destinationSchema else { return }
     let columns = ExternalDataColumn.all(in: schema)
@@ -215,8 +206,8 @@ extension MigrationRun {
     try files.syncDirectory(destination.supportDirectory)
   }
 
-  private func makeExternalDataDirectory(of destination: StoreLocation) throws {
-    let source = request.location
+  private func makeExternalDataDirectory(of destination: CanonicalStoreLocation) throws {
+    let source = try storeLocation()
     try files.makeDirectory(destination.supportDirectory, mode: 0o700)
     hasMadeExternalData = true
     try files.makeDirectory(destination.externalDataDirectory, mode: 0o700)
@@ -224,11 +215,11 @@ extension MigrationRun {
       (source.supportDirectory, destination.supportDirectory),
       (source.externalDataDirectory, destination.externalDataDirectory),
     ]
-    for (from, to) in folders { try keepAttributes(of: try files.canonical(from), on: to) }
+    for (from, to) in folders { try keepAttributes(of: from, on: to) }
   }
 
   /// Takes back the files of a copy that did not come to be; what others made stays.
-  private func removeExternalData(of destination: StoreLocation) {
+  private func removeExternalData(of destination: CanonicalStoreLocation) {
     guard hasMadeExternalData, (try? files.status(destination.database)) ?? nil == nil else { return }
     let directory = destination.externalDataDirectory
     for name in (try? files.names(in: directory)) ?? [] { try? files.unlink(directory.appending(name)) }
@@ -236,8 +227,8 @@ extension MigrationRun {
     try? files.removeDirectory(destination.supportDirectory)
   }
 
-  private func copyExternalData(to destination: StoreLocation) throws {
-    let source = request.location.externalDataDirectory
+  private func copyExternalData(to destination: CanonicalStoreLocation) throws {
+    let source = try storeLocation().externalDataDirectory
     guard try files.status(source)?.kind == .directory else { return }
     try makeExternalDataDirectory(of: destination)
     var copies = FileCopies(files)
@@ -247,7 +238,7 @@ extension MigrationRun {
       guard try files.status(file)?.kind == .regular else { continue }
       let target = destination.externalDataDirectory.appending(name)
       try copies.copy(from: file, to: target)
-      try keepAttributes(of: files.canonical(file), on: target)
+      try keepAttributes(of: file, on: target)
     }
     try copies.finish()
     try files.syncDirectory(destination.externalDataDirectory)

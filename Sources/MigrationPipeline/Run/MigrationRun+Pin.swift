@@ -13,23 +13,27 @@ extension MigrationPipeline {
   /// The pin that holds a store back from its target, for a look; nil where nothing does, or the store is not behind.
   ///
   /// Throws where the pin cannot be read.
-  package func heldBack(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+  package func heldBack(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
     guard assessment.state == .behind, let metadata = assessment.metadata, let target = assessment.target else {
       return nil
     }
-    return try PinStore(location: location.canonical(files), files: files).pin(
-      heldBackFrom: mark(target), storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
+    return try PinStore(location: location, files: files).pin(
+      heldBackFrom: StoreVersionMark(target), storeUUID: metadata.uuid,
+      digest: VersionHash.digest(of: metadata.versionHashes))
   }
 
   /// The pin of the store as it is now, whatever the target; nil where it has none or another store's is there.
-  package func pin(_ location: StoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
+  package func pin(_ location: CanonicalStoreLocation, _ assessment: StoreAssessment) throws -> RestorePin? {
     guard let metadata = assessment.metadata else { return nil }
-    return try PinStore(location: location.canonical(files), files: files).read()?.matching(
+    return try PinStore(location: location, files: files).read()?.matching(
       storeUUID: metadata.uuid, digest: VersionHash.digest(of: metadata.versionHashes))
   }
+}
 
-  func mark(_ version: CatalogedVersion) -> StoreVersionMark {
-    StoreVersionMark(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
+extension StoreVersionMark {
+  /// The mark of a version of the catalog.
+  init(_ version: CatalogedVersion) {
+    self.init(name: version.model.name, digest: VersionHash.digest(of: version.versionHashes))
   }
 }
 
@@ -39,7 +43,7 @@ extension MigrationRun {
   func requireNotHeldBack(_ held: LockedStore, _ store: IdentifiedStore, target: CatalogedVersion) throws -> RestorePin?
   {
     let digest = VersionHash.digest(of: store.metadata.versionHashes)
-    let pins = try PinStore(location: held.location, files: files)
+    let pins = PinStore(location: held.location, files: files)
     let pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError {
       // Anyone who asks for the migration wants the pin gone in any case.
@@ -47,7 +51,7 @@ extension MigrationRun {
       return nil
     }
     guard let pin = pin?.matching(storeUUID: store.metadata.uuid, digest: digest) else { return nil }
-    if !request.releasesPin, pin.holdsBack(from: MigrationPipeline(files: files).mark(target)) {
+    if !request.releasesPin, pin.holdsBack(from: StoreVersionMark(target)) {
       throw pin.refusal(request.location.database)
     }
     return pin

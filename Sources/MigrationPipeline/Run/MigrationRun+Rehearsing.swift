@@ -72,19 +72,13 @@ extension MigrationRun {
       guard let store = try self.identified(assessment) else { return ScanReport(hops: [], drops: [], warnings: []) }
       let (plan, passes) = try self.plan(store, reader: reader, needsPolicies: false)
       let end = plan.hops.firstIndex { $0.mapped?.policies.isEmpty == false }
-      let area = StagingArea(
-        location: StoreLocation(database: scratch.appending(self.request.location.fileName)), job: self.job,
-        files: self.files)
+      let area = try StagingArea(
+        location: CanonicalStoreLocation(scratch.appending(self.request.location.fileName), files: self.files),
+        job: self.job, files: self.files)
       try area.requireSpace(passes.estimate.diskNeeded)
       self.stage = .migrate
-      let chain = HopChain(
-        plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-        identity: Checkpoint.Identity(
-          plan: passes.fingerprint, source: self.job, boot: try self.files.bootIdentifier()),
-        options: self.request.engine, rules: self.request.rules, policies: nil, policyLines: self.policyLines,
-        takesNotes: self.request.takesNotes,
-        files: self.files, stop: self.stop, observer: self.observer, end: end,
-        views: ChainViews(counts: self.counts))
+      let chain = self.chain(
+        plan, passes, area, reader, source: self.job, boot: try self.files.bootIdentifier(), end: end)
       let outcome = try self.reportingSourceDamage(reader) { try chain.run() }
       return ScanReport(hops: outcome.hops, drops: outcome.drops, warnings: outcome.warnings)
     }

@@ -21,7 +21,10 @@ extension MigrationRun {
     // Nobody knows what a silent worker was doing: the whole store is checked before anything is done to it.
     var recovery = environment.recovery
     recovery.checksEveryStore = workerLock?.isTakenOver == true
-    let outcome = try recovery.recover(request.location, rule: request.backup)
+    // Where the folder is gone, records of the store may be there all the same.
+    let location =
+      (try? storeLocation()) ?? CanonicalStoreLocation(evenIfGone: request.location.database, files: files)
+    let outcome = try recovery.recover(location, rule: request.backup)
     switch outcome.decision {
     case .quarantine:
       throw outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
@@ -40,9 +43,9 @@ extension MigrationRun {
 
     stage = .identify
     try checkStop()
-    try MigrationPipeline(files: files).rollBackHotJournal(request.location, stateDirectory: request.stateDirectory)
+    try MigrationPipeline(files: files).rollBackHotJournal(location, stateDirectory: request.stateDirectory)
     if let late = try MigrationPipeline(files: files).setLateLogAside(
-      request.location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
+      location, stateDirectory: request.stateDirectory, backup: request.backup, job: job,
       keepAlive: heartbeat())
     {
       lateFiles.append(late)
@@ -55,16 +58,18 @@ extension MigrationRun {
     {
       return report(.current)
     }
-    return try migrateLocked(environment)
+    return try migrateLocked(location, environment)
   }
 
   /// Locks the store and migrates it.
-  private func migrateLocked(_ environment: ReplacementEnvironment) throws -> MigrationReport {
+  private func migrateLocked(
+    _ location: CanonicalStoreLocation, _ environment: ReplacementEnvironment
+  ) throws -> MigrationReport {
     stage = .lock
-    guard let fingerprint = try SourceFingerprint(of: request.location, files: files) else {
+    guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
       throw HopdError(.notFound, "the store is gone")
     }
-    let held = try LockedStore(location: request.location, lockDirectory: environment.lockDirectory, files: files)
+    let held = try LockedStore(location: location, lockDirectory: environment.lockDirectory, files: files)
     defer {
       cancelSourceCheck()
       held.release()
@@ -90,7 +95,7 @@ extension MigrationRun {
       request.location, catalog: request.catalog, target: request.target, countsRows: false)
     // The target may have moved on since: then this is an ordinary store that is behind.
     if try identified(assessment) != nil {
-      try environment.intents.remove(request.location)
+      try environment.intents.remove(outcome.location)
       return try replaceStore()
     }
     var report = report(.completedBeforeCrash, backup: outcome.backups.first)
@@ -98,7 +103,7 @@ extension MigrationRun {
     report.from = intent.from.name
     report.to = intent.to.name
     finishPruning(outcome, &report)
-    try environment.intents.remove(request.location)
+    try environment.intents.remove(outcome.location)
     return report
   }
 
@@ -129,7 +134,7 @@ extension MigrationRun {
     guard
       let store = try identified(
         StoreIdentifier.identify(
-          reader: reader, location: held.location, catalog: request.catalog, target: request.target,
+          reader: reader, location: held.location.store, catalog: request.catalog, target: request.target,
           countsRows: false))
     else { return report(.current) }
     let (plan, passes) = try plan(store, reader: reader)
@@ -140,11 +145,7 @@ extension MigrationRun {
     try requireSpace(passes.estimate, area: area, hops: plan.hops.indices)
 
     var intent = try newIntent(held, store, plan, passes, fingerprint)
-    let chain = HopChain(
-      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
-      identity: Checkpoint.Identity(plan: passes.fingerprint, source: fingerprint.text, boot: intent.bootIdentifier),
-      options: request.engine, rules: request.rules, policies: policies, policyLines: policyLines,
-      takesNotes: request.takesNotes, files: files, stop: stop, observer: observer, views: ChainViews(counts: counts))
+    let chain = chain(plan, passes, area, reader, source: fingerprint.text, boot: intent.bootIdentifier)
     let (outcome, verified) = try reportingSourceDamage(reader) {
       if let built = try buildInMemory(chain, held, intent: &intent, environment: environment) { return built }
       if replacement == .rename, isSmall { try area.proveAttributesCanBeKept() }
@@ -182,8 +183,9 @@ extension MigrationRun {
   ) throws -> ReplacementIntent {
     ReplacementIntent(
       location: held.location, job: job, planFingerprint: passes.fingerprint, source: fingerprint,
-      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode, from: mark(store.version),
-      to: mark(plan.target), storeUUID: store.metadata.uuid, startedAt: Int64(time(nil)))
+      bootIdentifier: try files.bootIdentifier(), staged: nil, journalMode: held.journalMode,
+      from: StoreVersionMark(store.version), to: StoreVersionMark(plan.target), storeUUID: store.metadata.uuid,
+      startedAt: Int64(time(nil)))
   }
 
   /// Builds the staged store and verifies it. What an interrupted run had built is used if it can be; if it fails in
@@ -239,8 +241,6 @@ extension MigrationRun {
     // What the commit in place takes beside the staged store waits for it in a file of its own.
     if needed > estimate.diskNeeded { try area.holdSpace(needed - estimate.diskNeeded, for: .commit) }
   }
-
-  private func mark(_ version: CatalogedVersion) -> StoreVersionMark { MigrationPipeline(files: files).mark(version) }
 
   /// After a failure nothing of hopd's stays, with two exceptions: an interrupted run is continued from its checkpoint,
   /// and where the store's own file is in doubt everything is kept as evidence for recovery.

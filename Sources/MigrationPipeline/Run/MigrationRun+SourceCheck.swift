@@ -6,6 +6,7 @@ import Diagnostics
 import DurableFiles
 import PersistentStore
 import SQLite
+import StoreReplacement
 import StoreVerification
 
 extension MigrationRun {

@@ -16,7 +16,7 @@ extension MigrationRun {
       if let location = try? storeLocation() { try WorkerLock.requireFree(location, files: files) }
       return try body()
     }
-    let lock = try locks.take(request.location, onLoss: onLoss)
+    let lock = try locks.take(storeLocation(), onLoss: onLoss)
     workerLock = lock
     defer { locks.release(lock) }
     do { return try body() } catch { throw blamingLostLock(error) }

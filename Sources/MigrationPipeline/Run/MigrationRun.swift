@@ -40,7 +40,7 @@ final class MigrationRun {
     }
   }
   private var stages = StageClock()
-  private var canonicalLocation: StoreLocation?
+  private var canonicalLocation: CanonicalStoreLocation?
   /// What a stage leaves behind that the next one does not need.
   private let memory: StageMemory
   var facts: StoreFacts?
@@ -102,9 +102,9 @@ final class MigrationRun {
   }
 
   /// The store under its canonical path, below which no call follows a link. Found once.
-  func storeLocation() throws -> StoreLocation {
+  func storeLocation() throws -> CanonicalStoreLocation {
     if let canonicalLocation { return canonicalLocation }
-    let found = try request.location.canonical(files)
+    let found = try CanonicalStoreLocation(request.location.database, files: files)
     canonicalLocation = found
     return found
   }
@@ -273,6 +273,18 @@ final class MigrationRun {
     throw HopdError(
       .policyNotBound, "no program is bound to \(unbound.count) policies that mapping models or stages name",
       hint: "give one for each with --policy CLASS=COMMAND, or in [policies] of the configuration", reasons: unbound)
+  }
+
+  /// The passes of a plan. `source` and `boot` say which source and which boot its checkpoints are of.
+  func chain(
+    _ plan: MigrationPlan, _ passes: Passes, _ area: StagingArea, _ reader: StoreReader, source: String, boot: String,
+    end: Int? = nil
+  ) -> HopChain {
+    HopChain(
+      plan: plan, passes: passes, area: area, connection: reader.connection, sourceSchema: reader.schema,
+      identity: Checkpoint.Identity(plan: passes.fingerprint, source: source, boot: boot), options: request.engine,
+      rules: request.rules, policies: policies, policyLines: policyLines, takesNotes: request.takesNotes, files: files,
+      stop: stop, observer: observer, end: end, views: ChainViews(counts: counts))
   }
 
   func verify(

@@ -88,3 +88,14 @@ extension FilePath {
     }
   }
 }
+
+extension FilePath {
+  /// The path with links followed; nil where it leads nowhere.
+  package var resolvingLinks: FilePath? {
+    withPlatformString { name in
+      guard let real = realpath(name, nil) else { return nil }
+      defer { free(real) }
+      return FilePath(platformString: real)
+    }
+  }
+}

@@ -1,7 +1,6 @@
 // Where a worker keeps the copies of objects: a folder of this run alone, which nobody ever reads again. What killed
 // workers left is removed, not used: the object is what counts.
 
-import Diagnostics
 import DurableFiles
 import Glibc
 import MigrationPipeline
@@ -18,23 +17,17 @@ package final class WorkRoom {
 
   private let lock: FileLock
 
-  /// Makes a folder for `run` in `parent`, else in $TMPDIR, else in /var/tmp; and removes there what runs that were
-  /// killed left behind.
+  /// Makes a folder for `run` in `parent`, else in the temporary directory, and removes there what killed runs left
+  /// behind.
   package init(run: String, in parent: FilePath?) throws {
     let files = LinuxFileSystem(isDurable: false)
-    let chosen = parent ?? ScratchDirectory.temporaryDirectory
-    do {
-      let above = try files.canonical(chosen)
-      WorkRoom.sweep(above)
-      let folder = above.appending(WorkRoom.prefix + WorkRoom.machine + "-" + run)
+    (path, lock) = try ScratchDirectory.made(in: parent, "work", option: "--work-directory") { above in
+      WorkRoom.sweep(above.path)
+      let folder = above.path.appending(WorkRoom.prefix + WorkRoom.machine + "-" + run)
       let lock = try FileLock(path: WorkRoom.lockFile(of: folder))
       try files.makeDirectory(folder, mode: 0o700)
       try files.makeDirectory(folder.appending("state"), mode: 0o700)
-      (path, self.lock) = (folder, lock)
-    } catch {
-      throw HopdError(
-        (error as? HopdError)?.code ?? .inputOutput, "no work folder can be made in \(chosen.printable)",
-        at: Place(file: chosen), cause: error, hint: "name a folder that you may write with --work-directory DIR")
+      return (folder, lock)
     }
   }
 

@@ -41,7 +41,7 @@ extension BackupSet {
     try removeTree(part)
     try files.makeDirectory(part, mode: 0o700)
     let copy = StoreLocation(database: part.appending(location.fileName))
-    try linkExternalData(from: location, to: copy)
+    try linkExternalData(to: copy)
     try label(part, record)
     try files.createUnsyncedFile(copy.database, [], mode: 0o600)
     try HopdError.sqlite("copy the store to its backup", location.database) {

@@ -76,30 +76,21 @@ extension BackupSet {
   // MARK: A generation by its folder
 
   /// The store that the label of a generation names; where the folder is beside it, whatever its path was then.
-  package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
+  package static func store(ofGeneration folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
     guard let record = record(in: folder, files: files), let name = record.store.path.lastComponent else { return nil }
     let parent = folder.removingLastComponent()
-    let beside = StoreLocation(database: parent.removingLastComponent().appending(name))
+    let beside = CanonicalStoreLocation(recorded: parent.removingLastComponent().appending(name))
     let isBeside = parent.lastComponent?.string == ".\(NameLabel.label(of: beside.fileName)).hopd-backups"
-    return isBeside ? beside : StoreLocation(database: record.store.path)
+    return isBeside ? beside : CanonicalStoreLocation(recorded: record.store.path)
   }
 
   /// The store whose backups are in a folder beside it; nil for other folders, and where nothing in it says which store
   /// that is.
-  package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> StoreLocation? {
+  package static func store(ofBackups folder: FilePath, files: any DurableFileSystem) -> CanonicalStoreLocation? {
     guard folder.lastComponent?.string.hasSuffix(".hopd-backups") == true else { return nil }
     return ((try? files.names(in: folder)) ?? []).lazy.compactMap {
       store(ofGeneration: folder.appending($0), files: files)
     }.first
-  }
-
-  /// The generations in the folder that this one is in, and those beside the store.
-  package init(location: StoreLocation, generation: FilePath, files: any DurableFileSystem) throws {
-    let plain = try BackupSet(location: location, rule: BackupRule(), files: files)
-    let parent = generation.removingLastComponent()
-    self.init(
-      location: plain.location, directory: plain.directory, elsewhere: parent == plain.directory ? nil : parent,
-      files: files)
   }
 
   // MARK: The configured place

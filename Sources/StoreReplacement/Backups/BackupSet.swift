@@ -31,6 +31,11 @@ package struct BackupRule: Hashable, Sendable {
 
   /// No old store is kept after a success.
   package static let none = BackupRule(keep: 0)
+
+  /// The other place as it is now.
+  func place(_ files: any DurableFileSystem) throws -> CanonicalDirectory? {
+    try directory.map { try CanonicalDirectory($0, files: files) }
+  }
 }
 
 /// What made a generation.
@@ -110,38 +115,38 @@ package struct BackupGeneration: Hashable, Sendable {
 
 /// The old stores of one store.
 package struct BackupSet: Sendable {
-  /// The store, under its canonical path.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// Directory of the generations beside the store.
   package let directory: FilePath
   /// Directory of the generations at the configured place.
-  package let elsewhere: FilePath?
+  package private(set) var elsewhere: FilePath?
   let files: any DurableFileSystem
   /// Are these all places of the store's generations? Not where a generation was named by its folder.
-  let seesEveryPlace: Bool
+  private(set) var seesEveryPlace = true
 
   /// The generations in the folder of the one at `generation`, and those beside the store.
-  init(location: StoreLocation, directory: FilePath, elsewhere: FilePath?, files: any DurableFileSystem) {
-    self.location = location
-    self.directory = directory
-    self.elsewhere = elsewhere
-    self.files = files
+  package init(location: CanonicalStoreLocation, generation: FilePath, files: any DurableFileSystem) {
+    self.init(location: location, base: nil, files: files)
+    let parent = generation.removingLastComponent()
+    if parent != directory { elsewhere = parent }
     seesEveryPlace = false
   }
 
-  /// The backups of the store at `location` (canonical), beside it and in the configured directory.
-  package init(location: StoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
+  /// The backups of the store at `location`, beside it and in the configured directory.
+  package init(location: CanonicalStoreLocation, rule: BackupRule, files: any DurableFileSystem) throws {
+    // A rule may be older than its directory, which is looked for when it is used.
+    self.init(location: location, base: try rule.place(files), files: files)
+  }
+
+  /// The backups beside the store, and those in the directory `base`.
+  init(location: CanonicalStoreLocation, base: CanonicalDirectory?, files: any DurableFileSystem) {
     self.location = location
     self.files = files
-    seesEveryPlace = true
     let label = NameLabel.label(of: location.fileName)
     directory = location.directory.appending(".\(label).hopd-backups")
-    if let base = rule.directory {
-      let store = PathText.digest(PathText.bytes(of: location.database))
-      elsewhere = try files.canonical(base).appending("\(label)-\(store).hopd-backups")
-    } else {
-      elsewhere = nil
-    }
+    elsewhere = base?.path.appending(
+      "\(label)-\(PathText.digest(PathText.bytes(of: location.database))).hopd-backups")
   }
 
   /// Complete generations, newest first.
@@ -195,26 +200,20 @@ package struct BackupSet: Sendable {
   /// The file name of a label.
   static let labelName = "backup.json"
 
-  /// Bytes of all generations.
-  package func totalBytes() throws -> Int64 {
-    try generations().reduce(0) { $0.addingReportingOverflow($1.bytes).partialValue }
-  }
-
   /// Directories that are no generation: half made, half removed, or whose database is still the store itself because
   /// the swap never came to the rename.
   package func unfinished() throws -> [FilePath] {
     let complete = Set(try generations().map(\.directory))
     return try folders(withParts: true).filter { folder in
       guard !complete.contains(folder) else { return false }
-      // Somebody who renamed a store may have renamed its folder of backups as well: those are whole, under the former
-      // name.
+      // If the store and its folder of backups were renamed, the backups are complete under the former name.
       guard let name = BackupSet.record(in: folder, files: files)?.store.path.lastComponent else { return true }
       return name.string == location.fileName
     }
   }
 
-  /// Removes a generation or the rest of one; the database goes first and for good, so that a half-removed one is never
-  /// taken for complete, nor for somebody's whose label is gone: a power cut may keep the later removals alone.
+  /// Removes a generation or the rest of one. The database goes first, and durably: otherwise a power cut could keep
+  /// only the later removals, and what is left would count as complete, or as a backup without a label.
   package func remove(_ folder: FilePath) throws {
     let database = folder.appending(location.fileName)
     if try files.status(database) != nil {
@@ -246,7 +245,7 @@ package struct BackupSet: Sendable {
     try requireTrusted(directory)
     try files.makeDirectory(folder, mode: mode)
     let copy = StoreLocation(database: folder.appending(location.fileName))
-    try linkExternalData(from: location, to: copy)
+    try linkExternalData(to: copy)
     try label(folder, record)
     try files.link(location.database, as: copy.database)
     try files.syncDirectory(folder)
@@ -255,38 +254,29 @@ package struct BackupSet: Sendable {
 
   /// Writes the label into a generation's directory.
   func label(_ folder: FilePath, _ record: BackupRecord) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try files.createFile(folder.appending(BackupSet.labelName), Array(encoder.encode(record)), mode: 0o600)
+    try files.createFile(folder.appending(BackupSet.labelName), JSONEncoder.record(record), mode: 0o600)
   }
 
   /// Every external file gets a second name in the backup. All files are linked, not only those that rows refer to: a
   /// link costs nothing, and what is referred to is known to a reader of the model only.
-  func linkExternalData(from store: StoreLocation, to copy: StoreLocation) throws {
-    guard let status = try files.status(store.externalDataDirectory), status.kind == .directory else { return }
+  func linkExternalData(to copy: StoreLocation) throws {
+    guard try files.status(location.externalDataDirectory)?.kind == .directory else { return }
     try files.makeDirectory(copy.supportDirectory, mode: 0o700)
     try files.makeDirectory(copy.externalDataDirectory, mode: 0o700)
-    try linkFiles(in: store.externalDataDirectory, to: copy.externalDataDirectory)
-    try files.syncDirectory(copy.externalDataDirectory)
-    try files.syncDirectory(copy.supportDirectory)
-  }
-
-  /// Links (else copies) the regular files of a directory that the other one does not have yet.
-  func linkFiles(in source: FilePath, to destination: FilePath) throws {
     var copies = FileCopies(files)
-    for name in try files.names(in: source) {
-      let file = source.appending(name)
-      let target = destination.appending(name)
+    for name in try files.names(in: location.externalDataDirectory) {
+      let file = location.externalDataDirectory.appending(name)
+      let target = copy.externalDataDirectory.appending(name)
       guard try files.status(file)?.kind == .regular, try files.status(target) == nil else { continue }
       do {
         try files.link(file, as: target)
-      } catch let error as HopdError where error.code == .noPermission || error.code == .unsuitableFile {
-        try copies.copy(from: file, to: target)  // another owner's file, or another file system
-      } catch let error as HopdError where error.errno == .tooManyLinks {
+      } catch let error as HopdError where error.asksForCopy {
         try copies.copy(from: file, to: target)
       }
     }
     try copies.finish()
+    try files.syncDirectory(copy.externalDataDirectory)
+    try files.syncDirectory(copy.supportDirectory)
   }
 
   // MARK: Trees
@@ -321,18 +311,8 @@ package struct BackupSet: Sendable {
     return total
   }
 
-  func removeTree(_ folder: FilePath, depth: Int = 0) throws {
-    guard depth < 4, try files.status(folder)?.kind == .directory else { return }
-    for name in try files.names(in: folder) {
-      let path = folder.appending(name)
-      if try files.status(path)?.kind == .directory {
-        try removeTree(path, depth: depth + 1)
-      } else {
-        try files.unlink(path)
-      }
-    }
-    try files.removeDirectory(folder)
-  }
+  /// Removes a folder with all that is in it; deeper is nothing of hopd's.
+  func removeTree(_ folder: FilePath) throws { try files.removeTree(folder, deepest: 4) }
 
   func copyTree(_ folder: FilePath, to target: FilePath, depth: Int = 0) throws {
     guard depth < 4 else { return }

@@ -11,29 +11,29 @@ import SystemPackage
 package struct BackupSurvey: Sendable {
   private let directory: FilePath
   private let isRecursive: Bool
-  private let rule: BackupRule
   private let files: any DurableFileSystem
   /// The configured place for backups.
-  private let base: FilePath?
+  private let base: CanonicalDirectory?
   private static let suffix = ".hopd-backups"
 
   /// Backups of the stores in `directory`, or also below it; `rule` says where else they may lie.
-  package init(of directory: FilePath, recursive: Bool = false, rule: BackupRule, files: any DurableFileSystem) throws {
-    self.directory = try files.canonical(directory)
+  package init(
+    of directory: CanonicalDirectory, recursive: Bool = false, rule: BackupRule, files: any DurableFileSystem
+  ) throws {
+    self.directory = directory.path
     isRecursive = recursive
-    base = try rule.directory.map { try files.canonical($0) }
-    self.rule = rule
+    base = try rule.place(files)
     self.files = files
   }
 
-  /// Gives the backups of each store that has a folder of them, once, until the answer is false. What cannot be read is
-  /// told to `problem`, and the rest continues.
+  /// Calls `body` once with the backups of each store that has a folder of them, until it answers false. Reports what
+  /// cannot be read to `problem`, and continues.
   package func forEach(_ body: (BackupSet) throws -> Bool, problem: (HopdError) -> Void) throws {
     var told: Set<FilePath> = []
     func give(_ store: FilePath) throws -> Bool {
       guard told.insert(store).inserted else { return true }
       do {
-        return try body(BackupSet(location: StoreLocation(database: store), rule: rule, files: files))
+        return try body(BackupSet(location: CanonicalStoreLocation(recorded: store), base: base, files: files))
       } catch let error as HopdError {
         problem(error.located(Place(store: store)))
         return true
@@ -57,7 +57,7 @@ package struct BackupSurvey: Sendable {
         }
       }
     }
-    guard let base else { return }
+    guard let base = base?.path else { return }
     for name in try files.names(in: base) where name.string.hasSuffix(Self.suffix) {
       let label = String(name.string.dropLast(Self.suffix.count))
       guard let store = try elsewhere(label, base.appending(name)) else { continue }
@@ -65,7 +65,7 @@ package struct BackupSurvey: Sendable {
     }
   }
 
-  /// The store whose folder of backups has this label; a cut one is told by the labels of its generations.
+  /// The store whose folder of backups has this label; if the label is cut, those of its generations name the store.
   private func store(_ label: String, in folder: FilePath, _ path: FilePath) -> FilePath? {
     guard NameLabel.mayBeCut(label) else {
       guard let name = FilePath.Component(label), name.kind == .regular else { return nil }
@@ -112,11 +112,11 @@ package struct BackupSweep: Sendable {
     self.rule = rule
   }
 
-  /// Removes, tells `removed` of each, and answers when the next generation is too old, as far as there is one (seconds
-  /// since 1970). A store that is at work is left for the next time. What `keep` says does not hold for stores that are
-  /// gone.
+  /// Removes backups, reports each to `removed`, and answers when the next one is too old (seconds since 1970); nil
+  /// where there is none. Leaves stores that are being worked on for the next time. `keep` does not count for stores
+  /// that are gone.
   package func run(
-    now: Int64, isStopped: () -> Bool = { false }, removed: (StoreLocation, BackupRemoval) -> Void,
+    now: Int64, isStopped: () -> Bool = { false }, removed: (CanonicalStoreLocation, BackupRemoval) -> Void,
     problem: (HopdError) -> Void
   ) throws -> Int64? {
     var next: Int64?

@@ -35,17 +35,6 @@ package struct RestorePin: Hashable, Sendable, Codable {
   /// its name. One at most.
   var former: [RestorePin]?
 
-  /// Notes a restore.
-  package init(
-    storeUUID: String?, restored: StoreVersionMark, replaced: [StoreVersionMark], restoredAt: Int64, job: String
-  ) {
-    self.storeUUID = storeUUID
-    self.restored = restored
-    self.replaced = replaced
-    self.restoredAt = restoredAt
-    self.job = job
-  }
-
   /// Does it refer to the store that has this identifier and this version?
   package func isOf(storeUUID: String?, digest: String) -> Bool {
     restored.digest == digest && (self.storeUUID == nil || storeUUID == nil || self.storeUUID == storeUUID)
@@ -99,12 +88,12 @@ package struct PinStore: Sendable {
   /// The file.
   package var path: FilePath { directory.appending("pin.json") }
 
-  /// The pin of the store at `location` (canonical).
-  package init(location: StoreLocation, files: any DurableFileSystem) throws {
-    backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+  /// The pin of the store at `location`.
+  package init(location: CanonicalStoreLocation, files: any DurableFileSystem) {
+    backups = BackupSet(location: location, base: nil, files: files)
   }
 
-  /// The pin; nil where there is none. One that cannot be read is an error: the store is then nobody's to migrate.
+  /// The pin; nil where there is none. One that cannot be read is an error: then nothing may migrate the store.
   package func read() throws -> RestorePin? {
     guard let status = try files.status(path) else { return nil }
     try backups.requireTrusted(directory)
@@ -142,9 +131,7 @@ package struct PinStore: Sendable {
   func write(_ pin: RestorePin) throws {
     try files.ensureDirectory(directory, mode: 0o700)
     try backups.requireTrusted(directory)
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try files.writeDurably(Array(encoder.encode(pin)), to: path)
+    try files.writeDurably(JSONEncoder.record(pin), to: path)
     // The folder's own name, too: it may have been made by a run that ended before its sync.
     try files.syncDirectory(directory.removingLastComponent())
   }

@@ -33,8 +33,8 @@ package final class WorkerLock: Sendable {
     var isLost = false
   }
 
-  /// The store, by its canonical path.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// Was it taken from a worker that stayed silent for its whole lease?
   package let isTakenOver: Bool
   private let holder: LockHolder
@@ -44,7 +44,8 @@ package final class WorkerLock: Sendable {
   private let state: Mutex<State>
 
   private init(
-    _ location: StoreLocation, _ holder: LockHolder, _ entry: LockEntry, nonce: @escaping @Sendable () -> String,
+    _ location: CanonicalStoreLocation, _ holder: LockHolder, _ entry: LockEntry,
+    nonce: @escaping @Sendable () -> String,
     isTakenOver: Bool, files: any DurableFileSystem
   ) {
     (self.location, self.holder, self.nonce, self.isTakenOver) = (location, holder, nonce, isTakenOver)
@@ -54,13 +55,13 @@ package final class WorkerLock: Sendable {
 
   // MARK: Taking
 
-  /// Takes the lock of the store at `location`, whose path is canonical, where it is free, where its holder is proven
-  /// to have ended, or where `mayTakeOver` says that the holder was silent for too long.
+  /// Takes the lock of the store at `location` where it is free, where its holder is proven to have ended, or where
+  /// `mayTakeOver` says that the holder was silent for too long.
   package static func take(
-    _ location: StoreLocation, as holder: LockHolder, now: Int64, nonce: @escaping @Sendable () -> String,
+    _ location: CanonicalStoreLocation, as holder: LockHolder, now: Int64, nonce: @escaping @Sendable () -> String,
     files: any DurableFileSystem, mayTakeOver: (LockEntry) throws -> Bool
   ) throws -> Attempt {
-    // Each round that fails was lost to another worker, so somebody makes progress.
+    // A round fails only because another worker made progress.
     var seen: LockEntry?
     for _ in 0..<4 {
       seen = try entry(of: location, files: files)
@@ -94,7 +95,7 @@ package final class WorkerLock: Sendable {
   }
 
   /// The holder of a store's lock; nil where it is free.
-  package static func entry(of location: StoreLocation, files: any DurableFileSystem) throws -> LockEntry? {
+  package static func entry(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws -> LockEntry? {
     let folder = folder(of: location)
     let names: [FilePath.Component]
     do { names = try files.names(in: folder) } catch let error as HopdError where error.code == .notFound {
@@ -113,7 +114,7 @@ package final class WorkerLock: Sendable {
   /// Makes the lock complete under a name of its own and gives it its place: a folder takes the place of none or of an
   /// empty one, and of no other. False where somebody was quicker.
   private static func make(
-    _ location: StoreLocation, _ entry: LockEntry, files: any DurableFileSystem
+    _ location: CanonicalStoreLocation, _ entry: LockEntry, files: any DurableFileSystem
   ) throws -> Bool {
     let folder = folder(of: location)
     let draft = draft(of: location, entry)
@@ -136,7 +137,7 @@ package final class WorkerLock: Sendable {
   /// The one step that changes who has a lock, or when he was last seen. False where the lock is not in the state
   /// `old`.
   private static func move(
-    _ old: String, to new: String, of location: StoreLocation, files: any DurableFileSystem
+    _ old: String, to new: String, of location: CanonicalStoreLocation, files: any DurableFileSystem
   ) throws -> Bool {
     let folder = folder(of: location)
     do {
@@ -151,7 +152,7 @@ package final class WorkerLock: Sendable {
 
   /// Takes away what the silent holder could still put in the store's place: a rename of a file that is gone fails,
   /// however late it arrives. Only then may the store be looked at.
-  private static func fence(_ location: StoreLocation, _ own: LockEntry, files: any DurableFileSystem) throws {
+  private static func fence(_ location: CanonicalStoreLocation, _ own: LockEntry, files: any DurableFileSystem) throws {
     // A client of a network file system may remember an old list of the folder; it forgets that with a change of its
     // own.
     let draft = draft(of: location, own)
@@ -171,7 +172,7 @@ package final class WorkerLock: Sendable {
     try files.syncDirectory(location.directory)
   }
 
-  /// Removes the draft of a lock, as far as it goes: whoever is just making it tries again.
+  /// Removes what there is of the draft of a lock. A worker that is just making it tries again.
   private static func remove(_ draft: FilePath, files: any DurableFileSystem) {
     for name in (try? files.names(in: draft)) ?? [] { try? files.unlink(draft.appending(name)) }
     try? files.removeDirectory(draft)
@@ -235,7 +236,7 @@ package final class WorkerLock: Sendable {
 
   /// Throws `.lockedByOther` where a worker holds the store's lock; removes the lock of one that is proven to have
   /// ended.
-  package static func requireFree(_ location: StoreLocation, files: any DurableFileSystem) throws {
+  package static func requireFree(_ location: CanonicalStoreLocation, files: any DurableFileSystem) throws {
     guard let entry = try entry(of: location, files: files) else { return }
     guard entry.isGone(seenFrom: .current()) else { throw refusal(entry, location) }
     if entry.isFencing { try fence(location, entry, files: files) }
@@ -245,7 +246,7 @@ package final class WorkerLock: Sendable {
   }
 
   /// The refusal to touch a store that another worker has.
-  static func refusal(_ entry: LockEntry, _ location: StoreLocation) -> HopdError {
+  static func refusal(_ entry: LockEntry, _ location: CanonicalStoreLocation) -> HopdError {
     HopdError(
       .lockedByOther, "the store is in the hands of \(entry.description)", at: Place(store: location.database),
       hint: "wait until it has finished; `hopctl work --lease` takes the lock of a worker over that is silent for a "
@@ -253,11 +254,11 @@ package final class WorkerLock: Sendable {
   }
 
   /// The folder of a store's lock: a name that no watch and no scan takes for a store.
-  package static func folder(of location: StoreLocation) -> FilePath {
+  package static func folder(of location: CanonicalStoreLocation) -> FilePath {
     location.directory.appending(".\(NameLabel.label(of: location.fileName)).hop-lock")
   }
 
-  private static func draft(of location: StoreLocation, _ entry: LockEntry) -> FilePath {
+  private static func draft(of location: CanonicalStoreLocation, _ entry: LockEntry) -> FilePath {
     let nonce = entry.name.prefix { $0 != "," }
     return location.directory.appending(".\(NameLabel.label(of: location.fileName)).hop-lock-\(nonce)")
   }

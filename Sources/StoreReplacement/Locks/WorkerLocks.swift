@@ -26,8 +26,8 @@ package final class WorkerLocks: Sendable {
   }
 
   private struct State {
-    var kept: [FilePath: Kept] = [:]
-    var seen: [FilePath: Sight] = [:]
+    var kept: [CanonicalStoreLocation: Kept] = [:]
+    var seen: [CanonicalStoreLocation: Sight] = [:]
     var hasThread = false
     var hasEnded = false
   }
@@ -64,12 +64,11 @@ package final class WorkerLocks: Sendable {
   /// Takes the lock of a store. `onLoss` is called on another thread when the lock is lost. Throws `.lockedByOther`,
   /// with who has it, where another worker has it and was not silent for a lease while this process has looked.
   package func take(
-    _ given: StoreLocation, renewing: Bool = true, onLoss: @escaping @Sendable () -> Void = {}
+    _ location: CanonicalStoreLocation, renewing: Bool = true, onLoss: @escaping @Sendable () -> Void = {}
   ) throws -> WorkerLock {
-    let location = try given.canonical(files)
     let attempt = try WorkerLock.take(
       location, as: holder, now: date(), nonce: nonce, files: files,
-      mayTakeOver: { [self] in try isSilent($0, at: location.database) })
+      mayTakeOver: { [self] in try isSilent($0, at: location) })
     switch attempt {
     case .held(let entry): throw WorkerLock.refusal(entry, location)
     case .taken(let lock):
@@ -77,8 +76,8 @@ package final class WorkerLocks: Sendable {
         let now = try clock()
         if renewing { try startThread() }
         state.withLock { state in
-          state.seen[location.database] = nil
-          if renewing { state.kept[location.database] = Kept(lock: lock, onLoss: onLoss, renewed: now) }
+          state.seen[location] = nil
+          if renewing { state.kept[location] = Kept(lock: lock, onLoss: onLoss, renewed: now) }
         }
       } catch {
         lock.release()
@@ -90,12 +89,12 @@ package final class WorkerLocks: Sendable {
 
   /// Gives a lock back.
   package func release(_ lock: WorkerLock) {
-    state.withLock { $0.kept[lock.location.database] = nil }
+    state.withLock { $0.kept[lock.location] = nil }
     lock.release()
   }
 
   /// Was the lock the same for a whole lease, as far as this process has seen it? The longer lease of both counts.
-  private func isSilent(_ entry: LockEntry, at store: FilePath) throws -> Bool {
+  private func isSilent(_ entry: LockEntry, at store: CanonicalStoreLocation) throws -> Bool {
     let now = try clock()
     return state.withLock { state in
       if let sight = state.seen[store], sight.name == entry.name { return now - sight.since >= sight.lease }
@@ -112,7 +111,7 @@ package final class WorkerLocks: Sendable {
     let seen = state.withLock { $0.seen }
     return seen.contains { store, sight in
       guard now - sight.since < sight.lease else { return false }
-      return (try? WorkerLock.entry(of: StoreLocation(database: store), files: files))??.name == sight.name
+      return (try? WorkerLock.entry(of: store, files: files))??.name == sight.name
     }
   }
 

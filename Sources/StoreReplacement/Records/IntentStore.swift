@@ -27,22 +27,20 @@ package struct IntentStore: Sendable {
   package let directory: FilePath
   private let files: any DurableFileSystem
 
-  /// Opens the records below `stateDirectory`, which must exist; makes `intents` in it.
+  /// Opens the records below `stateDirectory`, which must exist and be canonical; makes `intents` in it.
   package init(stateDirectory: FilePath, files: any DurableFileSystem) throws {
-    directory = try files.canonical(stateDirectory).appending("intents")
+    directory = stateDirectory.appending("intents")
     self.files = files
     try files.ensureDirectory(directory)
   }
 
   /// Writes the record of a store: after a crash it is the former one or this one.
   package func write(_ intent: ReplacementIntent) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try files.writeDurably(Array(encoder.encode(intent)), to: path(of: intent.store.path))
+    try files.writeDurably(JSONEncoder.record(intent), to: path(of: intent.store.path))
   }
 
   /// Reads the record of a store. Garbage is an answer, not an error; a disk that cannot be read is an error.
-  package func read(_ location: StoreLocation) throws -> Finding {
+  package func read(_ location: CanonicalStoreLocation) throws -> Finding {
     let path = path(of: location.database)
     let finding = try read(path)
     if case .intent(let intent) = finding, intent.store.path != location.database {
@@ -64,7 +62,7 @@ package struct IntentStore: Sendable {
   /// Throws where a replacement in place of this very file was cut off under another of its names (hard links): side
   /// files go by the name, so anyone who opens the file by this one would not see the journal that takes the half of a
   /// commit back (docs/formats/replacement.md, "Choice of mode").
-  package func requireNoInterruptedNamesake(of location: StoreLocation) throws {
+  package func requireNoInterruptedNamesake(of location: CanonicalStoreLocation) throws {
     guard let status = try files.status(location.database), status.kind == .regular, status.links > 1 else { return }
     for case .intent(let intent) in try all().map(\.finding)
     where intent.mode == .inPlace && intent.stage == .replacing && intent.store.path != location.database
@@ -82,7 +80,7 @@ package struct IntentStore: Sendable {
   ///
   /// After a success nothing depends on the removal being durable: a record that a power cut brings back is found
   /// beside the new store and removed again. The next record that is written syncs the directory for both.
-  package func remove(_ location: StoreLocation, afterSuccess: Bool = false) throws {
+  package func remove(_ location: CanonicalStoreLocation, afterSuccess: Bool = false) throws {
     if try files.unlinkIfPresent(path(of: location.database)), !afterSuccess { try files.syncDirectory(directory) }
   }
 
@@ -111,5 +109,14 @@ package struct IntentStore: Sendable {
     } catch {
       return unreadable("the intent record cannot be read", error)
     }
+  }
+}
+
+extension JSONEncoder {
+  /// The bytes of a record: sorted, and spread over lines, for people who look into a state directory or a backup.
+  static func record(_ value: some Encodable) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    return Array(try encoder.encode(value))
   }
 }

@@ -1,6 +1,7 @@
 // File names come as bytes, JSON wants text: names are written as in a URI, byte by byte, and read back exactly.
 
 import Diagnostics
+import Glibc
 import SystemPackage
 
 /// A path inside a record: every byte that is not plain ASCII is written as %XX.
@@ -51,16 +52,9 @@ package struct PathText: Hashable, Sendable, Codable {
     return FilePath(platformString: bytes)
   }
 
-  static func bytes(of path: FilePath) -> [UInt8] {
-    path.withPlatformString { pointer in
-      var bytes: [UInt8] = []
-      var cursor = pointer
-      while cursor.pointee != 0 {
-        bytes.append(UInt8(bitPattern: cursor.pointee))
-        cursor += 1
-      }
-      return bytes
-    }
+  /// The bytes of a path.
+  package static func bytes(of path: FilePath) -> [UInt8] {
+    path.withPlatformString { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
   }
 
   /// A short name made from bytes (FNV-1a, 64 bits): for file names of records and locks. Two stores that fall on one

@@ -54,17 +54,6 @@ package struct RecoveryFindings: Hashable, Sendable {
   package var hasBackupToMove = false
   /// Was the store to get another journal mode after a replacement in place, and does it not have it?
   package var lacksJournalMode = false
-
-  /// Notes what was found.
-  package init(
-    store: Store, intent: Intent, staged: Staged, hasUnfinishedBackup: Bool, lostWriteAheadLogMode: Bool
-  ) {
-    self.store = store
-    self.intent = intent
-    self.staged = staged
-    self.hasUnfinishedBackup = hasUnfinishedBackup
-    self.lostWriteAheadLogMode = lostWriteAheadLogMode
-  }
 }
 
 /// One act of cleaning up; each may be repeated without harm.

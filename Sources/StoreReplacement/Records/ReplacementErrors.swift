@@ -25,6 +25,9 @@ extension HopdError.Code {
 }
 
 extension HopdError {
+  /// Could a file get no second name because it is another owner's, on another file system, or has too many names?
+  var asksForCopy: Bool { code == .noPermission || code == .unsuitableFile || errno == .tooManyLinks }
+
   /// Somebody has the store open; says who where that is known, and whether it is one of hopd's.
   package static func inUse(by holder: FileHolder?, cause: (any Error)? = nil) -> HopdError {
     if let holder, holder.isHopd {

@@ -84,7 +84,8 @@ package struct ReplacementIntent: Hashable, Sendable, Codable {
 
   /// Notes an intent at the start of a job.
   package init(
-    location: StoreLocation, job: String, planFingerprint: String, source: SourceFingerprint, bootIdentifier: String,
+    location: CanonicalStoreLocation, job: String, planFingerprint: String, source: SourceFingerprint,
+    bootIdentifier: String,
     staged: FilePath?, journalMode: JournalMode, from: StoreVersionMark, to: StoreVersionMark, storeUUID: String?,
     startedAt: Int64
   ) {

@@ -30,18 +30,15 @@ extension ReplacementMode {
 
   /// The refusal of a rename of the store as it is there, if there is a reason for one; the store is not opened.
   package static func refusalOfRename(
-    _ location: StoreLocation, files: any DurableFileSystem = LinuxFileSystem()
+    _ location: CanonicalStoreLocation, files: any DurableFileSystem = LinuxFileSystem()
   ) throws -> HopdError? {
-    // A path without a last component is the root folder: it names no store, so there is nothing to refuse.
-    guard location.database.lastComponent != nil,
-      let status = try files.status(location.canonical(files).database)
-    else { return nil }
+    guard let status = try files.status(location.database) else { return nil }
     let reasons = obstaclesToRename(status)
     return reasons.isEmpty ? nil : renameRefused(location, reasons)
   }
 
   /// The refusal of a rename, with every reason.
-  package static func renameRefused(_ location: StoreLocation, _ reasons: [HopdError]) -> HopdError {
+  package static func renameRefused(_ location: CanonicalStoreLocation, _ reasons: [HopdError]) -> HopdError {
     HopdError(
       .cannotReplace, "the store cannot be replaced by a rename", at: Place(store: location.database),
       hint: keepsTheFile, reasons: reasons)

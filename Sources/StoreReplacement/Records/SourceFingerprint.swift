@@ -36,6 +36,11 @@ package struct SourceFingerprint: Hashable, Sendable, Codable {
   }
 
   /// Takes the fingerprint of the store as it is there; nil where there is none.
+  package init?(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws {
+    try self.init(of: location.store, files: files)
+  }
+
+  /// The same by a path that may have links, where it ends with an error.
   package init?(of location: StoreLocation, files: any DurableFileSystem) throws {
     guard let database = try files.status(location.database) else { return nil }
     let log = try files.status(location.writeAheadLog)

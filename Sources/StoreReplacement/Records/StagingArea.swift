@@ -7,14 +7,14 @@ import SystemPackage
 
 /// Where one job builds its staged stores: `.<name>.hop-<job>[-<n>].tmp` beside the store.
 package struct StagingArea: Sendable {
-  /// The store the job works on; its path is canonical.
-  package let location: StoreLocation
+  /// The store the job works on.
+  package let location: CanonicalStoreLocation
   /// Short lower-case hex text that names the job.
   package let job: String
   private let files: any DurableFileSystem
 
-  /// The area of a job. `location` must be `LockedStore.location`, or another with a canonical path.
-  package init(location: StoreLocation, job: String, files: any DurableFileSystem) {
+  /// The area of a job.
+  package init(location: CanonicalStoreLocation, job: String, files: any DurableFileSystem) {
     self.location = location
     self.job = job
     self.files = files
@@ -32,13 +32,7 @@ package struct StagingArea: Sendable {
   }
 
   /// Makes the empty file SQLite is to fill, readable for this user only; what lay there before is removed.
-  package func create(hop: Int?) throws -> FilePath {
-    let path = path(hop: hop)
-    try remove(path)
-    // Scratch until it is sealed, which syncs it.
-    try files.createUnsyncedFile(path, [], mode: 0o600)
-    return path
-  }
+  package func create(hop: Int?) throws -> FilePath { try write([], hop: hop) }
 
   /// Makes the file as `create(hop:)` does, or takes the one that an interrupted run left, with disk space set aside
   /// for `bytes` where the file system can do that: later nobody takes it away. Throws `.noSpace`, and leaves no new
@@ -65,8 +59,7 @@ package struct StagingArea: Sendable {
   /// Sets disk space aside for what is made later.
   package func holdSpace(_ bytes: Int64, for purpose: SpacePurpose) throws {
     let spaceHolder = path(named: purpose.rawValue)
-    try remove(spaceHolder)
-    try files.createUnsyncedFile(spaceHolder, [], mode: 0o600)
+    try make(spaceHolder)
     do { try reserve(bytes, for: spaceHolder) } catch {
       try? remove(spaceHolder)
       throw error
@@ -108,12 +101,17 @@ package struct StagingArea: Sendable {
     }
   }
 
-  /// Writes a complete staged store that was built in memory; it is synced when it is sealed.
+  /// Writes a complete staged store that was built in memory.
   package func write(_ image: [UInt8], hop: Int?) throws -> FilePath {
     let path = path(hop: hop)
-    try remove(path)
-    try files.createUnsyncedFile(path, image, mode: 0o600)
+    try make(path, image)
     return path
+  }
+
+  private func make(_ path: FilePath, _ content: [UInt8] = []) throws {
+    try remove(path)
+    // Scratch until it is sealed, which syncs it.
+    try files.createUnsyncedFile(path, content, mode: 0o600)
   }
 
   /// Removes one staged store with its side files.
@@ -135,7 +133,7 @@ package struct StagingArea: Sendable {
 
   /// The same for another directory in which files of the store's replacement are made.
   static func requireSpace(
-    _ bytes: Int64, at directory: FilePath, for location: StoreLocation, files: any DurableFileSystem
+    _ bytes: Int64, at directory: FilePath, for location: CanonicalStoreLocation, files: any DurableFileSystem
   ) throws {
     let needed = bytes.addingReportingOverflow(bytes / 10)
     let free = try files.freeBytes(at: directory)
@@ -153,8 +151,7 @@ package struct StagingArea: Sendable {
   package func proveAttributesCanBeKept() throws {
     let attributes = try files.attributes(of: location.database)
     let probe = location.directory.appending(StagingArea.prefix(location) + job + "-probe.tmp")
-    try remove(probe)
-    try files.createUnsyncedFile(probe, [], mode: 0o600)
+    try make(probe)
     do {
       try files.setAttributes(attributes, of: probe)
     } catch {
@@ -164,7 +161,7 @@ package struct StagingArea: Sendable {
     try files.unlink(probe)
   }
 
-  static func attributesLost(_ location: StoreLocation, _ cause: any Error) -> HopdError {
+  static func attributesLost(_ location: CanonicalStoreLocation, _ cause: any Error) -> HopdError {
     HopdError(
       .cannotReplace, "owner, mode, ACL or extended attributes of the store cannot be given to a new file",
       at: Place(store: location.database), cause: cause,
@@ -182,7 +179,8 @@ package struct StagingArea: Sendable {
   }
 
   /// Staged stores of any job beside this store, also those of which only a side file is left.
-  package static func leftovers(of location: StoreLocation, files: any DurableFileSystem) throws -> [Leftover] {
+  package static func leftovers(of location: CanonicalStoreLocation, files: any DurableFileSystem) throws -> [Leftover]
+  {
     leftovers(of: location, among: try files.names(in: location.directory))
   }
 
@@ -192,7 +190,7 @@ package struct StagingArea: Sendable {
   }
 
   /// Those among names of the store's directory.
-  static func leftovers(of location: StoreLocation, among names: [FilePath.Component]) -> [Leftover] {
+  static func leftovers(of location: CanonicalStoreLocation, among names: [FilePath.Component]) -> [Leftover] {
     let prefix = prefix(location)
     var found: [Leftover] = []
     for name in names {
@@ -218,5 +216,7 @@ package struct StagingArea: Sendable {
 
   private static let sideFileSuffixes = ["-journal", "-wal", "-shm"]
 
-  private static func prefix(_ location: StoreLocation) -> String { ".\(NameLabel.label(of: location.fileName)).hop-" }
+  private static func prefix(_ location: CanonicalStoreLocation) -> String {
+    ".\(NameLabel.label(of: location.fileName)).hop-"
+  }
 }

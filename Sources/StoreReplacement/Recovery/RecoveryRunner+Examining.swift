@@ -10,13 +10,13 @@ import SystemPackage
 extension RecoveryRunner {
   /// What `recover` would find and decide; nothing is done. Throws `.storeBusy` where only a writer could tell.
   package func examine(
-    _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
+    _ location: CanonicalStoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
-    try recover(given, planFingerprint: planFingerprint, rule: rule, acts: false)
+    try recover(location, planFingerprint: planFingerprint, rule: rule, acts: false)
   }
 
   func lookUnchanged(
-    _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
+    _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws {
     guard let status = try files.status(location.database) else { return }
     guard status.kind == .regular, status.size > 0 else {
@@ -24,12 +24,12 @@ extension RecoveryRunner {
       return
     }
     do {
-      let found = try StoreReader.withUnchangedStore(at: location) { reader in
+      let found = try StoreReader.withUnchangedStore(at: location.store) { reader in
         let connection = reader.connection
         connection.setProgressHandler(every: 200_000, keepAlive)
         defer { connection.setProgressHandler(nil) }
         let store = try content(of: connection, status.identity, intent)
-        return (store, try StoreReader.keepsWriteAheadLog(location) ? JournalMode.wal : .delete)
+        return (store, try StoreReader.keepsWriteAheadLog(location.store) ? JournalMode.wal : .delete)
       }
       findings.store = found.0
       findings.lostWriteAheadLogMode = intent?.journalMode == .wal && found.1 == .delete

@@ -9,8 +9,8 @@ import SystemPackage
 
 /// What recovery found and did at one store.
 package struct RecoveryOutcome: Sendable {
-  /// The store, under its canonical path where its directory exists.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// What was found; nil where nothing of hopd's lay about and the store was not opened.
   package let findings: RecoveryFindings?
   /// What was decided, and done.
@@ -55,16 +55,14 @@ package struct RecoveryRunner {
   /// `planFingerprint` is the plan that would be run now, if it is known: staged work of another one goes. Throws
   /// `.lockedByOther` and `.storeBusy` when it must be tried again later.
   package func recover(
-    _ given: StoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
+    _ location: CanonicalStoreLocation, planFingerprint: String? = nil, rule: BackupRule = BackupRule()
   ) throws -> RecoveryOutcome {
-    try recover(given, planFingerprint: planFingerprint, rule: rule, acts: true)
+    try recover(location, planFingerprint: planFingerprint, rule: rule, acts: true)
   }
 
   func recover(
-    _ given: StoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
+    _ location: CanonicalStoreLocation, planFingerprint: String?, rule: BackupRule, acts: Bool
   ) throws -> RecoveryOutcome {
-    // Where the folder is gone, its records may be there all the same.
-    let location = (try? given.canonical(files)) ?? given
     try intents.requireNoInterruptedNamesake(of: location)
     let record = try intents.read(location)
     var intent: ReplacementIntent?
@@ -74,7 +72,7 @@ package struct RecoveryRunner {
     let backups = try BackupSet(location: location, rule: rule, files: files)
     let leftovers = hasDirectory ? try leftovers(of: location, record) : []
     let unfinished = hasDirectory ? try backups.unfinished() : []
-    // A missing store that nobody here knows is nothing to recover: anyone who looks for it says that it is not there.
+    // A missing store without a trace needs no recovery; whoever opens it reports that it is missing.
     if case .none = record, leftovers.isEmpty, unfinished.isEmpty, !checksEveryStore {
       return RecoveryOutcome(
         location: location, findings: nil, decision: .nothingToDo, intent: nil, backups: [], error: nil)
@@ -125,16 +123,18 @@ package struct RecoveryRunner {
   /// SQLite itself removes it, and only with its lock; nothing else is done with the store afterwards.
   private func removeColdJournal(_ held: LockedStore) {
     guard (try? files.status(held.location.rollbackJournal)) ?? nil != nil,
-      (try? StoreReader.hasHotJournal(held.location)) == false, let connection = try? held.connection,
+      (try? StoreReader.hasHotJournal(held.location.store)) == false, let connection = try? held.connection,
       (try? connection.text("PRAGMA journal_mode")) == "delete"
     else { return }
-    // A failure leaves the journal where it is: it says nothing to anyone who opens the store.
+    // If this fails the journal stays: SQLite ignores one whose header is zeroed.
     try? connection.execute("PRAGMA locking_mode = NORMAL; BEGIN EXCLUSIVE; ROLLBACK")
     _ = try? connection.text("PRAGMA journal_mode = PERSIST")
     _ = try? connection.text("PRAGMA journal_mode = DELETE")
   }
 
-  private func leftovers(of location: StoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea.Leftover] {
+  private func leftovers(of location: CanonicalStoreLocation, _ record: IntentStore.Finding) throws -> [StagingArea
+    .Leftover]
+  {
     guard case .none = record, let index else { return try StagingArea.leftovers(of: location, files: files) }
     // Scratch may be gone since the directory was listed.
     return try StagingArea.leftovers(of: location, among: index.names(in: location.directory, files: files)).filter {
@@ -145,7 +145,7 @@ package struct RecoveryRunner {
 
   /// Holds the store and finds out what it is.
   private func look(
-    _ location: StoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
+    _ location: CanonicalStoreLocation, _ intent: ReplacementIntent?, _ findings: inout RecoveryFindings
   ) throws -> LockedStore? {
     do {
       let held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
@@ -194,7 +194,7 @@ package struct RecoveryRunner {
   }
 
   private func act(
-    _ decision: RecoveryDecision, _ location: StoreLocation, _ leftovers: [StagingArea.Leftover],
+    _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ leftovers: [StagingArea.Leftover],
     _ unfinished: [FilePath], _ jobBackup: FilePath?, _ backups: BackupSet, _ held: LockedStore?,
     _ intent: ReplacementIntent?
   ) throws {
@@ -203,9 +203,8 @@ package struct RecoveryRunner {
     case .nothingToDo, .quarantine: return
     case .startAgain(let list), .resume(let list), .completed(let list): actions = list
     }
-    // By its record the store is the old one: what its migration had set aside is still in it. First, so that the
-    // record still tells of it when this is cut off. Without a record nobody knows, and the file stays: better one too
-    // many.
+    // By its record the store is the old one, so the objects that its migration had set aside are still in it. Their
+    // file goes first: if this is cut off, the record is still there. Without a record the file stays, to be safe.
     if case .startAgain = decision, let intent {
       let area = StagingArea(location: location, job: intent.job, files: files)
       try QuarantineFile(area: area, files: files).withdraw()
@@ -239,7 +238,8 @@ package struct RecoveryRunner {
   }
 
   private func explain(
-    _ decision: RecoveryDecision, _ location: StoreLocation, _ record: IntentStore.Finding, _ backups: [FilePath]
+    _ decision: RecoveryDecision, _ location: CanonicalStoreLocation, _ record: IntentStore.Finding,
+    _ backups: [FilePath]
   ) -> HopdError? {
     guard case .quarantine(let reason) = decision else { return nil }
     if case .newer(let error) = record { return error.located(Place(store: location.database)) }

@@ -8,7 +8,7 @@ import SystemPackage
 /// The traces of one store.
 package struct RecoveryTraces: Sendable {
   /// The store, which need not be there.
-  package let location: StoreLocation
+  package let location: CanonicalStoreLocation
   /// Its staged stores and what goes with them.
   package let staged: [FilePath]
   /// Backups that are half made, or still the store itself.
@@ -33,10 +33,9 @@ package struct RecoverySurvey: Sendable {
 
   /// Looks through `directory`; `rule` says where else backups may lie.
   package init(
-    of directory: FilePath, intents: IntentStore, rule: BackupRule, files: any DurableFileSystem
+    of directory: CanonicalDirectory, intents: IntentStore, rule: BackupRule, files: any DurableFileSystem
   ) throws {
-    let directory = try files.canonical(directory)
-    let names = try files.names(in: directory)
+    let names = try files.names(in: directory.path)
     var candidates: Set<FilePath.Component> = []
     for name in names where FilePath.Component(name.string) == name {
       if name.string.hasPrefix(".") {
@@ -46,17 +45,18 @@ package struct RecoverySurvey: Sendable {
       }
     }
     for entry in try intents.all() {
-      guard case .intent(let intent) = entry.finding, intent.store.path.removingLastComponent() == directory,
+      guard case .intent(let intent) = entry.finding, intent.store.path.removingLastComponent() == directory.path,
         let name = intent.store.path.lastComponent
       else { continue }
       candidates.insert(name)
     }
+    let base = candidates.isEmpty ? nil : try rule.place(files)
     var known: Set<FilePath> = []
     for name in candidates.sorted(by: { $0.string < $1.string }) {
-      let location = StoreLocation(database: directory.appending(name))
+      let location = CanonicalStoreLocation(name, in: directory)
       let staged = StagingArea.leftovers(of: location, among: names).map(\.path)
       known.formUnion(staged)
-      let backups = try BackupSet(location: location, rule: rule, files: files)
+      let backups = BackupSet(location: location, base: base, files: files)
       var hasRecord = true
       if case .none = try intents.read(location) { hasRecord = false }
       let status = try files.status(location.database)
@@ -67,7 +67,7 @@ package struct RecoverySurvey: Sendable {
       if traces.isTouched || !traces.backups.isEmpty { stores.append(traces) }
     }
     for name in names where StagingArea.mayBeStaged(name) && name.string.contains(".tmp") {
-      let path = directory.appending(name)
+      let path = directory.path.appending(name)
       if !known.contains(where: { path.string.hasPrefix($0.string) }) { orphans.append(path) }
     }
   }

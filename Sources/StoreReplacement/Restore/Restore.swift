@@ -56,17 +56,16 @@ package struct Restore {
     self.lockDirectory = lockDirectory
   }
 
-  /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy) in place of the store at
-  /// `location`; where there is none, it is put there. `now` is seconds since 1970. Of `rule` only the place counts: a
-  /// restore removes no backup.
+  /// Puts the old store in `database` (of a `BackupGeneration`, or any other closed copy, by its canonical path) in the
+  /// place of the store at `location`; where there is none, it is put there. `now` is seconds since 1970. `rule` only
+  /// says where backups are: a restore removes none.
   ///
   /// A store that SQLite cannot read is not written over: the refusal says how to move it away first.
   package func restore(
-    _ database: FilePath, to given: StoreLocation, job: String, backup rule: BackupRule, now: Int64,
+    _ database: FilePath, to location: CanonicalStoreLocation, job: String, backup rule: BackupRule, now: Int64,
     options: RestoreOptions = RestoreOptions()
   ) throws -> RestoredStore {
-    let location = try given.canonical(files)
-    let source = StoreLocation(database: try files.canonical(database))
+    let source = StoreLocation(database: database)
     for file in [source.writeAheadLog, source.rollbackJournal] where (try files.status(file)?.size ?? 0) > 0 {
       throw HopdError(
         .notAStore, "the backup was left open by a program: some of its rows are in a side file", at: Place(file: file),
@@ -76,7 +75,9 @@ package struct Restore {
       name: job, source: source, location: location, rule: BackupRule(keep: .max, directory: rule.directory), now: now,
       options: options)
     // Whether there is a store is only known under the lock; `LockedStore` takes it for a store that is there.
-    guard let fingerprint = try SourceFingerprint(of: location, files: files) else { return try placeWhereNoneIs(job) }
+    guard let fingerprint = try SourceFingerprint(of: location, files: files) else {
+      return try placeWhereNoneIs(job)
+    }
     let held: LockedStore
     do {
       held = try LockedStore(location: location, lockDirectory: lockDirectory, files: files)
@@ -92,7 +93,7 @@ package struct Restore {
   private struct Job {
     let name: String
     let source: StoreLocation
-    let location: StoreLocation
+    let location: CanonicalStoreLocation
     let rule: BackupRule
     let now: Int64
     let options: RestoreOptions
@@ -110,7 +111,7 @@ package struct Restore {
     let copy = try stage(job, in: area)
     let intent: ReplacementIntent
     let differing: [String]
-    let pins = try PinStore(location: job.location, files: files)
+    let pins = PinStore(location: job.location, files: files)
     let former: RestorePin?
     do {
       try requireSameStore(held, copy, job)
@@ -282,9 +283,9 @@ package struct Restore {
     let area = StagingArea(location: location, job: job.name, files: files)
     let copy = try stage(job, in: area)
     let record = record(of: source)
-    let pins = try PinStore(location: location, files: files)
+    let pins = PinStore(location: location, files: files)
     // Until the store has its name, a sweep would take the pin for that of a store that is gone.
-    let backups = try BackupSet(location: location, rule: BackupRule(), files: files)
+    let backups = BackupSet(location: location, base: nil, files: files)
     let backupLock = try job.options.pins ? backups.lock(making: backups.directory) : nil
     defer { backupLock?.release() }
     let former = try? pins.read()
@@ -339,7 +340,7 @@ package struct Restore {
     return StoreVersionMark(name: knownName(digest, job) ?? BackupRecord.replacedByRestore, digest: digest)
   }
 
-  /// The name of a version, where a label of the store's backups tells it.
+  /// The name of a version, if a label of the store's backups has it.
   private func knownName(_ digest: String, _ job: Job) -> String? {
     let backups = try? BackupSet(location: job.location, rule: job.rule, files: files)
     let labels = ((try? backups?.generations()) ?? []).compactMap(\.record) + [record(of: job.source)].compactMap { $0 }

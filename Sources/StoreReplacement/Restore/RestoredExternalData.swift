@@ -12,7 +12,7 @@ struct RestoredExternalData {
   /// The backup.
   let source: StoreLocation
   /// The store.
-  let destination: StoreLocation
+  let destination: CanonicalStoreLocation
   let files: any DurableFileSystem
 
   /// Links the files, else copies them, and makes their names durable.
@@ -51,11 +51,7 @@ struct RestoredExternalData {
     guard try files.status(file)?.kind == .regular, try files.status(target) == nil else { return }
     do {
       return try files.link(file, as: target)
-    } catch let error as HopdError
-      where error.code == .noPermission || error.code == .unsuitableFile || error.errno == .tooManyLinks
-    {
-      // Another owner's file, another file system, or too many names already.
-    }
+    } catch let error as HopdError where error.asksForCopy {}
     let part = target.removingLastComponent().appending(
       ".\(PathText.digest(PathText.bytes(of: target)))\(Self.suffix)")
     do {

@@ -153,14 +153,7 @@ struct InPlaceSwap {
     try HopdError.sqlite("read the new store back", location.database) {
       let connection = try held.connection
       try connection.execute("PRAGMA shrink_memory")  // from the file, not from what was to be written
-      guard try swap.identify(connection) == intent.to.digest else {
-        throw HopdError(
-          .storeDamaged, "the new store does not read back as version \(intent.to.name)",
-          at: Place(store: location.database))
-      }
-      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
-        throw HopdError(.storeDamaged, "quick_check of the new store finds damage", at: Place(store: location.database))
-      }
+      try swap.requireSound(connection, intent.to, at: location)
       try held.foldLogIn()
       try held.setJournalMode(intent.wantedJournalMode)
     }
@@ -221,35 +214,10 @@ struct InPlaceSwap {
     _ error: any Error, _ held: LockedStore, _ backups: BackupSet, _ folder: FilePath, _ staged: FilePath
   ) -> any Error {
     let location = held.location
-    let code = (error as? HopdError)?.code
-    let isStillThere = (try? held.isStillThere()) == true
-    if code == .storeReplaced || (code == .notFound && !isStillThere) {
-      // The staged store and the backup may now be the last copies of the rows: they and the intent stay.
-      guard var refusal = error as? HopdError else { return error }
-      refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
-        .joined(separator: "; ")
-      return refusal
-    }
-    var leftovers: [HopdError] = []
-    func attempt(_ what: String, _ body: () throws -> Void) {
-      do { try body() } catch {
-        leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
-      }
-    }
-    attempt("remove the backup that was being made") { try backups.removeMade(folder) }
-    attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
-    attempt("sync the directory") { try files.syncDirectory(location.directory) }
-    // Without the lock the record may be that of the worker that has the store now.
-    if leftovers.isEmpty, code != .workerLockLost {
-      attempt("remove the intent record") { try swap.intents.remove(location) }
-    }
-    guard !leftovers.isEmpty else { return error }
-    guard var told = error as? HopdError else {
-      return HopdError(
-        .inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error,
-        reasons: leftovers)
-    }
-    told.reasons += leftovers
-    return told
+    var way = WayBack()
+    // The staged store and the backup may now be the last copies of the rows: they and the intent stay.
+    if let refusal = way.refusal(error, (try? held.isStillThere()) == true, staged) { return refusal }
+    way.attempt("remove the backup that was being made") { try backups.removeMade(folder) }
+    return way.end(error, location, staged, swap)
   }
 }

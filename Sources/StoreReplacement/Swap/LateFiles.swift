@@ -16,17 +16,17 @@ extension HopdError.Code {
 
 /// Finds and sets aside side files that came too late.
 package struct LateFiles {
-  /// The store, under its canonical path.
-  let location: StoreLocation
+  /// The store.
+  let location: CanonicalStoreLocation
   let files: any DurableFileSystem
   /// Reads the digest of a version from a connection.
   let identify: (Connection) throws -> String
   /// Called now and then while pages are checked; false ends it, and nothing is proven.
   let keepAlive: () -> Bool
 
-  /// Looks at the store at `location`, whose path is canonical.
+  /// Looks at the store at `location`.
   package init(
-    location: StoreLocation, files: any DurableFileSystem, identify: @escaping (Connection) throws -> String,
+    location: CanonicalStoreLocation, files: any DurableFileSystem, identify: @escaping (Connection) throws -> String,
     keepAlive: @escaping () -> Bool = { true }
   ) {
     self.location = location

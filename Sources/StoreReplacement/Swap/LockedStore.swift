@@ -15,8 +15,8 @@ import SystemPackage
 /// SQLite's own recovery and happens whenever anybody opens the store: a hot `-journal` is rolled back. A `-shm` is not
 /// inspected: it is memory that other programs share, and one that cuts it off would end this process.
 package final class LockedStore {
-  /// The store under its canonical path.
-  package let location: StoreLocation
+  /// The store.
+  package let location: CanonicalStoreLocation
   /// Device and inode of the database when it was opened.
   package let identity: FileIdentity
   /// Status of the database when it was opened: owner, mode, link count, mount point.
@@ -39,12 +39,12 @@ package final class LockedStore {
   /// (directory and name), so one daemon may work on several stores of a directory. Throws `.lockedByOther`,
   /// `.storeBusy`, `.noPermission`, `.notFound`, `.notAStore` or `.storeDamaged`.
   package init(
-    location given: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem = LinuxFileSystem()
+    location: CanonicalStoreLocation, lockDirectory: FilePath, files: any DurableFileSystem = LinuxFileSystem()
   ) throws {
-    let place = Place(store: given.database)
+    self.location = location
+    let database = location.database
     do {
-      location = try LockedStore.location(of: given, files: files)
-      let database = location.database
+      try LockedStore.requireNameForSideFiles(database)
       // P1: what it is, before anything is opened.
       let (folder, found) = try LockedStore.requireStore(location, files: files)
       // P2: one owner.
@@ -71,14 +71,13 @@ package final class LockedStore {
       self.files = files
       fingerprint = try SourceFingerprint(of: location, files: files)
     } catch let error as HopdError {
-      throw error.located(place)
+      throw error.located(Place(store: database))
     }
   }
 
-  /// The location with a canonical directory, where the file's name leaves room for its side files.
-  private static func location(of given: StoreLocation, files: any DurableFileSystem) throws -> StoreLocation {
-    let directory = try files.canonical(given.directory)
-    guard let name = given.database.lastComponent, FilePath.Component(name.string) == name else {
+  /// Throws unless the file's name leaves room for its side files.
+  private static func requireNameForSideFiles(_ database: FilePath) throws {
+    guard let name = database.lastComponent, FilePath.Component(name.string) == name else {
       throw HopdError(
         .notAStore, "the file name is not UTF-8, so hopd cannot name its side files",
         hint: "rename the store together with its -wal, -shm and -journal files")
@@ -90,12 +89,11 @@ package final class LockedStore {
         "the file name has \(name.string.utf8.count) bytes: SQLite cannot make its -journal beside it",
         hint: "give the store a name of at most \(longest) bytes, together with its side files")
     }
-    return StoreLocation(database: directory.appending(name))
   }
 
   /// P1: the store and its directory; throws where the store or a side file is anything but a file that SQLite made.
   private static func requireStore(
-    _ location: StoreLocation, files: any DurableFileSystem
+    _ location: CanonicalStoreLocation, files: any DurableFileSystem
   ) throws -> (folder: FileStatus, store: FileStatus) {
     guard let folder = try files.status(location.directory), let found = try files.status(location.database) else {
       throw HopdError(.notFound, "the store is gone")
@@ -122,7 +120,7 @@ package final class LockedStore {
 
   /// P3: a connection that has SQLite's exclusive lock on that very file.
   private static func lockedConnection(
-    _ location: StoreLocation, file: FileStatus, folder: FileStatus, files: any DurableFileSystem
+    _ location: CanonicalStoreLocation, file: FileStatus, folder: FileStatus, files: any DurableFileSystem
   ) throws -> Connection {
     let database = location.database
     let hasLog = try files.status(location.writeAheadLog).map { $0.size > 0 } ?? false
@@ -156,7 +154,7 @@ package final class LockedStore {
 
   /// P2: hopd's own lock for a store, one per directory and name, so that the same store under two paths has one lock.
   package static func lock(
-    _ location: StoreLocation, lockDirectory: FilePath, files: any DurableFileSystem
+    _ location: CanonicalStoreLocation, lockDirectory: FilePath, files: any DurableFileSystem
   ) throws -> FileLock {
     guard let folder = try files.status(location.directory), let name = location.database.lastComponent else {
       throw HopdError(.notFound, "the store's directory is gone", at: Place(store: location.database))
@@ -164,7 +162,7 @@ package final class LockedStore {
     let key = PathText.digest(
       Array("\(folder.identity.device):\(folder.identity.inode):".utf8)
         + PathText.bytes(of: FilePath(root: nil, [name])))
-    return try FileLock(path: files.canonical(lockDirectory).appending("store-\(key).lock"))
+    return try FileLock(path: lockDirectory.appending("store-\(key).lock"))
   }
 
   /// The one connection. Throws after `release()`; anyone who keeps it longer keeps the lock.

@@ -12,7 +12,7 @@ import SystemPackage
 /// A store whose new version is in place, durable and read back: only with this in hand may success be reported.
 package struct ReplacedStore: Sendable {
   /// The store.
-  package let location: StoreLocation
+  package let location: CanonicalStoreLocation
   /// Its version now.
   package let version: StoreVersionMark
   /// The old store; nil where none is kept.
@@ -35,7 +35,7 @@ package enum JournalModeRule: String, Sendable, Hashable, CaseIterable {
   case delete
 
   /// The mode of a new store whose old one had `old`.
-  func mode(keeping old: JournalMode) -> JournalMode {
+  package func mode(keeping old: JournalMode) -> JournalMode {
     switch self {
     case .keep: old
     case .wal: .wal

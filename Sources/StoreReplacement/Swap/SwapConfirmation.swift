@@ -23,29 +23,38 @@ extension StoreSwap {
         return try readBack(location, version)
       } catch {
         // Pages that change while they are read look like damage.
-        guard attempt < Self.attempts, try SourceFingerprint(of: location, files: files) != before else { throw error }
+        guard attempt < Self.attempts, try SourceFingerprint(of: location, files: files) != before else {
+          throw error
+        }
         keepAlive()
         usleep(100_000)
       }
     }
   }
 
-  private func readBack(_ location: StoreLocation, _ version: StoreVersionMark) throws {
+  private func readBack(_ location: CanonicalStoreLocation, _ version: StoreVersionMark) throws {
     try HopdError.sqlite("read the new store back", location.database) {
       let connection = try Connection(path: location.database, access: .immutable)
       connection.setProgressHandler(every: 200_000) { [keepAlive] in
         keepAlive()
         return true
       }
-      guard try identify(connection) == version.digest else {
-        throw HopdError(
-          .storeDamaged, "the new store does not read back as version \(version.name)",
-          at: Place(store: location.database))
-      }
-      guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
-        throw HopdError(
-          .storeDamaged, "quick_check of the new store finds damage", at: Place(store: location.database))
-      }
+      try requireSound(connection, version, at: location)
+    }
+  }
+
+  /// Throws `.storeDamaged` unless the new store reads as a sound store of its version.
+  func requireSound(
+    _ connection: Connection, _ version: StoreVersionMark, at location: CanonicalStoreLocation
+  ) throws {
+    func damaged(_ message: String) -> HopdError {
+      HopdError(.storeDamaged, message, at: Place(store: location.database))
+    }
+    guard try identify(connection) == version.digest else {
+      throw damaged("the new store does not read back as version \(version.name)")
+    }
+    guard try connection.text("PRAGMA quick_check(1)") == "ok" else {
+      throw damaged("quick_check of the new store finds damage")
     }
   }
 }

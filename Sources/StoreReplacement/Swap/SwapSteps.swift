@@ -102,7 +102,7 @@ extension StoreSwap {
   /// After the confirmation: the backup goes where it belongs, unless it is there (`isMoved`), old ones go. Failures
   /// here do not undo a success.
   func finish(
-    _ location: StoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
+    _ location: CanonicalStoreLocation, _ version: StoreVersionMark, _ folder: FilePath, _ backups: BackupSet,
     _ rule: BackupRule, _ now: Int64
   ) -> ReplacedStore {
     var kept: FilePath? = folder
@@ -136,7 +136,7 @@ extension StoreSwap {
 
   // MARK: Ways back
 
-  func changed(_ location: StoreLocation, _ what: String) -> HopdError {
+  func changed(_ location: CanonicalStoreLocation, _ what: String) -> HopdError {
     HopdError(
       .storeChanged, "the store changed while it was being replaced: \(what)", at: Place(store: location.database),
       hint: "nothing was replaced; the next run starts afresh from the store as it is now")
@@ -156,19 +156,14 @@ extension StoreSwap {
     -> any Error
   {
     let location = held.location
-    var leftovers: [HopdError] = []
-    func attempt(_ what: String, _ body: () throws -> Void) {
-      do { try body() } catch {
-        leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
-      }
-    }
+    var way = WayBack()
     let isStillThere = (try? held.isStillThere()) == true
     if let connection = try? held.connection {
       if connection.isInTransaction { try? connection.execute("ROLLBACK") }
       // On another file under this name it must not even be tried: side files go by the path. Either mode is normal for
       // a Core Data store; but the record must stay while it is the only one that knows which one it was.
       if undo.isFolded, isStillThere, (try? requireHeld()) != nil {
-        attempt("set the store's journal mode to WAL again") {
+        way.attempt("set the store's journal mode to WAL again") {
           // Without shared memory for its index a log needs exclusive locking, which A3 gave up.
           try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
           try connection.setJournalMode(
@@ -177,7 +172,7 @@ extension StoreSwap {
       }
     }
     if let folder = undo.folder {
-      attempt("remove the second name of the store") {
+      way.attempt("remove the second name of the store") {
         if try files.status(folder) != nil {
           try backups.remove(folder)
         } else if try files.status(backups.directory) != nil, try files.names(in: backups.directory).isEmpty {
@@ -185,27 +180,48 @@ extension StoreSwap {
         }
       }
     }
-    let code = (error as? HopdError)?.code
-    if code == .storeReplaced || (code == .notFound && !isStillThere) {
-      // The staged store may now be the last copy of the rows: it and the intent that names it stay.
-      guard var refusal = error as? HopdError else { return error }
-      refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
-        .joined(separator: "; ")
-      refusal.reasons += leftovers
-      return refusal
+    // The staged store may now be the last copy of the rows: it and the intent that names it stay.
+    if let refusal = way.refusal(error, isStillThere, staged) { return refusal }
+    return way.end(error, location, staged, self)
+  }
+}
+
+/// The way back from a replacement that failed: what can be taken back is, and what cannot is told with the error.
+struct WayBack {
+  private var leftovers: [HopdError] = []
+
+  /// Takes one thing back.
+  mutating func attempt(_ what: String, _ body: () throws -> Void) {
+    do { try body() } catch {
+      leftovers.append(HopdError(.inputOutput, "could not \(what); the next run does it", cause: error))
     }
-    attempt("remove the staged store") { try StagingArea.remove(staged, files: files) }
-    attempt("sync the directory") { try files.syncDirectory(location.directory) }
+  }
+
+  /// The error to throw where the store's file is another one or gone, and the staged store is kept; nil elsewhere.
+  func refusal(_ error: any Error, _ isStillThere: Bool, _ staged: FilePath) -> HopdError? {
+    guard var refusal = error as? HopdError,
+      refusal.code == .storeReplaced || (refusal.code == .notFound && !isStillThere)
+    else { return nil }
+    refusal.hint = [refusal.hint, "the migrated copy is kept as \(staged.printable)"].compactMap { $0 }
+      .joined(separator: "; ")
+    refusal.reasons += leftovers
+    return refusal
+  }
+
+  /// Removes the staged store and then, if nothing is left, the record; answers the error to throw.
+  mutating func end(
+    _ error: any Error, _ location: CanonicalStoreLocation, _ staged: FilePath, _ swap: StoreSwap
+  ) -> any Error {
+    attempt("remove the staged store") { try StagingArea.remove(staged, files: swap.files) }
+    attempt("sync the directory") { try swap.files.syncDirectory(location.directory) }
     // Without the lock the record may be that of the worker that has the store now.
-    if leftovers.isEmpty, code != .workerLockLost {
-      attempt("remove the intent record") { try intents.remove(location) }
+    if leftovers.isEmpty, (error as? HopdError)?.code != .workerLockLost {
+      attempt("remove the intent record") { try swap.intents.remove(location) }
     }
     guard !leftovers.isEmpty else { return error }
-    guard var told = error as? HopdError else {
-      return HopdError(
-        .inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error,
-        reasons: leftovers)
-    }
+    var told =
+      error as? HopdError
+      ?? HopdError(.inputOutput, "the replacement was given up", at: Place(store: location.database), cause: error)
     told.reasons += leftovers
     return told
   }

@@ -8,6 +8,7 @@ import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl explain STORE|MODEL`.
@@ -73,7 +74,7 @@ struct ExplainCommand: HopctlCommand {
   // MARK: Stores
 
   private func explainStore() throws -> ExplainShape {
-    let location = try StoreArgument.location(of: path)
+    let location = try StoreArgument.location(of: path).store
     guard !source.models.isEmpty || source.config != nil else {
       throw HopdError(
         .usage, "the store is compared with models, and none was given", at: Place(store: location.database),

@@ -2,6 +2,7 @@ import ArgumentParser
 import Diagnostics
 import PersistentStore
 import ServiceState
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl history [STORE]`.

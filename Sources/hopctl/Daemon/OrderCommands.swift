@@ -8,6 +8,7 @@ import HopdControl
 import MigrationChecking
 import PersistentStore
 import ServiceState
+import StoreReplacement
 import SystemPackage
 
 /// What orders print.
@@ -189,7 +190,7 @@ private struct PauseOrder {
     return ["name": .string(isPath ? try daemon.path(of: name) : name)]
   }
 
-  private func isThere(_ location: StoreLocation) -> Bool {
+  private func isThere(_ location: CanonicalStoreLocation) -> Bool {
     (try? daemon.recorded().reader.store(location.database.printable)) != nil
   }
 }

@@ -44,7 +44,8 @@ enum StoreText {
   /// Is the pin gone that held the store back? False where this user cannot tell.
   private static func isReleased(_ path: String) -> Bool {
     do {
-      return try PinStore(location: StoreLocation(database: FilePath(path)), files: LinuxFileSystem()).read() == nil
+      return try PinStore(location: CanonicalStoreLocation(evenIfGone: FilePath(path)), files: LinuxFileSystem()).read()
+        == nil
     } catch { return false }
   }
 

@@ -5,6 +5,7 @@ import HopdConfiguration
 import MigrationPipeline
 import PersistentStore
 import StoreFleet
+import StoreReplacement
 import SystemPackage
 
 /// The request of each store, but for its place and its job.
@@ -43,7 +44,7 @@ struct WorkTemplates: Sendable {
         .usage, "the store is in no watch of the configuration, or in several", at: Place(store: location.database),
         hint: "name the watch with --watch, or the models with --models")
     }
-    request.location = location
+    request.location = location.store
     request.job = RequestOptions.jobName()
     return request
   }
@@ -64,7 +65,7 @@ struct WorkTemplates: Sendable {
     return stores.map { known[$0.store] ?? $0 }
   }
 
-  private static func watch(around store: StoreLocation, in configuration: Configuration) -> String? {
+  private static func watch(around store: CanonicalStoreLocation, in configuration: Configuration) -> String? {
     let around = configuration.watches(around: store.directory)
     return around.count == 1 ? around.first?.name : nil
   }

@@ -7,6 +7,7 @@ import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
 import SQLite
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl create STORE --models … --model-version V`.
@@ -36,7 +37,7 @@ struct CreateCommand: HopctlCommand {
   }
 
   func execute() throws {
-    let location = try store.location()
+    let location = try store.location().store
     let loaded = try models.load(for: location)
     let version = try version(in: loaded.catalog)
     let schema = try layout.schema(of: try layout.part(of: version.model, at: version.path), at: version.path)

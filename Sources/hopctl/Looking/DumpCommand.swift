@@ -3,6 +3,7 @@ import Diagnostics
 import HopdConfiguration
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl dump STORE`.
@@ -33,7 +34,7 @@ struct DumpCommand: HopctlCommand {
   }
 
   func execute() throws {
-    let location = try store.location()
+    let location = try store.location().store
     let loaded = try models.load(for: location)
     output.warn(loaded.warnings)
     // Any known version will do: a version to reach plays no part here.

@@ -5,6 +5,7 @@ import ManagedObjectModel
 import MigrationChecking
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// `hopctl identify STORE`.
@@ -20,14 +21,14 @@ struct IdentifyCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(for: location, withMappings: true, allowsOlder: wanted.allowOlder)
+    let loaded = try models.load(for: location.store, withMappings: true, allowsOlder: wanted.allowOlder)
     output.warn(loaded.warnings)
     let found = try StoreIdentifier.identify(
-      location, catalog: loaded.catalog, target: wanted.target(loaded.watch))
+      location.store, catalog: loaded.catalog, target: wanted.target(loaded.watch))
     try output.line("\(store.text): " + IdentifyCommand.sentence(found))
     let isSwiftData =
       found.metadata != nil
-      && (try? StoreReader.withUnchangedStore(at: location, { try StoreModels.isSwiftData($0) })) == true
+      && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
     if isSwiftData { try output.line("  made by SwiftData") }
     let rows = found.entities.sorted { $0.number < $1.number }
     for line in MessageFormatter.table(

@@ -37,7 +37,7 @@ struct PruneCommand: HopctlCommand {
 
   func execute() throws {
     let files = LinuxFileSystem()
-    var removed: [(store: StoreLocation, removal: BackupRemoval)] = []
+    var removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)] = []
     var problems: [HopdError] = []
     for path in paths {
       let target = try BackupTarget(path)
@@ -92,7 +92,9 @@ struct PruneCommand: HopctlCommand {
     return yes ? try backups.remove(plan) : try plan(try backups.settledGenerations())
   }
 
-  private func tell(_ removed: [(store: StoreLocation, removal: BackupRemoval)], _ problems: [HopdError]) throws {
+  private func tell(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], _ problems: [HopdError])
+    throws
+  {
     let bytes = removed.reduce(Int64(0)) { $0.addingReportingOverflow($1.removal.generation.bytes).partialValue }
     for (store, removal) in removed {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""

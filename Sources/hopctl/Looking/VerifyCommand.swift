@@ -4,6 +4,7 @@ import HopdConfiguration
 import ManagedObjectModel
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 
@@ -27,7 +28,7 @@ struct VerifyCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location()
+    let location = try store.location().store
     let loaded = try models.load(for: location)
     output.warn(loaded.warnings)
     let (version, remarks, checks) = try StoreReader.withUnchangedStore(at: location) { reader in

@@ -41,7 +41,7 @@ struct MigrateCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location()
+    let location = try store.location().store
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)

@@ -47,17 +47,17 @@ struct PlanCommand: HopctlCommand {
   func execute() throws {
     let location = try store.location()
     let loaded = try models.load(
-      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
+      for: location.store, withMappings: true, allowsOlder: options.target.version.allowOlder)
     // What the catalog says of this model is among the plan's own warnings.
     let remarks =
       loaded.warnings.filter { $0.code != .modelRemark } + options.mapping.unusedPolicies(of: loaded.catalog)
     output.warn(remarks)
-    var request = try options.request(location, loaded, stateDirectory: "")
+    var request = try options.request(location.store, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
-    let (assessment, plan) = try StoreReader.withUnchangedStore(at: location) { reader in
+    let (assessment, plan) = try StoreReader.withUnchangedStore(at: location.store) { reader in
       let found = try StoreIdentifier.identify(
-        reader: reader, location: location, catalog: loaded.catalog, target: wanted, countsRows: false)
+        reader: reader, location: location.store, catalog: loaded.catalog, target: wanted, countsRows: false)
       return (
         found,
         try PlanCommand.needsPlan(found).map {
@@ -67,7 +67,7 @@ struct PlanCommand: HopctlCommand {
       )
     }
     if let plan {
-      let trial = try scan(plan, request)
+      let trial = try scan(plan, location, request)
       try show(plan, trial, request: request, remarks: remarks, pin: PinShape.of(location, assessment, output))
       if let failure = trial.failure { throw Finished(status: failure.code.exit) }
       if check { throw Finished(status: .workToDo) }
@@ -77,7 +77,7 @@ struct PlanCommand: HopctlCommand {
       let pin = try PinShape.of(location, assessment, output)
       try output.object(
         PlanShape(
-          store: name(of: location), from: version, to: assessment.target?.model.name ?? version,
+          store: name(of: location.store), from: version, to: assessment.target?.model.name ?? version,
           configuration: OrNull(wrappedValue: assessment.version?.configuration),
           modelSource: OrNull(wrappedValue: assessment.version.map(MessageFormatter.modelSource)), hops: [],
           estimate: stable ? nil : PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
@@ -105,9 +105,11 @@ struct PlanCommand: HopctlCommand {
   }
 
   /// Runs a chain with mapping models into a scratch folder, where the rows of its later hops can be inspected.
-  private func scan(_ plan: MigrationPlan, _ request: MigrationRequest) throws -> Trial {
+  private func scan(_ plan: MigrationPlan, _ location: CanonicalStoreLocation, _ request: MigrationRequest) throws
+    -> Trial
+  {
     // What a migration would refuse at its first look is reported without a trial.
-    if request.replacement != .inPlace, let refusal = try ReplacementMode.refusalOfRename(request.location) {
+    if request.replacement != .inPlace, let refusal = try ReplacementMode.refusalOfRename(location) {
       return Trial(failure: refusal)
     }
     guard plan.isMixed, !noScan else { return Trial() }

@@ -58,24 +58,24 @@ struct RecoverCommand: HopctlCommand {
     for orphan in orphans {
       try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
     }
-    if results.isEmpty, orphans.isEmpty { try output.line("\(folder.printable): no trace of an interrupted job") }
+    if results.isEmpty, orphans.isEmpty { try output.line("\(folder.path.printable): no trace of an interrupted job") }
     try output.object(
-      RecoverShape(directory: folder.string, stores: results, orphans: orphans.map(\.string)))
+      RecoverShape(directory: folder.path.string, stores: results, orphans: orphans.map(\.string)))
     let states = Set(results.map(\.state))
     if states.contains("needs-attention") { throw Finished(status: .dataError) }
     if states.contains("busy") { throw Finished(status: .unavailable) }
     if states.contains("to-mend") { throw Finished(status: .workToDo) }
   }
 
-  private func place(_ files: LinuxFileSystem) throws -> (folder: FilePath, only: FilePath?) {
+  private func place(_ files: LinuxFileSystem) throws -> (folder: CanonicalDirectory, only: FilePath?) {
     do {
-      let path = try FilePath(directory).resolved()
-      if try files.status(path)?.kind == .directory { return (path, nil) }
+      let folder = try CanonicalDirectory(FilePath(directory))
+      if try files.status(folder.path)?.kind == .directory { return (folder, nil) }
     } catch let error as HopdError where error.code == .notFound {
       // A store that is missing may have traces all the same.
     }
     let store = try StoreArgument.location(of: directory)
-    return (store.directory, store.database)
+    return (try CanonicalDirectory(store.directory), store.database)
   }
 
   /// Looks at a store, and with --yes mends it.

@@ -4,6 +4,7 @@ import ManagedObjectModel
 import MigrationPipeline
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import StoreVerification
 import SystemPackage
 
@@ -28,7 +29,7 @@ struct RehearseCommand: HopctlCommand {
   @OptionGroup var output: OutputOptions
 
   func execute() throws {
-    let location = try store.location()
+    let location = try store.location().store
     let loaded = try models.load(
       for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)

@@ -20,7 +20,7 @@ struct ReleaseCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let pins = try PinStore(location: location, files: LinuxFileSystem())
+    let pins = PinStore(location: location, files: LinuxFileSystem())
     var pin: RestorePin?
     do { pin = try pins.read() } catch let error as HopdError where error.code == .recordUnreadable {
       output.warn([error])

@@ -95,7 +95,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// External files that were left as they are, although the backup has others under the same names.
-  private func differences(_ names: [String], _ location: StoreLocation) -> [HopdError] {
+  private func differences(_ names: [String], _ location: CanonicalStoreLocation) -> [HopdError] {
     if names.isEmpty { return [] }
     let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
     let count = MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")
@@ -109,7 +109,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// An interrupted restore had come to its end.
-  private func tellFinished(_ location: StoreLocation, _ outcome: RecoveryOutcome) throws {
+  private func tellFinished(_ location: CanonicalStoreLocation, _ outcome: RecoveryOutcome) throws {
     let version = outcome.intent?.to.name ?? "the backup"
     try output.line("restored \(store.text): \(version); an interrupted restore was complete")
     if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
@@ -131,7 +131,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   private func chosen(
-    _ location: StoreLocation, _ backups: BackupSet, _ files: LinuxFileSystem
+    _ location: CanonicalStoreLocation, _ backups: BackupSet, _ files: LinuxFileSystem
   ) throws -> Choice {
     let generations = try backups.generations()
     guard let backup else {
@@ -162,7 +162,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// Throws where the question cannot be asked.
-  private func requireTerminal(_ location: StoreLocation, _ choice: Choice) throws(HopdError) {
+  private func requireTerminal(_ location: CanonicalStoreLocation, _ choice: Choice) throws(HopdError) {
     let version = choice.version.map { " (\($0))" } ?? ""
     guard isatty(0) == 1, StandardStreams.Stream.error.isTerminal else {
       throw HopdError(
@@ -172,7 +172,7 @@ struct RestoreCommand: HopctlCommand {
   }
 
   /// Restoring takes what was changed since away, so a person says yes, or a script says --yes.
-  private func ask(_ location: StoreLocation, _ choice: Choice) throws {
+  private func ask(_ location: CanonicalStoreLocation, _ choice: Choice) throws {
     if yes { return }
     let version = choice.version.map { " (\($0))" } ?? ""
     try StandardStreams.write(

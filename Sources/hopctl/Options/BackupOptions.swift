@@ -75,19 +75,20 @@ struct BackupOptions: ParsableArguments {
 /// What a path of the command line stands for.
 enum BackupTarget {
   /// A folder of stores.
-  case directory(FilePath)
+  case directory(CanonicalDirectory)
   /// A store, which may be gone.
-  case store(StoreLocation)
+  case store(CanonicalStoreLocation)
   /// A backup of a store.
-  case generation(FilePath, of: StoreLocation)
+  case generation(FilePath, of: CanonicalStoreLocation)
 
   /// Looks what is under a path.
   init(_ text: String) throws {
     let files = LinuxFileSystem()
-    guard let path = try? FilePath(text).resolved() else {
+    guard let given = try? CanonicalDirectory(FilePath(text)) else {
       self = .store(try StoreArgument.location(of: text))
       return
     }
+    let path = given.path
     // STORE's folder: …/.NAME.hopd-backups/TIME-JOB/NAME, or the same elsewhere; the label says whose it is.
     for folder in [path, path.removingLastComponent()] {
       guard folder.removingLastComponent().lastComponent?.string.hasSuffix(".hopd-backups") == true else { continue }
@@ -105,7 +106,7 @@ enum BackupTarget {
         self = .store(store)
         return
       }
-      self = .directory(path)
+      self = .directory(given)
     } else {
       self = .store(try StoreArgument.location(of: text))
     }
@@ -114,15 +115,15 @@ enum BackupTarget {
   /// The directory whose rule counts.
   var directory: FilePath {
     switch self {
-    case .directory(let path): path
+    case .directory(let directory): directory.path
     case .store(let location), .generation(_, let location): location.directory
     }
   }
 }
 
 /// Z_UUID of the store that is under a name; nil where there is none that can be read.
-func livingUUID(_ location: StoreLocation) -> String? {
-  try? StoreReader.withUnchangedStore(at: location) { try $0.metadata().uuid }
+func livingUUID(_ location: CanonicalStoreLocation) -> String? {
+  try? StoreReader.withUnchangedStore(at: location.store) { try $0.metadata().uuid }
 }
 
 extension BackupGeneration {

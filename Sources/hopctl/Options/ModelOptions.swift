@@ -10,6 +10,7 @@ import MappingModel
 import MigrationChecking
 import MigrationPlanning
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// `--models`, `--mappings`, `--config`, `--watch`.
@@ -238,7 +239,7 @@ struct TargetOptions: ParsableArguments {
     if let reference = reference ?? models.watch?.migration.reference?.string {
       naming.namingRelationships.formUnion(
         try MigrationPlanner.naming(
-          fromReference: try StoreArgument.location(of: reference), catalog: models.catalog,
+          fromReference: try StoreArgument.location(of: reference).store, catalog: models.catalog,
           target: target(models.watch)
         ).namingRelationships)
     }

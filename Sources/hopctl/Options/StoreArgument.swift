@@ -4,6 +4,7 @@ import ArgumentParser
 import Diagnostics
 import DurableFiles
 import PersistentStore
+import StoreReplacement
 import SystemPackage
 
 /// STORE.
@@ -16,16 +17,16 @@ struct StoreArgument: ParsableArguments {
 
   /// The store with the folders' links resolved. Its own name is kept: a link in the place of a store is refused, never
   /// followed.
-  func location() throws -> StoreLocation { try StoreArgument.location(of: store) }
+  func location() throws -> CanonicalStoreLocation { try StoreArgument.location(of: store) }
 
   /// The same for any path.
-  static func location(of path: String) throws -> StoreLocation {
+  static func location(of path: String) throws -> CanonicalStoreLocation {
     let given = FilePath(path)
     guard given.lastComponent?.kind == .regular else {
       throw HopdError(.usage, "this names no file", at: Place(file: given), hint: "name the store's SQLite file")
     }
     do {
-      return StoreLocation(database: try given.resolvedInFolder())
+      return try CanonicalStoreLocation(given)
     } catch let error as HopdError where error.code == .notFound {
       throw HopdError(
         .notFound, "there is no such folder", at: Place(store: given), cause: error.cause, hint: "check the path")

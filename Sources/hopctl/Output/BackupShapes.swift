@@ -26,7 +26,9 @@ struct PinShape: Encodable {
 
   /// The pin of a store that was inspected, also told in a line; nil where it has none. A pin that cannot be read is a
   /// warning.
-  static func of(_ location: StoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws -> PinShape? {
+  static func of(_ location: CanonicalStoreLocation, _ found: StoreAssessment, _ output: OutputOptions) throws
+    -> PinShape?
+  {
     let pipeline = MigrationPipeline()
     do {
       guard let pin = try pipeline.pin(location, found) else { return nil }
