@@ -107,16 +107,16 @@ struct PruneCommand: HopctlCommand {
         ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
         : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
     for problem in problems { ErrorReport.tell(problem) }
-    try output.object(
-      PruneShape(
-        dryRun: dryRun,
-        removed: removed.map { store, removal in
-          PruneShape.Removal(
-            store: store.database.string, backup: removal.generation.directory.string,
-            from: OrNull(wrappedValue: removal.generation.record?.from.name),
-            madeBy: OrNull(wrappedValue: removal.generation.record?.origin.rawValue), bytes: removal.generation.bytes,
-            reason: removal.reason.rawValue)
-        }, bytes: bytes, problems: problems.map(ErrorShape.init)))
+    let objects = removed.map { store, removal -> JSONObject in
+      let (generation, record) = (removal.generation, removal.generation.record)
+      return [
+        "store": store.database.string, "backup": generation.directory.string, "from": record?.from.name,
+        "madeBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
+      ]
+    }
+    try output.object([
+      "dryRun": dryRun, "removed": objects, "bytes": bytes, "problems": problems.map(\.json),
+    ])
   }
 
   private static func reason(_ reason: BackupRemovalReason) -> String {

@@ -80,7 +80,8 @@ struct StateOptions: ParsableArguments {
       hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
 
-  private static func variable(_ name: String) -> String? {
+  /// A variable of the environment that is not empty.
+  static func variable(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)
   }

@@ -25,7 +25,7 @@ enum ErrorReport {
 
   /// `{"error":…}` on standard output.
   static func tellJSON(_ error: HopdError) {
-    if let text = try? JSONText.of(ErrorShape.Envelope(error: ErrorShape(error))) {
+    if let text = try? JSONText.of(["error": error.json] as JSONObject) {
       try? StandardStreams.write(text + "\n", to: .output)
     }
   }

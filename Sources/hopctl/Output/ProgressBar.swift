@@ -45,7 +45,7 @@ final class ProgressBar {
     let now = ContinuousClock.now
     if let lastDrawn, progress.part == lastPart, now - lastDrawn < .milliseconds(100) { return }
     (lastDrawn, lastPart) = (now, progress.part)
-    guard let text = try? JSONText.of(ProgressShape(progress)) else { return }
+    guard let text = try? JSONText.of(progress.json) else { return }
     try? StandardStreams.write(text + "\n", to: .error)
   }
 
