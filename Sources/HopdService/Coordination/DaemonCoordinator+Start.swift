@@ -40,7 +40,7 @@ extension DaemonCoordinator {
           around: { store, recover in
             // A suspect is put in order when its turn has come: every migration begins with that.
             if suspects.contains(store) {
-              return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true)
+              return RecoveredStore(store: store, goesOn: true)
             }
             let slot = notes?.begin(store, .migrate)
             defer { if let slot { notes?.end(slot) } }

@@ -33,7 +33,7 @@ package actor DaemonCoordinator {
     /// WatchdogSec= of the unit.
     package var watchdogInterval: Duration?
     /// What jobs do.
-    package var work: any StoreWork
+    package var work: any StoreWork = PipelineWork()
     /// Log of the service.
     package var logger: Logger
     /// Changes the level of all loggers; nil leaves it.
@@ -44,24 +44,6 @@ package actor DaemonCoordinator {
     package var recorder: StateRecorder?
     /// Where the kernel tells the pressure.
     package var pressure = PressureFiles()
-
-    /// Describes the surroundings.
-    package init(
-      source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
-      watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
-      threshold: LogThreshold? = nil, claims: WatchLocks? = nil, recorder: StateRecorder? = nil
-    ) {
-      self.recorder = recorder
-      self.claims = claims
-      self.source = source
-      self.stateDirectory = stateDirectory
-      self.pauseFile = pauseFile
-      self.notifier = notifier
-      self.watchdogInterval = watchdogInterval
-      self.work = work
-      self.logger = logger
-      self.threshold = threshold
-    }
   }
 
   enum Message: Sendable {

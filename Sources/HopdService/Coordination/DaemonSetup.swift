@@ -55,7 +55,7 @@ package struct DaemonSetup: Sendable {
     configuration = loaded.configuration
     files = loaded.files
     warnings = loaded.warnings
-    policies = Self.programs(loaded.configuration.policies)
+    policies = PolicyPrograms.maker(configuration.policyBindings)
     let overlaps = WatchOverlap.findings(in: loaded)
     if let first = overlaps.first {
       throw overlaps.count == 1
@@ -158,7 +158,7 @@ package struct DaemonSetup: Sendable {
 
   /// The rule for the old stores of a watch; nil for a watch that is not there.
   package func backupRule(ofWatch name: String) -> BackupRule? {
-    configuration.watch(named: name).map { BackupRule($0.backup) }
+    configuration.watch(named: name)?.backup
   }
 
   /// What the pipeline is asked for a store of a watch; nil for a watch that is not there.
@@ -173,18 +173,6 @@ package struct DaemonSetup: Sendable {
     request.policies = policies
     request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
     return request
-  }
-
-  /// The programs that the configuration names.
-  private static func programs(_ policies: [Configuration.Policy]) -> PolicyMaker? {
-    if policies.isEmpty { return nil }
-    let bindings = Dictionary(
-      policies.map { policy in
-        let limits = PolicyLimits(timeout: policy.timeout, memory: policy.memory)
-        return (policy.name, PolicyBinding(command: policy.command, limits: limits))
-      }
-    ) { first, _ in first }
-    return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
   }
 
   /// May a file of this name be a store? Hidden files, side files and files of our own may not.

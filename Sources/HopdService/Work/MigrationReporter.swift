@@ -23,23 +23,13 @@ package struct MigrationReporter: Sendable {
     package var watch: String
     /// Name of the job.
     package var job: String
-
-    /// Names a job.
-    package init(store: FilePath, watch: String, job: String) {
-      self.store = store
-      self.watch = watch
-      self.job = job
-    }
   }
 
-  let logger: Logger
   private let subject: Subject
+  let logger: Logger
 
   /// Reports one job to `logger`.
-  package init(_ subject: Subject, logger: Logger) {
-    self.subject = subject
-    self.logger = logger
-  }
+  init(_ subject: Subject, logger: Logger) { (self.subject, self.logger) = (subject, logger) }
 
   var name: String { subject.store.printable }
 
@@ -98,11 +88,21 @@ package struct MigrationReporter: Sendable {
         (hop, self.hops) = (index, hops)
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
-      case .verified(let checks):
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(checks) checks passed", fields: reporter.fields([.storeUUID: facts?.uuid]))
+      case .verified(let checks): detail(.debug, "\(checks) checks passed")
       case .resumed, .progress, .advanced, .verifying, .replacing, .alive, .note: break
       }
+    }
+
+    private func detail(
+      _ level: Logger.Level, _ text: @autoclosure () -> String,
+      _ fields: @autoclosure () -> [JournalField: String?] = [:]
+    ) {
+      reporter.logger.detail(level, "\(reporter.name): \(text())", fields: reporter.fields(known(fields())))
+    }
+
+    /// The fields of an entry with what is known of the store.
+    private func known(_ fields: [JournalField: String?]) -> [JournalField: String?] {
+      fields.merging([.storeUUID: facts?.uuid]) { $1 }
     }
 
     /// Lines of a debug journal, and what policies write.
@@ -110,17 +110,11 @@ package struct MigrationReporter: Sendable {
       switch note {
       case .statement(let sql, let seconds, let rows):
         let time = MigrationReporter.microseconds(seconds)
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(time) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)",
-          fields: reporter.fields([
-            .storeUUID: facts?.uuid, .microseconds: time, .rows: rows.map { String($0) },
-          ]))
-      case .remark(let remark):
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(remark)", fields: reporter.fields([.storeUUID: facts?.uuid]))
-      case .decision(let sentence):
-        reporter.logger.detail(
-          .trace, "\(reporter.name): \(sentence)", fields: reporter.fields([.storeUUID: facts?.uuid]))
+        detail(
+          .debug, "\(time) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)",
+          [.microseconds: time, .rows: rows.map { String($0) }])
+      case .remark(let remark): detail(.debug, remark)
+      case .decision(let sentence): detail(.trace, sentence)
       case .policyOutput(let policy, let mapping, let line):
         reporter.logger.event(
           .policyOutput,

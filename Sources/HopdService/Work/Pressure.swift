@@ -13,11 +13,6 @@ package struct Pressure: Sendable, Hashable {
   package var cpu: Double?
   /// For memory.
   package var memory: Double?
-
-  /// Notes a reading.
-  package init(io: Double? = nil, cpu: Double? = nil, memory: Double? = nil) {
-    (self.io, self.cpu, self.memory) = (io, cpu, memory)
-  }
 }
 
 /// Where the kernel tells the pressure.

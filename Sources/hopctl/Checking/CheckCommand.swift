@@ -70,7 +70,7 @@ struct CheckCommand: HopctlCommand {
     if let rule = mapping.unmappedEntities { request.settings.unmappedEntities = rule }
     mapping.override(&request.settings.engine.invalidRows)
     try mapping.requireKnownEntities(of: loaded.catalog)
-    request.policies = try mapping.programs([])
+    request.policies = try mapping.programs([:])
     try extent.apply(to: &request)
     let known = try lock.load(
       models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)

@@ -79,7 +79,7 @@ struct DaemonOptions: ParsableArguments {
   var directory: FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
     for name in ["HOPD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
-      if let first = StateOptions.variable(name)?.split(separator: ":").first { return FilePath(String(first)) }
+      if let first = Environment.value(of: name)?.split(separator: ":").first { return FilePath(String(first)) }
     }
     return "/var/lib/hopd"
   }

@@ -38,8 +38,3 @@ final class FleetProgress: Sendable {
     }
   }
 }
-
-extension Duration {
-  /// The whole of it in seconds.
-  var inSeconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
-}

@@ -92,7 +92,7 @@ struct ScanCommand: HopctlCommand {
       summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())
       summary.otherDatabases = others
     }
-    try tell(summary, seconds: (ContinuousClock.now - start).inSeconds)
+    try tell(summary, seconds: (ContinuousClock.now - start).seconds)
     if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }

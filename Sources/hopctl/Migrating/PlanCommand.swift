@@ -46,12 +46,8 @@ struct PlanCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(
-      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
     // What the catalog says of this model is among the plan's own warnings.
-    let remarks =
-      loaded.warnings.filter { $0.code != .modelRemark } + options.mapping.unusedPolicies(of: loaded.catalog)
-    output.warn(remarks)
+    let (loaded, remarks) = try options.load(models, for: location, output) { $0.code != .modelRemark }
     var request = try options.request(location, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
@@ -139,7 +135,7 @@ struct PlanCommand: HopctlCommand {
     let passes = try Passes(of: plan, options: request.engine)
     let text = PlanText(plan: plan, hops: hops, passes: passes, drops: drops, request: request)
     let title = TerminalText("\(store.text): \(plan.store.version.title) → \(plan.target.model.name), \(text.count)")
-    for line in [title] + text.hopLines + text.passLines { try output.line(line) }
+    try output.lines([title] + text.hopLines + text.passLines)
     for warning in plan.warnings + trial.warnings {
       try output.line(TerminalText("warning:", .attention) + " \(warning)", keepingNewlines: true)
     }

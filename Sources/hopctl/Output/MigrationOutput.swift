@@ -9,12 +9,30 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// Tells how a run ended.
+/// Prints how a run ended.
 struct MigrationOutput {
   let output: OutputOptions
 
-  /// The report of a run that ended well; `verb` is what was done.
-  func show(
+  /// Runs a migration or a rehearsal, which shows its events, and prints how it ended. `verb` is what was done, and
+  /// `interrupted` the hint after a run that was stopped.
+  func run(
+    _ request: MigrationRequest, _ remarks: [HopdError], _ bar: ProgressBar, verb: String, isCopy: Bool = false,
+    interrupted: String,
+    _ body: (@escaping (MigrationEvent) -> Void) throws(MigrationFailure) -> MigrationReport
+  ) throws {
+    let report: MigrationReport
+    do throws(MigrationFailure) {
+      defer { bar.end() }
+      report = try body { bar.show($0) }
+    } catch {
+      try fail(error, store: request.location.database, interrupted: interrupted)
+    }
+    let warnings = OutputOptions.news(report.warnings, after: remarks)
+    output.warn(warnings)
+    try show(report, verb: verb, depth: request.verification, warnings: remarks + warnings, isCopy: isCopy)
+  }
+
+  private func show(
     _ report: MigrationReport, verb: String, depth: VerificationDepth, warnings: [HopdError], isCopy: Bool
   ) throws {
     let path = report.store.printable
@@ -106,10 +124,10 @@ struct MigrationOutput {
       }
   }
 
-  /// The end of a run that failed; `hint` may say what to do about it.
-  func fail(_ failure: MigrationFailure, store: FilePath, hint: (inout HopdError) -> Void) throws -> Never {
+  /// The end of a run that failed.
+  private func fail(_ failure: MigrationFailure, store: FilePath, interrupted: String) throws -> Never {
     var error = failure.error
-    hint(&error)
+    if error.code == .interrupted { error.hint = interrupted }
     ErrorReport.tell(error)
     let isRefusal: Bool
     switch failure.stage {
