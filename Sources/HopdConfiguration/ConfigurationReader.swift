@@ -370,7 +370,7 @@ struct ConfigurationReader {
         HopdError(
           .unknownKey, "unknown key, ignored", at: node.place(key: scope.shown(key)),
           hint: ConfigurationKey.home(of: key, around: scope.path)
-            ?? ConfigurationKey.suggestion(for: key, below: scope.path).map { "did you mean `\($0)`?" }))
+            ?? NearestName.among(known, to: key).map { "did you mean `\($0)`?" }))
     }
   }
 

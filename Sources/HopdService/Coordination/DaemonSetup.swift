@@ -91,10 +91,7 @@ package struct DaemonSetup: Sendable {
   /// wrong value.
   mutating func override(_ key: String, _ value: String) -> String? {
     switch key {
-    case "jobs":
-      guard let number = Int(value), (1...256).contains(number) else { return nil }
-      defer { configuration.daemon.jobs = number }
-      return String(configuration.daemon.jobs)
+    case "jobs": return set(\.daemon.jobs, value, in: 1...256)
     case "memory_limit":
       guard let bytes = Quantity.bytes(value), (1 << 20...1 << 46).contains(bytes) else { return nil }
       defer { configuration.daemon.memoryLimit = bytes }
@@ -103,17 +100,19 @@ package struct DaemonSetup: Sendable {
       guard let level = Configuration.LogLevel(rawValue: value) else { return nil }
       defer { configuration.daemon.logLevel = level }
       return configuration.daemon.logLevel.rawValue
-    case "io_pressure": return limit(\.ioPressure, value)
-    case "cpu_pressure": return limit(\.cpuPressure, value)
-    case "memory_pressure": return limit(\.memoryPressure, value)
+    case "io_pressure": return set(\.throttle.ioPressure, value, in: 0...100)
+    case "cpu_pressure": return set(\.throttle.cpuPressure, value, in: 0...100)
+    case "memory_pressure": return set(\.throttle.memoryPressure, value, in: 0...100)
     default: return nil
     }
   }
 
-  private mutating func limit(_ key: WritableKeyPath<Configuration.Throttle, Int>, _ value: String) -> String? {
-    guard let number = Int(value), (0...100).contains(number) else { return nil }
-    defer { configuration.throttle[keyPath: key] = number }
-    return String(configuration.throttle[keyPath: key])
+  private mutating func set(
+    _ key: WritableKeyPath<Configuration, Int>, _ value: String, in range: ClosedRange<Int>
+  ) -> String? {
+    guard let number = Int(value), range.contains(number) else { return nil }
+    defer { configuration[keyPath: key] = number }
+    return String(configuration[keyPath: key])
   }
 
   /// The scheduler's rules by watch.

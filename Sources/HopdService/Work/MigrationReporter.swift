@@ -97,12 +97,9 @@ package struct MigrationReporter: Sendable {
       _ level: Logger.Level, _ text: @autoclosure () -> String,
       _ fields: @autoclosure () -> [JournalField: String?] = [:]
     ) {
-      reporter.logger.detail(level, "\(reporter.name): \(text())", fields: reporter.fields(known(fields())))
-    }
-
-    /// The fields of an entry with what is known of the store.
-    private func known(_ fields: [JournalField: String?]) -> [JournalField: String?] {
-      fields.merging([.storeUUID: facts?.uuid]) { $1 }
+      reporter.logger.detail(
+        level, "\(reporter.name): \(text())",
+        fields: reporter.fields(fields().merging([.storeUUID: facts?.uuid]) { $1 }))
     }
 
     /// Lines of a debug journal, and what policies write.
@@ -210,7 +207,7 @@ package struct MigrationReporter: Sendable {
         .storeCurrent, "\(name) is current (\(report.to))",
         fields: fields([.storeUUID: report.storeUUID, .to: report.to, .result: report.result.rawValue]))
     case .migrated, .completedBeforeCrash:
-      let rows = report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
+      let rows = report.rows.values.reduce(0, &+)
       var text =
         report.result == .migrated
         ? "\(name) was migrated from \(report.from) to \(report.to): \(rows) rows, "

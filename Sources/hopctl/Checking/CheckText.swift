@@ -57,7 +57,7 @@ struct CheckText {
       let count = version.steps.count { $0.kind == kind }
       return count == 0 ? nil : "\(count) \(kind == .inferred ? "inferred" : kind == .mapping ? "mapped" : "by policy")"
     }
-    return MessageFormatter.count(Int64(version.steps.count), "hop", "hops") + ": " + counts.joined(separator: ", ")
+    return MessageFormatter.count(version.steps.count, "hop", "hops") + ": " + counts.joined(separator: ", ")
   }
 
   private func measure(_ version: VersionCheck) -> String {

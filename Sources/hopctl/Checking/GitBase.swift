@@ -1,5 +1,5 @@
-// What `--base` names: models and the lock as a commit of git holds them. The program git reads them; the working tree is
-// not touched.
+// What `--base` names: models and the lock as a commit of git holds them. The program git reads them; the working tree
+// is not touched.
 
 import Diagnostics
 import DurableFiles

@@ -172,15 +172,15 @@ struct DoctorCommand: HopctlCommand {
     var found: [String] = []
     if !loaded.configuration.isConfigured { found.append("no watch, so that hopd does not start") }
     for (count, what) in [(loaded.warnings.count, "unknown key"), (findings.mistakes.count, "mistake")]
-    where count > 0 { found.append(MessageFormatter.count(Int64(count), what, what + "s")) }
+    where count > 0 { found.append(MessageFormatter.count(count, what, what + "s")) }
     // Their directories are looked at below, but not with the eyes of the service.
     if !findings.obstacles.isEmpty {
-      let count = MessageFormatter.count(Int64(findings.obstacles.count), "directory", "directories")
+      let count = MessageFormatter.count(findings.obstacles.count, "directory", "directories")
       found.append("\(count) that the service cannot use")
     }
     var lines = [
       line(
-        "configuration", MessageFormatter.count(Int64(loaded.configuration.watches.count), "watch", "watches"),
+        "configuration", MessageFormatter.count(loaded.configuration.watches.count, "watch", "watches"),
         found.isEmpty ? nil : "\(found.joined(separator: ", ")): \(check)")
     ]
     // Numbers stand for names, which may be those of customers.

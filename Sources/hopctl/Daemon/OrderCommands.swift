@@ -51,7 +51,7 @@ struct RetryCommand: HopctlCommand {
       return (store, word)
     }
     if !tried.isEmpty {
-      try output.line("tried again now: \(MessageFormatter.count(Int64(tried.count), "store", "stores"))")
+      try output.line("tried again now: \(MessageFormatter.count(tried.count, "store", "stores"))")
       for store in tried.prefix(20) { try output.line("  \(store)") }
     }
     for result in found {

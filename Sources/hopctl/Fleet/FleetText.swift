@@ -23,7 +23,7 @@ enum FleetText {
       groups.map { group in
         let full = max(1, group.stores * barWidth / max(1, most))
         return [
-          title(group, showsModel: models.count > 1), MessageFormatter.count(Int64(group.stores)),
+          title(group, showsModel: models.count > 1), MessageFormatter.count(group.stores),
           "\((group.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %",
           MessageFormatter.bytes(group.bytes), group.way, String(repeating: "#", count: full),
         ]
@@ -140,6 +140,6 @@ enum FleetText {
   }
 
   private static func count(_ number: Int, _ one: String, _ many: String) -> String {
-    MessageFormatter.count(Int64(number), one, many)
+    MessageFormatter.count(number, one, many)
   }
 }

@@ -62,7 +62,7 @@ struct ScanCommand: HopctlCommand {
     let target = try file.map { try openManifest($0) }
     let known = try knownStores()
     let old = known.count
-    let line = FleetProgress(output)
+    let line = ProgressLine(output, every: .milliseconds(200))
     let start = ContinuousClock.now
     let scan = FleetScan(look: look, threads: jobs.count, stop: stop)
     let take: (FleetScan.Round) throws -> Void = { round in

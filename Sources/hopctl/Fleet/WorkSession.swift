@@ -31,7 +31,7 @@ struct WorkSession {
   /// Where models and rules come from, as words of a shell.
   let options: String
   let output: OutputOptions
-  let bar: FleetProgress
+  let bar: ProgressLine
 
   /// Runs; with `mayEnd` a sample without failures ends the whole command, for a person to look.
   func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
@@ -94,8 +94,8 @@ struct WorkSession {
       let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)
       let left = Double(count - tally.tried) / max(pace, 0.001)
       bar.show(
-        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(Int64(tally.tried))) of "
-          + "\(MessageFormatter.count(Int64(count), "store", "stores")), \(tally.failed) failed, "
+        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(tally.tried)) of "
+          + "\(MessageFormatter.count(count, "store", "stores")), \(tally.failed) failed, "
           + "\(MessageFormatter.count(Int64(pace))) a second, \(MessageFormatter.duration(left)) to go")
     }
   }

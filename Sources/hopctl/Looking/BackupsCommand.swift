@@ -42,10 +42,10 @@ struct BackupsCommand: HopctlCommand {
     stores.sort { $0.store < $1.store }
     for store in stores { try tell(store) }
     let all = stores.flatMap(\.backups)
-    let bytes = all.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+    let bytes = all.reduce(0) { $0 &+ $1.bytes }
     try output.line(
-      "\(MessageFormatter.count(Int64(all.count), "backup", "backups")) of "
-        + "\(MessageFormatter.count(Int64(stores.count), "store", "stores")), \(MessageFormatter.bytes(bytes))")
+      "\(MessageFormatter.count(all.count, "backup", "backups")) of "
+        + "\(MessageFormatter.count(stores.count, "store", "stores")), \(MessageFormatter.bytes(bytes))")
     for problem in problems { ErrorReport.tell(problem) }
     try output.object([
       "path": target.directory.string, "stores": stores, "bytes": bytes, "problems": problems.map(\.json),

@@ -31,7 +31,7 @@ struct CheckConfigCommand: HopctlCommand {
     let files = loaded.files.map(\.printable).joined(separator: ", ")
     try output.line(
       (files.isEmpty ? "no configuration file" : files) + ": ok, "
-        + MessageFormatter.count(Int64(configuration.watches.count), "watch", "watches"))
+        + MessageFormatter.count(configuration.watches.count, "watch", "watches"))
     try output.lines(MessageFormatter.table(configuration.watches.map { [$0.name, $0.directory.printable] }))
     let watches = configuration.watches.map { watch -> JSONObject in
       [

@@ -93,7 +93,7 @@ struct PruneCommand: HopctlCommand {
   }
 
   private func tell(_ removed: [(store: StoreLocation, removal: BackupRemoval)], _ problems: [HopdError]) throws {
-    let bytes = removed.reduce(Int64(0)) { $0.addingReportingOverflow($1.removal.generation.bytes).partialValue }
+    let bytes = removed.reduce(0) { $0 &+ $1.removal.generation.bytes }
     for (store, removal) in removed {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
       let size = MessageFormatter.bytes(removal.generation.bytes)
@@ -101,7 +101,7 @@ struct PruneCommand: HopctlCommand {
         "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
           + "(\(PruneCommand.reason(removal.reason))\(version), \(size), of \(store.database.printable))")
     }
-    let count = MessageFormatter.count(Int64(removed.count), "backup", "backups")
+    let count = MessageFormatter.count(removed.count, "backup", "backups")
     try output.line(
       yes
         ? "\(count) removed, \(MessageFormatter.bytes(bytes))"

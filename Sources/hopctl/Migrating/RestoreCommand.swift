@@ -97,7 +97,7 @@ struct RestoreCommand: HopctlCommand {
   private func differences(_ names: [String], _ location: StoreLocation) -> [HopdError] {
     if names.isEmpty { return [] }
     let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
-    let count = MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")
+    let count = MessageFormatter.count(names.count, "external file differs", "external files differ")
     return [
       HopdError(
         .externalDataDiffers,

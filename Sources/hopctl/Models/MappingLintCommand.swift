@@ -77,7 +77,7 @@ struct MappingLintCommand: HopctlCommand {
         + "\(mapping.destinationVersion.printableLine)"
         + (subject.serves ? "" : " (the nearest versions; it serves no hop)") + ", "
         + (findings.isEmpty
-          ? "nothing found" : MessageFormatter.count(Int64(findings.count), "finding", "findings")))
+          ? "nothing found" : MessageFormatter.count(findings.count, "finding", "findings")))
     for finding in findings {
       let place = [finding.mapping.map { "“\($0)”" }, finding.entity, finding.property].compactMap(\.self)
       try output.line("")

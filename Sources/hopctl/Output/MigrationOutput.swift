@@ -43,7 +43,7 @@ struct MigrationOutput {
           ? "current \(path): \(report.to), nothing to do"
           : "current \(path): a copy of the store, which is \(report.to) already")
     case .migrated, .completedBeforeCrash:
-      let rows = report.rows.values.reduce(Int64(0), &+)
+      let rows = report.rows.values.reduce(0, &+)
       let how =
         report.result == .completedBeforeCrash
         ? "finished by the run before" : MessageFormatter.duration(report.seconds)
