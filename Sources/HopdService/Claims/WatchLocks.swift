@@ -212,8 +212,8 @@ private final class HeldClaim: @unchecked Sendable {
           return .held(held)
         }
       case .isRead:
-        // Whoever may read the file can lock it for reading, which no hopd does. The file is this user's: another one
-        // takes its name.
+        // A user who may read the file can lock it for reading, which no hopd does. The file is this user's: another
+        // one takes its name.
         if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
       case .isHeld:
         close(descriptor)

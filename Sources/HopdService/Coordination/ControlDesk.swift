@@ -28,7 +28,7 @@ struct ControlDesk: Sendable {
   /// Methods that act.
   static let acting = ["Retry", "Pause", "Resume", "Cancel", "Next", "Reload", "Set"]
 
-  /// Listens on the socket; nil where there is to be none, or none can be made, which is told.
+  /// Listens on the socket; nil where there is to be none, or where none can be made, which is logged.
   func serve(_ configured: FilePath?, runtime: FilePath?, recorder: StateRecorder) -> ControlServer? {
     recorder.note(.service(.socket, nil))
     let activated = ActivatedSockets.take(named: "control")
@@ -170,7 +170,7 @@ struct ControlDesk: Sendable {
   }
 }
 
-/// Tells what clients did, once an hour for each kind: who sends garbage without end must not fill the journal.
+/// Logs what clients did, once an hour for each kind: endless garbage from one of them must not fill the journal.
 private final class ProblemTeller: Sendable {
   private let logger: Logger
   private let told = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])

@@ -71,7 +71,7 @@ extension DaemonCoordinator {
     scheduler.configure(
       jobs: setup.configuration.daemon.jobs, rules: new.retryRules, priorities: new.priorities)
     (hoursUntil, throttle) = ([:], PressureThrottle())
-    modelFolders.keep(new.configuration.watches)
+    modelFolders.forgetAll()
     recordConfiguration()
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)

@@ -120,7 +120,7 @@ extension DaemonCoordinator {
     tellLeases()
     tellPressure()
     let text = statusLine().text
-    // Whoever asks from now on is told that this daemon runs.
+    // From now on the record says that this daemon runs.
     surroundings.recorder?.flush()
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)

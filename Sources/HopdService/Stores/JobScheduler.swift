@@ -238,7 +238,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// Notes what is told of a store; false when the same was told of the same file before.
+  /// Notes what is reported of a store; false when the same was reported of the same file before.
   mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
     let report = Report(reason: reason, inode: entry.store.mark.inode)

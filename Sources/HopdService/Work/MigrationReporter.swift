@@ -156,11 +156,7 @@ package struct MigrationReporter: Sendable {
       var text =
         hop.map { "the migration of \(reporter.name)\(way) resumes at hop \($0 &+ 1) of \(hops): \(size)" }
         ?? "the migration of \(reporter.name)\(way) begins: \(size)"
-      let warnings = plan?.warnings ?? []
-      for warning in warnings.prefix(MigrationReporter.mostFindings) { text += "\n  warning: \(warning.headline)" }
-      if warnings.count > MigrationReporter.mostFindings {
-        text += "\n  and \(warnings.count - MigrationReporter.mostFindings) more warnings; hopctl plan shows them all"
-      }
+      text += MigrationReporter.lines(plan?.warnings ?? [])
       reporter.logger.event(
         // The one entry of a store is that of its end, which has the warnings, too. That a run goes on after an
         // interruption is worth one of its own.
@@ -217,11 +213,7 @@ package struct MigrationReporter: Sendable {
       if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       // That the copy of the model is left out of the store asks nothing of anybody.
-      let warnings = report.warnings.filter { $0.code != .modelCacheLeftEmpty }
-      for warning in warnings.prefix(Self.mostFindings) { text += "\n  warning: \(warning.headline)" }
-      if warnings.count > Self.mostFindings {
-        text += "\n  and \(warnings.count - Self.mostFindings) more warnings; hopctl plan shows them all"
-      }
+      text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
       logger.event(
         .storeMigrated, text,
         fields: fields([
@@ -331,6 +323,13 @@ package struct MigrationReporter: Sendable {
 
   /// Findings that one entry lists at most: an entry is read by people.
   private static let mostFindings = 20
+
+  /// Warnings below the text of an entry.
+  private static func lines(_ warnings: [HopdError]) -> String {
+    let rest = warnings.count - mostFindings
+    return warnings.prefix(mostFindings).map { "\n  warning: \($0.headline)" }.joined()
+      + (rest > 0 ? "\n  and \(rest) more warnings; hopctl plan shows them all" : "")
+  }
 
   private func hint(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {

@@ -205,7 +205,7 @@ enum BlockingWork {
 }
 
 extension JobOutcome {
-  /// What the scheduler is told of a failure.
+  /// A failure as the scheduler sees it.
   init(_ failure: JobFailure) {
     let error = failure.error
     self =

@@ -11,7 +11,7 @@ import ServiceState
 import SystemPackage
 
 extension DaemonOptions {
-  /// The path that hopd is told for a store.
+  /// The path by which hopd knows a store.
   func path(of store: String) throws -> String {
     if let state = try? recorded(), let path = try? state.path(of: store) { return path }
     return try StoreArgument.location(of: store).database.string

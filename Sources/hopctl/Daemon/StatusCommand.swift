@@ -19,9 +19,9 @@ struct StatusCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  /// Stores in trouble that are told one by one.
+  /// Stores in trouble that are listed one by one.
   private static let most = 20
-  /// Jobs of one store that are told.
+  /// Jobs of one store that are listed.
   private static let mostJobs: Int64 = 5
 
   func execute() throws {
@@ -35,7 +35,7 @@ struct StatusCommand: HopctlCommand {
     let all = StoreText.sum(counts.map(\.value))
     let inTrouble = try state.reader.stores(
       StateReader.Filter(conditions: [.failed, .retrying, .heldBack], limit: 1000))
-    // What nobody but the operator can mend comes first.
+    // What only the operator can mend comes first.
     let attention =
       inTrouble.filter { $0.condition == .failed } + inTrouble.filter { $0.condition != .failed }
     try output.line(state.headline)

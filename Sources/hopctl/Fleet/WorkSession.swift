@@ -10,9 +10,9 @@ import StoreVerification
 import Synchronization
 import SystemPackage
 
-/// Works through stores, and tells of it.
+/// Works through stores, and prints how far it is.
 struct WorkSession {
-  /// Failures that are told one by one; the results file has all.
+  /// Failures that are printed one by one; the results file has all.
   private static let told = 10
 
   let templates: WorkTemplates

@@ -109,7 +109,7 @@ extension MappingOptions {
     var bindings = configured
     for policy in policies {
       var command = policy.command
-      // Programs run in /, the command line speaks from here.
+      // Programs run in /, but paths on the command line are relative to this directory.
       if let program = command.first, program.contains("/"), !program.hasPrefix("/") {
         command[0] = try FilePath(program).resolved().string
       }

@@ -4,7 +4,7 @@ import Diagnostics
 import MigrationPipeline
 import SQLite
 
-/// Tells errors.
+/// Prints errors.
 enum ErrorReport {
   /// Any error as one of hopd's, so that every way out has a code.
   static func hopdError(_ error: any Error) -> HopdError {
