@@ -8,6 +8,7 @@ import HopdConfiguration
 import ManagedObjectModel
 import PersistentStore
 import PolicyHost
+import StoreReplacement
 import SystemPackage
 
 /// Looks at what a valid configuration names.
@@ -88,7 +89,7 @@ package struct ConfigurationInspection {
     let key = "watch.\(watch.name)"
     return unreadable(
       watch.models.map { ($0, "\(key).models") } + watch.mappings.map { ($0, "\(key).mappings") }
-        + (watch.migration.reference.map { [($0, "\(key).migration.reference")] } ?? []))
+        + [watch.migration.reference].compactMap(\.self).map { ($0, "\(key).migration.reference") })
   }
 
   /// The same of paths with the keys that name them.
@@ -118,15 +119,8 @@ package struct ConfigurationInspection {
   }
 
   private func programs() -> [HopdError] {
-    let bindings = Dictionary(
-      loaded.configuration.policies.map { policy in
-        (
-          policy.name,
-          PolicyBinding(command: policy.command, limits: PolicyLimits(timeout: policy.timeout, memory: policy.memory))
-        )
-      }
-    ) { first, _ in first }
-    let programs = PolicyPrograms(bindings, isStopped: { false }, observer: { _, _, _ in })
+    let programs = PolicyPrograms(
+      loaded.configuration.policyBindings, isStopped: { false }, observer: { _, _, _ in })
     return loaded.configuration.policies.flatMap { policy -> [HopdError] in
       do {
         try programs.check(policy.name)

@@ -1,10 +1,10 @@
-// The settings of a watch: hopd and hopctl --config read them here, and nowhere else.
+// The settings of a watch, and the programs of policies: hopd and hopctl --config read them here, and nowhere else.
 
 import HopdConfiguration
 import MigrationEngine
 import MigrationPipeline
 import MigrationPlanning
-import StoreReplacement
+import PolicyHost
 
 extension MigrationSettings {
   /// The settings of a watch. `memoryLimit` is what one migration may use, in bytes.
@@ -12,10 +12,9 @@ extension MigrationSettings {
     let migration = watch.migration
     self.init(
       infer: watch.infer, renames: watch.renames, route: watch.route, history: migration.history,
-      cloudKit: migration.cloudKit,
-      unmappedEntities: migration.unmappedEntities,
+      cloudKit: migration.cloudKit, unmappedEntities: migration.unmappedEntities,
       verification: migration.verify, journalMode: migration.journalMode, replacement: migration.replace,
-      backup: BackupRule(watch.backup),
+      backup: watch.backup,
       engine: EngineOptions(
         chunkTime: migration.chunkTime, chunkRowsMax: Int64(clamping: migration.chunkRowsMax), memoryLimit: memoryLimit,
         invalidRows: InvalidRowsRules(standard: migration.invalidRows, byEntity: migration.invalidRowsByEntity),
@@ -23,9 +22,22 @@ extension MigrationSettings {
   }
 }
 
-extension BackupRule {
-  /// The rule for the backups of a watch.
-  package init(_ backup: Configuration.Backup) {
-    self.init(keep: backup.keep, keepFor: backup.keepFor, directory: backup.directory)
+extension Configuration {
+  /// The programs of policies by class name.
+  package var policyBindings: [String: PolicyBinding] {
+    Dictionary(
+      policies.map { policy in
+        let limits = PolicyLimits(timeout: policy.timeout, memory: policy.memory)
+        return (policy.name, PolicyBinding(command: policy.command, limits: limits))
+      }
+    ) { first, _ in first }
+  }
+}
+
+extension PolicyPrograms {
+  /// Makes the programs of a migration; nil where none is bound.
+  package static func maker(_ bindings: [String: PolicyBinding]) -> PolicyMaker? {
+    if bindings.isEmpty { return nil }
+    return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
   }
 }

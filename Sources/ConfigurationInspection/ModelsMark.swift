@@ -29,22 +29,21 @@ package struct ModelsMark: Sendable, Hashable {
   /// Takes the mark of a watch's models. What cannot be read counts as not there.
   package init(of watch: Configuration.Watch) {
     let files = Self.files(of: watch)
-    var (times, content) = (Hasher(), Hasher())
-    for (path, status) in files {
-      for value in [status.size, status.modified] { times.combine(value) }
-      times.combine(status.identity)
-      times.combine(path.string)
+    times = Self.times(of: files)
+    var content = Hasher()
+    for (path, _) in files {
       content.combine(path.string)
       content.combine((try? LinuxFileSystem().read(path, limit: Self.mostBytes)) ?? [])
     }
-    self.times = times.finalize()
     self.content = content.finalize()
   }
 
   /// The number of sizes and times alone, without reading a file.
-  package static func times(of watch: Configuration.Watch) -> Int {
+  package static func times(of watch: Configuration.Watch) -> Int { times(of: files(of: watch)) }
+
+  private static func times(of files: [(path: FilePath, status: FileStatus)]) -> Int {
     var times = Hasher()
-    for (path, status) in files(of: watch) {
+    for (path, status) in files {
       for value in [status.size, status.modified] { times.combine(value) }
       times.combine(status.identity)
       times.combine(path.string)

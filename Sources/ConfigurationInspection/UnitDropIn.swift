@@ -4,6 +4,7 @@
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
+import StoreReplacement
 import SystemPackage
 
 /// Settings of a unit for the directories that a configuration names.

@@ -76,11 +76,6 @@ package struct Configuration: Sendable, Hashable {
     /// `memory_pressure`.
     package var memoryPressure = 0
 
-    /// Limits; none by default.
-    package init(ioPressure: Int = 0, cpuPressure: Int = 0, memoryPressure: Int = 0) {
-      (self.ioPressure, self.cpuPressure, self.memoryPressure) = (ioPressure, cpuPressure, memoryPressure)
-    }
-
     /// Is there a limit?
     package var isSet: Bool { ioPressure > 0 || cpuPressure > 0 || memoryPressure > 0 }
   }
@@ -121,8 +116,8 @@ package struct Configuration: Sendable, Hashable {
     package var window: TimeWindow?
     /// `[watch.migration]`.
     package var migration: Migration
-    /// `[watch.backup]`.
-    package var backup: Backup
+    /// `[watch.backup]`; a `keep_for` of zero keeps backups however old they are.
+    package var backup: BackupRule
   }
 
   /// One entry of `[policies]`.
@@ -177,15 +172,5 @@ package struct Configuration: Sendable, Hashable {
     package var backoff: Duration
     /// `max`: longest pause.
     package var max: Duration
-  }
-
-  /// `[watch.backup]`.
-  package struct Backup: Sendable, Hashable {
-    /// `keep`: generations of migrations; 0 keeps none.
-    package var keep: Int
-    /// `keep_for`: age at which a backup of either class goes; zero keeps it however old it is.
-    package var keepFor: Duration
-    /// `directory`, absolute; nil for beside the store.
-    package var directory: FilePath?
   }
 }

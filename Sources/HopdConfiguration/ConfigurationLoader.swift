@@ -71,7 +71,7 @@ package struct ConfigurationLoader: Sendable {
   package static func files(of file: FilePath) throws(HopdError) -> [FilePath] {
     guard let name = file.lastComponent else { return [] }
     let folder = file.removingLastComponent().appending("\(name.string).d")
-    return [file] + (try dropIns(in: folder)).sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
+    return [file] + (try dropIns(in: folder))
   }
 
   private func found() -> (files: [FilePath], reasons: [HopdError]) {
@@ -93,17 +93,13 @@ package struct ConfigurationLoader: Sendable {
 
   /// Loads one file and its own drop-ins (`FILE.d/*.toml`) and nothing that is installed; the file must exist.
   package static func load(file: FilePath) throws(HopdError) -> LoadedConfiguration {
-    var folder = file
-    guard let name = folder.lastComponent, folder.removeLastComponent() else {
+    guard file.lastComponent != nil else {
       throw HopdError(.notFound, "no configuration file is named", at: Place(file: file))
     }
-    folder.append("\(name.string).d")
     guard try TOMLFile.text(of: file, called: "configuration", code: .configurationInvalid) != nil else {
       throw HopdError(.notFound, "the configuration file does not exist", at: Place(file: file))
     }
-    let dropIns = try dropIns(in: folder)
-    return try load(
-      [file] + dropIns.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }, reasons: [])
+    return try load(files(of: file), reasons: [])
   }
 
   private static func load(_ files: [FilePath], reasons: [HopdError]) throws(HopdError) -> LoadedConfiguration {
@@ -156,6 +152,7 @@ package struct ConfigurationLoader: Sendable {
 
   // MARK: Files
 
+  /// The `.toml` files of a folder in the order of their names; none where there is no folder.
   private static func dropIns(in folder: FilePath) throws(HopdError) -> [FilePath] {
     guard let stream = folder.withPlatformString({ opendir($0) }) else {
       if errno == ENOENT || errno == ENOTDIR { return [] }
@@ -172,7 +169,7 @@ package struct ConfigurationLoader: Sendable {
         files.append(folder.appending(component))
       }
     }
-    return files
+    return files.sorted { $0.string.utf8.lexicographicallyPrecedes($1.string.utf8) }
   }
 }
 
@@ -185,35 +182,31 @@ private struct WatchList {
   mutating func take(from root: inout TOMLNode) -> [HopdError] {
     guard case .table(var entries) = root.value, let node = entries.removeValue(forKey: "watch") else { return [] }
     root.value = .table(entries)
-    guard case .array(let elements) = node.value else {
-      return [
-        HopdError(
-          .configurationInvalid, "`watch` must be an array of tables, not \(node.kind)", at: node.place(key: "watch"),
-          hint: "write [[watch]] with double brackets")
-      ]
-    }
     var errors: [HopdError] = []
+    func wrong(_ node: TOMLNode, _ key: String, _ message: String, _ hint: String) {
+      errors.append(HopdError(.configurationInvalid, message, at: node.place(key: key), hint: hint))
+    }
+    guard case .array(let elements) = node.value else {
+      wrong(
+        node, "watch", "`watch` must be an array of tables, not \(node.kind)", "write [[watch]] with double brackets")
+      return errors
+    }
     var here: Set<String> = []
     for element in elements {
       guard case .table(let table) = element.value else {
-        errors.append(
-          HopdError(
-            .configurationInvalid, "`watch` holds \(element.kind), not a table", at: element.place(key: "watch"),
-            hint: "write [[watch]]"))
+        wrong(element, "watch", "`watch` holds \(element.kind), not a table", "write [[watch]]")
         continue
       }
       guard let nameNode = table["name"], case .string(let name) = nameNode.value, Self.isName(name) else {
-        errors.append(
-          HopdError(
-            .configurationInvalid, "a watch needs a `name` of letters, digits, `-`, `_` and `.`",
-            at: (table["name"] ?? element).place(key: "watch.name"), hint: "write name = \"library\""))
+        wrong(
+          table["name"] ?? element, "watch.name", "a watch needs a `name` of letters, digits, `-`, `_` and `.`",
+          "write name = \"library\"")
         continue
       }
       if !here.insert(name).inserted {
-        errors.append(
-          HopdError(
-            .configurationInvalid, "two watches of this file have the same name",
-            at: nameNode.place(key: "watch.\(name).name"), hint: "give one of them another name"))
+        wrong(
+          nameNode, "watch.\(name).name", "two watches of this file have the same name",
+          "give one of them another name")
       } else if let index = places[name] {
         nodes[index] = nodes[index].merged(with: element)
       } else {

@@ -66,7 +66,7 @@ struct ConfigurationReader {
     let hours = hours(scope, outer: daemonHours)
     return Configuration.Watch(
       name: name,
-      directory: path(scope, "directory") ?? missing(scope, "directory", node, "directory = \"/srv/stores\"", "/"),
+      directory: path(scope, "directory") ?? missing(scope, "directory", node, "directory = \"/srv/stores\""),
       include: patterns(scope, "include", ["*.sqlite", "*.store"]),
       exclude: patterns(scope, "exclude", []),
       recursive: boolean(scope, "recursive", false),
@@ -109,19 +109,17 @@ struct ConfigurationReader {
 
   /// `replace`: "auto", the default, leaves the choice to hopd, store by store.
   private mutating func replacement(_ scope: Scope) -> ReplacementMode? {
-    if case .string("auto")? = scope.entries["replace"]?.value { return nil }
-    guard scope.entries["replace"] != nil else { return nil }
-    let known = errors.count
-    let chosen = choice(scope, "replace", ReplacementMode.rename)
-    if errors.count > known, let last = errors.indices.last {
-      errors[last].message = "`replace` must be one of auto, rename, in-place"
-      errors[last].hint = "write replace = \"auto\""
+    guard let node = scope.entries["replace"] else { return nil }
+    if case .string(let text) = node.value {
+      if text == "auto" { return nil }
+      if let mode = ReplacementMode(rawValue: text) { return mode }
     }
-    return chosen
+    wrong(scope, "replace", "must be one of auto, rename, in-place", "write replace = \"auto\"")
+    return nil
   }
 
-  private mutating func backup(_ scope: Scope) -> Configuration.Backup {
-    return Configuration.Backup(
+  private mutating func backup(_ scope: Scope) -> BackupRule {
+    BackupRule(
       keep: integer(scope, "keep", 1, in: 0...10_000),
       keepFor: duration(scope, "keep_for", .zero, in: .zero ... .seconds(36_600 * 86_400)),
       directory: optionalPath(scope, "directory"))
@@ -166,12 +164,9 @@ struct ConfigurationReader {
       // A path that is relative would depend on where the program was started; a bare name is looked for in PATH.
       let program = command.first ?? ""
       if program.isEmpty || (program.contains("/") && !FilePath(program).isAbsolute) {
-        let place = (values["command"] ?? node).place(key: inner.shown("command"))
-        errors.append(
-          HopdError(
-            .configurationInvalid, "`command` must begin with the absolute path or the plain name of a program",
-            at: place,
-            hint: "write command = [\"/usr/lib/hopd/policies/NAME\"]"))
+        wrong(
+          inner, "command", "must begin with the absolute path or the plain name of a program",
+          "write command = [\"/usr/lib/hopd/policies/NAME\"]", at: values["command"] ?? node)
       }
       return Configuration.Policy(
         name: name, command: command,
@@ -183,7 +178,7 @@ struct ConfigurationReader {
   private mutating func joinTables(_ scope: Scope) -> [String] {
     let names = strings(scope, "join_tables", [])
     for name in names
-    where name.split(separator: ".").count != 2 || name.utf8.filter({ $0 == UInt8(ascii: ".") }).count != 1 {
+    where name.split(separator: ".").count != 2 || name.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 1 {
       wrong(
         scope, "join_tables", "\"\(name)\" names no relationship of an entity",
         "write join_tables = [\"Entity.relationship\"]")
@@ -207,7 +202,7 @@ struct ConfigurationReader {
 
   private mutating func models(_ scope: Scope, _ node: TOMLNode) -> [FilePath] {
     guard let models = scope.entries["models"] else {
-      return [missing(scope, "models", node, "models = [\"/srv/models/Library.momd\"]", "/")]
+      return [missing(scope, "models", node, "models = [\"/srv/models/Library.momd\"]")]
     }
     let names = strings(scope, "models", [])
     if names.isEmpty, case .array(let all) = models.value, all.isEmpty {
@@ -355,13 +350,10 @@ struct ConfigurationReader {
 
   // MARK: What is wrong
 
-  private mutating func missing(
-    _ scope: Scope, _ key: String, _ node: TOMLNode, _ example: String, _ standard: FilePath
-  ) -> FilePath {
-    errors.append(
-      HopdError(
-        .configurationInvalid, "`\(key)` is not set", at: node.place(key: scope.shown(key)), hint: "write \(example)"))
-    return standard
+  /// A path that must be set; what stands for it is never used.
+  private mutating func missing(_ scope: Scope, _ key: String, _ node: TOMLNode, _ example: String) -> FilePath {
+    wrong(scope, key, "is not set", "write \(example)", at: node)
+    return "/"
   }
 
   mutating func wrong(
@@ -378,7 +370,7 @@ struct ConfigurationReader {
         HopdError(
           .unknownKey, "unknown key, ignored", at: node.place(key: scope.shown(key)),
           hint: ConfigurationKey.home(of: key, around: scope.path)
-            ?? ConfigurationKey.suggestion(for: key, below: scope.path).map { "did you mean `\($0)`?" }))
+            ?? NearestName.among(known, to: key).map { "did you mean `\($0)`?" }))
     }
   }
 

@@ -74,6 +74,8 @@ package enum ControlValue: Sendable, Hashable, Codable {
     }
   }
 
+  /// Texts.
+  package static func strings(_ texts: some Sequence<String>) -> ControlValue { .array(texts.map { .string($0) }) }
   /// A text, or null.
   package static func optional(_ text: String?) -> ControlValue { text.map { .string($0) } ?? .null }
   /// A whole number, or null.

@@ -1,5 +1,5 @@
 // The file that a running hopd was started from. An upgrade puts another file under its name, and the old program
-// continues until somebody restarts it: whoever reads the record compares.
+// continues until somebody restarts it: a reader of the record compares the two.
 
 import Glibc
 import SystemPackage

@@ -201,14 +201,14 @@ private final class StateBatch {
   /// The number of a name; one that is new gets the next.
   private func name(_ text: String) throws -> Int64 {
     if let known = names[text] { return known }
-    if let found = try connection.integer("SELECT id FROM names WHERE name = ?", [.text(text)]) {
-      names[text] = found
-      return found
+    let find = "SELECT id FROM names WHERE name = ?"
+    var id = try connection.integer(find, [.text(text)])
+    if id == nil {
+      try connection.run("INSERT INTO names (name) VALUES (?)", [.text(text)])
+      id = try connection.integer(find, [.text(text)])
     }
-    try connection.run("INSERT INTO names (name) VALUES (?)", [.text(text)])
-    let id = try connection.integer("SELECT id FROM names WHERE name = ?", [.text(text)]) ?? 0
     names[text] = id
-    return id
+    return id ?? 0
   }
 
   private static func clipped(_ text: String) -> String {

@@ -66,8 +66,10 @@ package final class StateReader {
       hint: "run it as root, or as a member of the group hopd: `usermod -aG hopd USER`")
   }
 
-  private func read<Result>(_ body: () throws(SQLiteError) -> Result) throws(HopdError) -> Result {
-    do { return try body() } catch { throw Self.error(error, file) }
+  private func rows<Row>(
+    _ sql: String, _ values: [SQLiteValue] = [], _ body: (Statement) -> Row
+  ) throws(HopdError) -> [Row] {
+    do { return try connection.rows(sql, values, body) } catch { throw Self.error(error, file) }
   }
 
   // MARK: Stores
@@ -118,22 +120,18 @@ package final class StateReader {
     let test = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
     let limit = filter.limit.map { " LIMIT \(max(0, $0))" } ?? ""
     let sql = Self.columns + test + " ORDER BY s.path" + limit
-    return try read { () throws(SQLiteError) in try connection.rows(sql, values) { Self.store($0) } }
+    return try rows(sql, values, Self.store)
   }
 
   /// One store by its path; nil where hopd does not know it.
   package func store(_ path: String) throws(HopdError) -> StoreRecord? {
-    try read { () throws(SQLiteError) in
-      try connection.rows(Self.columns + " WHERE s.path = ?", [.text(path)]) { Self.store($0) }.first
-    }
+    try rows(Self.columns + " WHERE s.path = ?", [.text(path)], Self.store).first
   }
 
   /// Paths of stores whose file has this name: the same file may be reached by another path than the configuration's.
   package func paths(named name: String) throws(HopdError) -> [String] {
-    try read { () throws(SQLiteError) in
-      try connection.rows("SELECT path FROM stores WHERE substr(path, -length(?1)) = ?1", [.text("/" + name)]) {
-        $0.text(at: 0) ?? ""
-      }
+    try rows("SELECT path FROM stores WHERE substr(path, -length(?1)) = ?1", [.text("/" + name)]) {
+      $0.text(at: 0) ?? ""
     }
   }
 
@@ -147,43 +145,38 @@ package final class StateReader {
     }
     return StoreRecord(
       path: row.text(at: 0) ?? "", watch: row.text(at: 1) ?? "",
-      condition: StoreCondition(rawValue: row.integer(at: 2)) ?? .waiting, since: row.integer(at: 3),
-      version: row.text(at: 4), target: row.text(at: 5), trouble: trouble)
+      condition: condition(row, at: 2), since: row.integer(at: 3), version: row.text(at: 4), target: row.text(at: 5),
+      trouble: trouble)
+  }
+
+  private static func condition(_ row: Statement, at column: Int32) -> StoreCondition {
+    StoreCondition(rawValue: row.integer(at: column)) ?? .waiting
   }
 
   /// How many stores are in which condition, by watch.
   package func counts() throws(HopdError) -> [String: [StoreCondition: Int64]] {
-    let rows = try read { () throws(SQLiteError) in
-      try connection.rows(
-        "SELECT w.name, s.state, count(*) FROM stores s JOIN names w ON w.id = s.watch GROUP BY s.watch, s.state"
-      ) { ($0.text(at: 0) ?? "", $0.integer(at: 1), $0.integer(at: 2)) }
-    }
     var counts: [String: [StoreCondition: Int64]] = [:]
-    for (watch, state, count) in rows {
-      counts[watch, default: [:]][StoreCondition(rawValue: state) ?? .waiting] = count
-    }
+    _ = try rows(
+      "SELECT w.name, s.state, count(*) FROM stores s JOIN names w ON w.id = s.watch GROUP BY s.watch, s.state"
+    ) { counts[$0.text(at: 0) ?? "", default: [:]][Self.condition($0, at: 1)] = $0.integer(at: 2) }
     return counts
   }
 
   /// Since when the store waits that waits longest for its turn, in seconds since 1970; nil where none does.
   package func oldestWaiting() throws(HopdError) -> Int64? {
-    try read { () throws(SQLiteError) in
-      try connection.rows("SELECT min(since) FROM stores WHERE state IN (1, 2)") {
-        $0.isNull(at: 0) ? nil : $0.integer(at: 0)
-      }.first ?? nil
-    }
+    try rows("SELECT min(since) FROM stores WHERE state IN (1, 2)") {
+      $0.isNull(at: 0) ? nil : $0.integer(at: 0)
+    }.first ?? nil
   }
 
   /// How many stores have which version and condition.
   package func versions() throws(HopdError) -> [(version: String?, condition: StoreCondition, count: Int64)] {
-    try read { () throws(SQLiteError) in
-      try connection.rows(
-        """
-        SELECT v.name, s.state, count(*) FROM stores s LEFT JOIN names v ON v.id = s.version
-        GROUP BY s.version, s.state ORDER BY v.name, s.state
-        """
-      ) { ($0.text(at: 0), StoreCondition(rawValue: $0.integer(at: 1)) ?? .waiting, $0.integer(at: 2)) }
-    }
+    try rows(
+      """
+      SELECT v.name, s.state, count(*) FROM stores s LEFT JOIN names v ON v.id = s.version
+      GROUP BY s.version, s.state ORDER BY v.name, s.state
+      """
+    ) { ($0.text(at: 0), Self.condition($0, at: 1), $0.integer(at: 2)) }
   }
 
   // MARK: Jobs and the daemon
@@ -197,24 +190,21 @@ package final class StateReader {
       """
     let test = path == nil ? "" : " WHERE j.path = ?"
     let most = limit.map { " LIMIT \(max(0, $0))" } ?? ""
-    return try read { () throws(SQLiteError) in
-      try connection.rows(sql + test + " ORDER BY j.id DESC" + most, path.map { [.text($0)] } ?? []) { row in
-        JobRecord(
-          job: row.text(at: 0) ?? "", path: row.text(at: 1) ?? "", watch: row.text(at: 2) ?? "",
-          began: row.integer(at: 3), ended: row.integer(at: 4), from: row.text(at: 5), to: row.text(at: 6),
-          rows: row.integer(at: 7), microseconds: row.integer(at: 8), asker: row.text(at: 9) ?? "",
-          result: row.text(at: 10) ?? "", code: row.text(at: 11), reason: row.text(at: 12), backup: row.text(at: 13))
-      }
+    return try rows(sql + test + " ORDER BY j.id DESC" + most, path.map { [.text($0)] } ?? []) { row in
+      JobRecord(
+        job: row.text(at: 0) ?? "", path: row.text(at: 1) ?? "", watch: row.text(at: 2) ?? "",
+        began: row.integer(at: 3), ended: row.integer(at: 4), from: row.text(at: 5), to: row.text(at: 6),
+        rows: row.integer(at: 7), microseconds: row.integer(at: 8), asker: row.text(at: 9) ?? "",
+        result: row.text(at: 10) ?? "", code: row.text(at: 11), reason: row.text(at: 12), backup: row.text(at: 13))
     }
   }
 
   /// What is noted of the daemon.
   package func service() throws(HopdError) -> [ServiceFact: String] {
-    let rows = try read { () throws(SQLiteError) in
-      try connection.rows("SELECT fact, value FROM service") { ($0.text(at: 0) ?? "", $0.text(at: 1) ?? "") }
-    }
     var facts: [ServiceFact: String] = [:]
-    for (name, value) in rows { if let fact = ServiceFact(rawValue: name) { facts[fact] = value } }
+    _ = try rows("SELECT fact, value FROM service") { row in
+      if let fact = ServiceFact(rawValue: row.text(at: 0) ?? "") { facts[fact] = row.text(at: 1) ?? "" }
+    }
     return facts
   }
 }

@@ -183,20 +183,15 @@ private final class WatchLoop {
   }
 
   private func wait() {
-    let deadline = trees.values.map(\.nextDeadline).min()
-    var timeout: Int32 = -1
-    if let deadline {
-      let (seconds, attoseconds) = (deadline - .now).components
+    let timeout = trees.values.map(\.nextDeadline).min().map { deadline in
       // Rounded up, or the loop would spin through the last millisecond; a minute at most keeps the sum small.
-      timeout = seconds < 0 || attoseconds < 0 ? 0 : seconds >= 60 ? 60_000 : Int32(seconds) * 1000
-      if timeout >= 0, seconds >= 0, seconds < 60, attoseconds > 0 {
-        timeout += Int32(attoseconds / 1_000_000_000_000_000) + 1
-      }
+      let left = min(max(deadline - .now, .zero), .seconds(60)).components
+      return Int32(left.seconds) * 1000 + Int32((left.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
     var descriptors = [pollfd(fd: mailbox.descriptor, events: Int16(POLLIN), revents: 0)]
     if let inotify = table.descriptor {
       descriptors.append(pollfd(fd: inotify, events: Int16(POLLIN), revents: 0))
     }
-    _ = poll(&descriptors, nfds_t(descriptors.count), timeout)
+    _ = poll(&descriptors, nfds_t(descriptors.count), timeout ?? -1)
   }
 }

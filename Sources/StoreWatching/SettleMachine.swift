@@ -13,15 +13,7 @@ package struct FileObservation: Hashable, Sendable {
   /// Inode number.
   package var inode: UInt64
   /// Sizes and times of the side files, folded into one number.
-  package var sides: UInt64
-
-  /// An observation of one moment.
-  package init(size: Int64, modified: Int64, inode: UInt64, sides: UInt64 = 0) {
-    self.size = size
-    self.modified = modified
-    self.inode = inode
-    self.sides = sides
-  }
+  package var sides: UInt64 = 0
 }
 
 /// The states of all files of one directory tree: in motion, or at rest and reported.
@@ -107,13 +99,20 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       return false
     }
     state.scan = scan
-    if state.digest != digest {
-      state.digest = digest
-      state.hasChanged = true
-      move(name, &state, now: now)
-    }
+    _ = noticesChange(name, &state, digest, now: now)
     states[name] = state
     return false
+  }
+
+  /// Notes what a look at a file showed; true where the file has changed, so that it moves again.
+  private mutating func noticesChange(
+    _ name: Name, _ state: inout State, _ digest: Int, now: ContinuousClock.Instant
+  ) -> Bool {
+    guard state.digest != digest else { return false }
+    state.digest = digest
+    state.hasChanged = true
+    move(name, &state, now: now)
+    return true
   }
 
   /// Files whose time has come, at most `limit`; the caller inspects each and tells `looked`.
@@ -161,10 +160,7 @@ package struct SettleMachine<Name: Hashable & Sendable>: Sendable {
       return state.isReported ? .vanished : .forgotten
     }
     let digest = observation.hashValue
-    if state.digest != digest {
-      state.digest = digest
-      state.hasChanged = true
-      move(name, &state, now: now)
+    if noticesChange(name, &state, digest, now: now) {
       states[name] = state
       return .moving
     }

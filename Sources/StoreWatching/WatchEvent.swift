@@ -67,7 +67,7 @@ package enum WatchEvent: Sendable {
   case settled(SettledFile)
   /// A file that had been reported is gone.
   case vanished(watch: String, path: FilePath)
-  /// The file has been quiet, but `transfer` beside it is still being sent: it is told as settled when that has ended.
+  /// The file has been quiet, but `transfer` beside it is still being sent. It is reported as settled after that.
   case incomplete(watch: String, path: FilePath, transfer: FilePath)
   /// Symbolic links whose names match were found; they are never followed. Told when their number changes.
   case linksLeftAlone(watch: String, count: Int, first: FilePath)

@@ -121,9 +121,7 @@ final class WatchedTree {
       if let transfer = transfers.obstacle(for: name, changed: scan.secondsSinceChange) {
         machine.touched(name, now: now)
         if transfers.isNews(name) {
-          emit(
-            .incomplete(
-              watch: watch.name, path: scan.filePath(name), transfer: scan.filePath(transfer)))
+          emit(.incomplete(watch: watch.name, path: scan.filePath(name), transfer: scan.filePath(transfer)))
         }
         continue
       }
@@ -132,7 +130,7 @@ final class WatchedTree {
       switch machine.looked(name, observation, now: now) {
       case .settled:
         emit(.settled(SettledFile(watch: watch.name, path: scan.filePath(name), size: observation?.size ?? 0)))
-      case .vanished: emit(.vanished(watch: watch.name, path: scan.filePath(name)))
+      case .vanished: tellVanished(name)
       case .moving, .unchanged, .forgotten: break
       }
     }
@@ -175,9 +173,7 @@ final class WatchedTree {
       let isGone = event.has(IN_DELETE) || event.has(IN_MOVED_FROM)
       // A file that was deleted may be there again by the time its event is read: what lstat says counts.
       if isGone || event.has(IN_CREATE) || event.has(IN_MOVED_TO) || !machine.knows(relative) {
-        if machine.observed(relative, scan.look(at: relative), now: now) {
-          emit(.vanished(watch: watch.name, path: scan.filePath(relative)))
-        }
+        if machine.observed(relative, scan.look(at: relative), now: now) { tellVanished(relative) }
       }
       machine.touched(relative, now: now)
     case .transfer(let main):
@@ -192,6 +188,8 @@ final class WatchedTree {
     }
   }
 
+  private func tellVanished(_ name: [UInt8]) { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+
   /// Gives every watch back; the tree is not used any more.
   func close(_ table: inout WatchTable) {
     for (directory, number) in armed { table.remove(number, owner: owner(directory)) }
@@ -204,9 +202,7 @@ final class WatchedTree {
     lastScan = now
     nextScan = now.advanced(by: watch.rescan)
     switch scan.identity() {
-    case .failure(let code):
-      lose(&table, code, now: now)
-      return
+    case .failure(let code): return lose(&table, code, now: now)
     case .success(let current):
       if let identity, identity != current { close(&table) }
       identity = current
@@ -222,7 +218,7 @@ final class WatchedTree {
       // What was not seen may well be there: nothing is forgotten after half a scan.
       degrade(problem, now: now)
     } else {
-      for name in machine.endScan() { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+      machine.endScan().forEach(tellVanished)
       for (directory, number) in armed where !seen.contains(directory) {
         table.remove(number, owner: owner(directory))
         armed[directory] = nil
@@ -296,7 +292,7 @@ final class WatchedTree {
   private func lose(_ table: inout WatchTable, _ code: Errno, now: ContinuousClock.Instant) {
     close(&table)
     identity = nil
-    for name in machine.forgetAll() { emit(.vanished(watch: watch.name, path: scan.filePath(name))) }
+    machine.forgetAll().forEach(tellVanished)
     degrade(unavailable(code, []), now: now)
   }
 

@@ -87,12 +87,9 @@ package enum JournalMessage: String, CaseIterable, Sendable {
       .stateUnwritable, .controlProblem, .metricsUnwritable, .modelsRefused:
       .warning
     case .storeHeldBack, .pinReleased, .serviceReady, .configurationReloaded, .storeMigrated, .crashRecovered,
-      .migrationInterrupted,
-      .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged:
+      .migrationInterrupted, .watchRestored, .linksLeftAlone, .orderGiven, .workThrottled, .modelsChanged:
       .notice
-    case .serviceStarted, .serviceStopping, .storeDeferred,
-      .backupPruned, .backupExpired, .policyOutput:
-      .info
+    case .serviceStarted, .serviceStopping, .storeDeferred, .backupPruned, .backupExpired, .policyOutput: .info
     case .storeCurrent, .storeQueued, .migrationStarted, .hopFinished: .debug
     }
   }
@@ -104,11 +101,7 @@ extension Logger {
     _ kind: JournalMessage, _ text: @autoclosure () -> String, level: Logger.Level? = nil,
     fields: @autoclosure () -> [JournalField: String] = [:]
   ) {
-    let level = level ?? kind.level
-    guard level >= logLevel else { return }
-    var metadata: Logger.Metadata = [JournalField.messageID.rawValue: .string(kind.rawValue)]
-    for (field, value) in fields() { metadata[field.rawValue] = .string(value) }
-    log(level: level, "\(text())", metadata: metadata)
+    detail(level ?? kind.level, text(), fields: fields().merging([.messageID: kind.rawValue]) { $1 })
   }
 
   /// An entry that is of no documented kind, with fields: what stands there for anyone who looks for a reason.

@@ -42,10 +42,7 @@ struct LogEntry {
   /// Lines for standard error that is not a terminal: `<N>` before each line, further lines of an entry indented, so
   /// that no text within an entry can look like another one.
   var prefixedLines: String {
-    let text = message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others)
-    if !text.isEmpty, !text.utf8.contains(UInt8(ascii: "\n")) { return "<\(priority)>\(text)\n" }
-    return text.split(separator: "\n", omittingEmptySubsequences: true).enumerated()
-      .map { "<\(priority)>\($0.offset == 0 ? "" : "    ")\($0.element)\n" }.joined()
+    lines(first: "<\(priority)>", further: "<\(priority)>    ")
   }
 
   /// Lines for a terminal: the level as a word, the text, the fields.
@@ -54,8 +51,7 @@ struct LogEntry {
       switch level {
       case .trace: "trace"
       case .debug: "debug"
-      case .info: nil
-      case .notice: nil
+      case .info, .notice: nil
       case .warning: "warning"
       case .error, .critical: "error"
       }
@@ -63,14 +59,16 @@ struct LogEntry {
     if colored, !head.isEmpty {
       head = (priority <= 3 ? "\u{1b}[1;31m" : priority == 4 ? "\u{1b}[1;33m" : "\u{1b}[2m") + head + "\u{1b}[0m"
     }
-    return (message.escapingControls(keepingNewlines: true) + Self.assignments(visibleFields + others))
-      .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
-      .map { ($0.offset == 0 ? head : "    ") + $0.element + "\n" }.joined()
+    return lines(first: head, further: "    ")
   }
 
-  /// A MESSAGE_ID says nothing to a reader of plain text.
-  private var visibleFields: [(String, String)] {
-    fields.filter { $0.0 != .messageID }.map { ($0.0.rawValue, $0.1) }
+  /// The text and its metadata, with something before the first line and before each further one.
+  private func lines(first: String, further: String) -> String {
+    // A MESSAGE_ID says nothing to a reader of plain text.
+    let visible = fields.filter { $0.0 != .messageID }.map { ($0.0.rawValue, $0.1) }
+    return (message.escapingControls(keepingNewlines: true) + Self.assignments(visible + others))
+      .split(separator: "\n", omittingEmptySubsequences: true).enumerated()
+      .map { ($0.offset == 0 ? first : further) + $0.element + "\n" }.joined()
   }
 
   private static func assignments(_ pairs: [(String, String)]) -> String {

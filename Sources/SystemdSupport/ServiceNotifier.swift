@@ -32,9 +32,6 @@ package final class ServiceNotifier: Sendable {
     self.socketPath = usable ? socketPath : nil
   }
 
-  /// Is there anybody to tell?
-  package var isConnected: Bool { socketPath != nil }
-
   /// Start-up or reload is complete: `READY=1` with the status line.
   package func ready(_ status: String, now: ContinuousClock.Instant = .now) {
     send(["READY=1", statusAssignment(status, now: now)], mayWait: true)
@@ -58,12 +55,9 @@ package final class ServiceNotifier: Sendable {
   /// The line that `systemctl status` shows; at most one a second is sent, the newest of those in between waits for
   /// the next `status` or `flushStatus`.
   package func status(_ text: String, now: ContinuousClock.Instant = .now) {
-    let assignment = line.withLock { line -> String? in
-      let text = Self.oneLine(text)
-      line.waiting = text == line.sent ? nil : text
-      return Self.due(&line, now: now)
-    }
-    if let assignment { send([assignment], mayWait: false) }
+    let text = Self.oneLine(text)
+    line.withLock { $0.waiting = text == $0.sent ? nil : text }
+    flushStatus(now: now)
   }
 
   /// Sends the status line that the limit of one a second held back, if its time has come.
@@ -95,20 +89,14 @@ package final class ServiceNotifier: Sendable {
 
   private func statusAssignment(_ status: String, now: ContinuousClock.Instant) -> String {
     let text = Self.oneLine(status)
-    line.withLock {
-      $0.sent = text
-      $0.sentAt = now
-      $0.waiting = nil
-    }
+    line.withLock { $0 = StatusLine(sent: text, sentAt: now) }
     return "STATUS=\(text)"
   }
 
   private static func due(_ line: inout StatusLine, now: ContinuousClock.Instant) -> String? {
     guard let text = line.waiting else { return nil }
     if let last = line.sentAt, now < last.advanced(by: .seconds(1)) { return nil }
-    line.sent = text
-    line.sentAt = now
-    line.waiting = nil
+    line = StatusLine(sent: text, sentAt: now)
     return "STATUS=\(text)"
   }
 

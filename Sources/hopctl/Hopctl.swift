@@ -115,8 +115,7 @@ struct Hopctl: ParsableCommand {
   private static func mistypedCommand() -> (word: String, meant: String)? {
     var command: any ParsableCommand.Type = Hopctl.self
     for word in CommandLine.arguments.dropFirst() {
-      let configuration = command.configuration
-      let children = configuration.subcommands + configuration.groupedSubcommands.flatMap { $0.subcommands }
+      let children = command.configuration.subcommands
       guard !children.isEmpty, !word.hasPrefix("-") else { return nil }
       if let child = children.first(where: { $0.configuration.commandName == word }) {
         command = child

@@ -100,7 +100,7 @@ enum Dump {
         "  join tables \(watch.migration.joinTables), reference \(watch.migration.reference?.string ?? "(none)")",
         "  retry \(watch.migration.retry.attempts) times, \(watch.migration.retry.backoff)"
           + " to \(watch.migration.retry.max)",
-        "  backup \(watch.backup.keep) for \(watch.backup.keepFor)"
+        "  backup \(watch.backup.keep) for \(watch.backup.keepFor ?? .zero)"
           + " in \(watch.backup.directory?.string ?? "(beside the store)")",
       ]
     }

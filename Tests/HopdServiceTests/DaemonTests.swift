@@ -1,6 +1,7 @@
 // The daemon in this process, on a temporary directory, with a service manager that only listens: what it says, in
 // which order, and what becomes of files.
 
+import ConfigurationInspection
 import Diagnostics
 import Glibc
 import HopdConfiguration
@@ -380,7 +381,7 @@ import Testing
     try place.write("hopd.toml", "[[watch]]\nname = 7\n")
     #expect(Daemon(configurationFile: place.configuration.string).check() == 78)
     #expect(Daemon(configurationFile: place.root.appending("missing.toml").string).check() == 78)
-    #expect(Daemon.startStatus(Daemon.notConfigured([])) == .notConfigured)
+    #expect(Daemon.startStatus(ConfigurationInspection.notConfigured([])) == .notConfigured)
     #expect(Daemon.startStatus(HopdError(.noModels, "none")) == .notConfigured)
     #expect(Daemon.startStatus(HopdError(.noRoute, "a model is wrong")) == .configuration)
     #expect(Daemon.startStatus(HopdError(.inputOutput, "disk")) == .inputOutput)

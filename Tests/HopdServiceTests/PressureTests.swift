@@ -2,7 +2,6 @@
 
 import Diagnostics
 import Glibc
-import HopdConfiguration
 import MigrationPipeline
 import PersistentStore
 import Synchronization
@@ -10,6 +9,7 @@ import SystemPackage
 import SystemdSupport
 import Testing
 
+@testable import HopdConfiguration
 @testable import HopdService
 
 @Suite struct PressureTests {

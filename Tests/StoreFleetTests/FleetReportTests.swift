@@ -3,8 +3,9 @@
 import Diagnostics
 import FoundationEssentials
 import SeededRandom
-import StoreFleet
 import Testing
+
+@testable import StoreFleet
 
 @Suite struct FleetReportTests {
   /// A made-up history: workers come and go, are killed, and come again; what the stores went through is known.

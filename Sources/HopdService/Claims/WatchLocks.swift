@@ -23,17 +23,6 @@ package struct WatchClaim: Hashable, Sendable {
   /// The daemon's state directory.
   package var stateDirectory: FilePath
 
-  /// Notes a claim.
-  package init(
-    identity: FileIdentity, directory: FilePath, isRecursive: Bool, process: Int32, stateDirectory: FilePath
-  ) {
-    self.identity = identity
-    self.directory = directory
-    self.isRecursive = isRecursive
-    self.process = process
-    self.stateDirectory = stateDirectory
-  }
-
   /// Would two daemons with these claims meet at a store?
   package func overlaps(_ other: WatchClaim) -> Bool {
     identity == other.identity || (isRecursive && other.directory.starts(with: directory))
@@ -46,6 +35,15 @@ package struct WatchClaim: Hashable, Sendable {
     return (fields + [directory, stateDirectory].map(PathText.bytes)).flatMap { $0 + [0] }
   }
 
+  private static func bytes(of path: FilePath) -> [UInt8] {
+    path.withPlatformString { text in
+      UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }
+    }
+  }
+}
+
+extension WatchClaim {
+  /// Reads what `bytes` wrote; nil for anything else.
   init?(_ identity: FileIdentity, _ bytes: [UInt8]) {
     let fields = bytes.split(separator: 0, omittingEmptySubsequences: false).map(Array.init)
     guard fields.count >= 6, fields[0] == Array("hopd-watch 1".utf8),
@@ -216,8 +214,8 @@ private final class HeldClaim: @unchecked Sendable {
           return .held(held)
         }
       case .isRead:
-        // Whoever may read the file can lock it for reading, which no hopd does. The file is this user's: another one
-        // takes its name.
+        // A user who may read the file can lock it for reading, which no hopd does. The file is this user's: another
+        // one takes its name.
         if ClaimFile.isNamed(path, mine) { _ = path.withPlatformString { unlink($0) } }
       case .isHeld:
         close(descriptor)

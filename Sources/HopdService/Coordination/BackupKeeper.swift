@@ -29,13 +29,13 @@ package final class BackupKeeper: Sendable {
     var distrust: ContinuousClock.Instant?
   }
 
-  /// What is swept, and how it is told.
+  /// What is swept, and where it is reported.
   struct Work: Sendable {
     var watch: Configuration.Watch
     var rule: BackupRule
     var logger: Logger
     var stop: StopSignal
-    /// Told of each store that is not held back any more.
+    /// Called for each store that is not held back any more.
     var released: @Sendable (FoundStore) -> Void
   }
 
@@ -122,7 +122,7 @@ package final class BackupKeeper: Sendable {
           ).removed(removal, .backupExpired)
         }, problem: problem)
     } catch let error as HopdError where error.code == .notFound {
-      // A directory that is not there is told by the watcher.
+      // The watcher reports a directory that is not there.
     } catch {
       problem(error as? HopdError ?? HopdError(.internalError, "an unexpected error", cause: error))
     }

@@ -28,13 +28,7 @@ struct ControlDesk: Sendable {
   /// Methods that act.
   static let acting = ["Retry", "Pause", "Resume", "Cancel", "Next", "Reload", "Set"]
 
-  init(coordinator: DaemonCoordinator, stateDirectory: FilePath, logger: Logger) {
-    self.coordinator = coordinator
-    self.stateDirectory = stateDirectory
-    self.logger = logger
-  }
-
-  /// Listens on the socket; nil where there is to be none, or none can be made, which is told.
+  /// Listens on the socket; nil where there is to be none, or where none can be made, which is logged.
   func serve(_ configured: FilePath?, runtime: FilePath?, recorder: StateRecorder) -> ControlServer? {
     recorder.note(.service(.socket, nil))
     let activated = ActivatedSockets.take(named: "control")
@@ -76,26 +70,26 @@ struct ControlDesk: Sendable {
     }
   }
 
-  private struct BadCall: Error { let reply: ControlReply }
+  private struct BadCall: Error {
+    let reply: ControlReply
+
+    init(_ parameter: String) { reply = ControlInterface.invalid(parameter: parameter) }
+  }
 
   private func text(_ name: String, _ parameters: ControlValue) throws(BadCall) -> String? {
     guard let value = parameters[name] else { return nil }
-    guard let text = value.text else { throw BadCall(reply: ControlInterface.invalid(parameter: name)) }
+    guard let text = value.text else { throw BadCall(name) }
     return text
   }
 
   private func required(_ name: String, _ parameters: ControlValue) throws(BadCall) -> String {
-    guard let text = try text(name, parameters), !text.isEmpty else {
-      throw BadCall(reply: ControlInterface.invalid(parameter: name))
-    }
+    guard let text = try text(name, parameters), !text.isEmpty else { throw BadCall(name) }
     return text
   }
 
   private func limit(_ parameters: ControlValue) throws(BadCall) -> Int64 {
     guard let value = parameters["limit"] else { return Self.page }
-    guard let number = value.whole, number > 0 else {
-      throw BadCall(reply: ControlInterface.invalid(parameter: "limit"))
-    }
+    guard let number = value.whole, number > 0 else { throw BadCall("limit") }
     return min(number, Self.page)
   }
 
@@ -136,9 +130,7 @@ struct ControlDesk: Sendable {
     var conditions: [StoreCondition] = []
     if let states = parameters["states"] {
       for state in states.list ?? [.null] {
-        guard let condition = state.text.flatMap({ StoreCondition(name: $0) }) else {
-          throw BadCall(reply: ControlInterface.invalid(parameter: "states"))
-        }
+        guard let condition = state.text.flatMap({ StoreCondition(name: $0) }) else { throw BadCall("states") }
         conditions.append(condition)
       }
     }
@@ -153,25 +145,21 @@ struct ControlDesk: Sendable {
     func named(_ name: String) -> NamedStore { NamedStore(name: name, key: FoundStore.key(of: FilePath(name))) }
     switch method {
     case "GetStatus": return .status
-    case "Monitor":
-      if call.more { return .monitor }
-      return .status
+    case "Monitor": return call.more ? .monitor : .status
     case "Retry":
       var stores: [NamedStore] = []
       for store in parameters["stores"]?.list ?? [] {
-        guard let name = store.text, !name.isEmpty else {
-          throw BadCall(reply: ControlInterface.invalid(parameter: "stores"))
-        }
+        guard let name = store.text, !name.isEmpty else { throw BadCall("stores") }
         stores.append(named(name))
       }
       let failed = parameters["failed"]?.truth ?? false
-      guard failed != !stores.isEmpty else { throw BadCall(reply: ControlInterface.invalid(parameter: "stores")) }
+      guard failed != !stores.isEmpty else { throw BadCall("stores") }
       return .retry(stores, failed: failed)
     case "Pause": return .pause(try text("name", parameters).map(named))
     case "Resume":
       let name = try text("name", parameters).map(named)
       let global = parameters["global"]?.truth ?? false
-      guard name == nil || !global else { throw BadCall(reply: ControlInterface.invalid(parameter: "global")) }
+      guard name == nil || !global else { throw BadCall("global") }
       return .resume(name, global: global)
     case "Cancel": return .cancel(named(try required("store", parameters)))
     case "Next": return .next(named(try required("store", parameters)))
@@ -182,7 +170,7 @@ struct ControlDesk: Sendable {
   }
 }
 
-/// Tells what clients did, once an hour for each kind: who sends garbage without end must not fill the journal.
+/// Logs what clients did, once an hour for each kind: endless garbage from one of them must not fill the journal.
 private final class ProblemTeller: Sendable {
   private let logger: Logger
   private let told = Mutex<[ControlProblem: ContinuousClock.Instant]>([:])

@@ -46,7 +46,7 @@ package struct Daemon: Sendable {
       let findings = inspection.findings()
       for obstacle in forReload ? findings.obstacles : [] { Self.print("warning: \(obstacle)", asError: true) }
       if let error = ConfigurationInspection.error(findings, waits: forReload) { throw error }
-      guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
+      guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
       let files = loaded.files.map(\.printable).joined(separator: ", ")
       Self.print("the configuration is valid: \(files.isEmpty ? "no file" : files)", asError: false)
       return ExitStatus.success.rawValue
@@ -56,8 +56,7 @@ package struct Daemon: Sendable {
         _ = LoggingBootstrap.start(identifier: "hopd", level: .info)
         Logger(label: "hopd").event(
           .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
-          fields: [.configuration: error.configurationPlace, .error: error.code.name, .hint: error.firstHint]
-            .compactMapValues { $0 })
+          fields: error.configurationFields)
       } else {
         Self.print("error: \(error)", asError: true)
       }
@@ -79,7 +78,8 @@ package struct Daemon: Sendable {
     let signals = await UnixSignalsSequence(trapping: .sighup, .sigterm, .sigint)
     do {
       let loaded = try source.load()
-      guard loaded.configuration.isConfigured else { throw Self.notConfigured(loaded.files) }
+      // The daemon ends, and is not to be started again before somebody writes a configuration.
+      guard loaded.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(loaded.files) }
       threshold.level = loaded.configuration.daemon.logLevel.level
       try ProcessLimits.check(jobs: loaded.configuration.daemon.jobs, memory: loaded.configuration.daemon.memoryLimit)
       let setup = try DaemonSetup(loaded, mayDegrade: true)
@@ -123,10 +123,7 @@ package struct Daemon: Sendable {
   /// Tells why the daemon cannot run; the exit status.
   private func ended(_ error: HopdError, _ logger: Logger, _ notifier: ServiceNotifier) -> Int32 {
     let status = Self.startStatus(error)
-    logger.event(
-      .serviceFailed, "hopd cannot run: \(error)",
-      fields: [.error: error.code.name, .hint: error.firstHint, .configuration: error.configurationPlace]
-        .compactMapValues { $0 })
+    logger.event(.serviceFailed, "hopd cannot run: \(error)", fields: error.configurationFields)
     let text = "cannot run: \(error.headline)"
     if let code = error.errno {
       notifier.failure(errno: code.rawValue, status: text)
@@ -137,9 +134,6 @@ package struct Daemon: Sendable {
   }
 
   // MARK: Surroundings
-
-  /// Nothing to watch: the daemon ends, and is not to be started again before somebody writes a configuration.
-  static func notConfigured(_ files: [FilePath]) -> HopdError { ConfigurationInspection.notConfigured(files) }
 
   /// With which status a start ends. What stays wrong until somebody changes the configuration must not be one that the
   /// service manager starts again after.

@@ -41,7 +41,7 @@ extension DaemonCoordinator {
     if case .reload = request { beginReload() }
     guard let reply else { return }
     guard request.sentence != nil, let recorder = surroundings.recorder else { return answer.send(reply) }
-    // What was ordered is recorded before it is answered: who asks next is told of it.
+    // The order is recorded before it is answered, so that the next question finds it in the record.
     recordFacts()
     BlockingWork.run("answer") {
       recorder.flush()
@@ -73,9 +73,7 @@ extension DaemonCoordinator {
       results.append(.object(["store": .string(store.path.printable), "found": .string(stand.rawValue)]))
     }
     return ControlReply(
-      .object([
-        "stores": .array(again.prefix(1000).map { .string($0) }), "results": .array(Array(results.prefix(1000))),
-      ]))
+      .object(["stores": .strings(again.prefix(1000)), "results": .array(Array(results.prefix(1000)))]))
   }
 
   /// Where a store stands as an order finds it.
@@ -178,8 +176,7 @@ extension DaemonCoordinator {
     recordPaused()
     let now = pausedNames
     let changed = now.filter { !before.contains($0) } + before.filter { !now.contains($0) }
-    return ControlReply(
-      .object(["paused": .array(now.map { .string($0) }), "changed": .array(changed.map { .string($0) })]))
+    return ControlReply(.object(["paused": .strings(now), "changed": .strings(changed)]))
   }
 
   private func hasSet(_ key: String, _ value: String) -> ControlReply {
@@ -212,15 +209,15 @@ extension DaemonCoordinator {
     return ControlReply(.object(["key": .string(key), "value": .string(value), "before": .string(before)]))
   }
 
-  /// A reload has come to its end: tells who waits for it.
+  /// A reload has ended: answers the clients that wait for it.
   func endReload(_ error: HopdError?) {
     let reply =
       error.map {
-        // One code for every reason: whoever asked is to tell a refused configuration from a daemon that is busy.
+        // One code for every reason: a client must tell a refused configuration from a daemon that is busy.
         ControlReply.notPossible(
           HopdError.Code.configurationRefused.name, "\($0)", hint: "the old configuration stays in force")
       }
-      ?? ControlReply(.object(["files": .array(setup.files.map { .string($0.printable) })]))
+      ?? ControlReply(.object(["files": .strings(setup.files.map(\.printable))]))
     for waiter in reloadWaiters { waiter.send(reply) }
     reloadWaiters = []
   }
@@ -260,8 +257,7 @@ extension DaemonCoordinator {
       "work": .array(
         running.values.filter { $0.ticket.step == .migrate }.sorted { $0.ticket.ordinal < $1.ticket.ordinal }
           .map { Self.work($0, isHeld: isHeld($0.ticket.store)) }),
-      "paused": .array(pausedNames.map { .string($0) }), "unserved": .array(unservedWatches.map { .string($0) }),
-      "waits": .array(waits.map { .string($0) }),
+      "paused": .strings(pausedNames), "unserved": .strings(unservedWatches), "waits": .strings(waits),
       "note": .optional(note), "remaining": .optional(queueRemaining),
       "settings": .object([
         "jobs": .string(String(configured.jobs)), "memory_limit": .string("\(configured.memoryLimit)B"),
@@ -326,7 +322,7 @@ extension DaemonCoordinator {
       waiting: max(0, counts.waiting - scheduler.heldCount), jobs: setup.configuration.daemon.jobs, working: working)
   }
 
-  /// Tells who reads along, each second; who has not read the last one gets none.
+  /// Sends the status to its readers each second; a client that has not read the last one gets none.
   func tellMonitors(now: ContinuousClock.Instant) {
     guard !monitors.isEmpty else { return }
     if let last = monitoredAt, now < last.advanced(by: .seconds(1)) { return }

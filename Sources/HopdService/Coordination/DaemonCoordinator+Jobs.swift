@@ -1,4 +1,4 @@
-// Jobs: handing them to threads, taking their ends, and what the operator is told of it.
+// Jobs: handing them to threads, taking their ends, and reporting both to the operator.
 
 import Diagnostics
 import Glibc
@@ -77,7 +77,7 @@ extension DaemonCoordinator {
     let (work, key, notes, claim) = (surroundings.work, ticket.store.key, notes, claim(for: ticket))
     let reporter = MigrationReporter(subject, logger: logger)
     BlockingWork.run("job") { [self] in
-      // The journal is told on the thread of the job, so that the order is that of the events.
+      // Entries are written on the thread of the job, so that they are in the order of the events.
       let teller = EventTeller(reporter.run(), monitor)
       let slot = notes?.begin(key, .migrate)
       let result: Result<MigrationReport, JobFailure>

@@ -1,6 +1,7 @@
 // Reload: the whole configuration with all models is read anew beside the running work, and put in force only if every
 // part of it is good.
 
+import ConfigurationInspection
 import Diagnostics
 import HopdConfiguration
 import Logging
@@ -29,7 +30,7 @@ extension DaemonCoordinator {
     BlockingWork.run("reload") { [self] in
       do throws(HopdError) {
         let setup = try DaemonSetup(source.load())
-        guard setup.configuration.isConfigured else { throw Daemon.notConfigured(setup.files) }
+        guard setup.configuration.isConfigured else { throw ConfigurationInspection.notConfigured(setup.files) }
         try claims?.claim(setup.allDirectories)
         post(.reloaded(.success(setup)))
       } catch {
@@ -51,7 +52,7 @@ extension DaemonCoordinator {
       note = "configuration refused, the old one is in force" + (place.map { ": \($0)" } ?? "")
       logger.event(
         .reloadFailed, "the configuration is refused and the old one stays in force: \(error)",
-        fields: [.configuration: place, .error: error.code.name, .hint: error.firstHint].compactMapValues { $0 })
+        fields: error.configurationFields)
       endReload(error)
     }
     notifier.ready(statusLine().text)
@@ -70,7 +71,7 @@ extension DaemonCoordinator {
     scheduler.configure(
       jobs: setup.configuration.daemon.jobs, rules: new.retryRules, priorities: new.priorities)
     (hoursUntil, throttle) = ([:], PressureThrottle())
-    modelFolders.keep(new.configuration.watches)
+    modelFolders.forgetAll()
     recordConfiguration()
     scanned = scanned.filter { new.configuration.watch(named: $0.key) != nil }
     pardonSuspects(now: .now)
@@ -100,6 +101,11 @@ extension HopdError {
   var configurationPlace: String? {
     if let file = place.file { return file.printable + (place.line.map { ":\($0)" } ?? "") }
     return reasons.lazy.compactMap(\.configurationPlace).first ?? place.key
+  }
+
+  /// The fields of a journal entry about it, with its place in the configuration.
+  var configurationFields: [JournalField: String] {
+    [.configuration: configurationPlace, .error: code.name, .hint: firstHint].compactMapValues { $0 }
   }
 
   /// The first thing to do that is said anywhere in it.

@@ -40,7 +40,7 @@ extension DaemonCoordinator {
           around: { store, recover in
             // A suspect is put in order when its turn has come: every migration begins with that.
             if suspects.contains(store) {
-              return RecoveredStore(store: store, sentence: nil, failure: nil, goesOn: true)
+              return RecoveredStore(store: store, goesOn: true)
             }
             let slot = notes?.begin(store, .migrate)
             defer { if let slot { notes?.end(slot) } }
@@ -120,7 +120,7 @@ extension DaemonCoordinator {
     tellLeases()
     tellPressure()
     let text = statusLine().text
-    // Whoever asks from now on is told that this daemon runs.
+    // From now on the record says that this daemon runs.
     surroundings.recorder?.flush()
     logger.event(.serviceReady, "ready: \(text)", fields: [.count: String(scanned.values.reduce(0, &+))])
     notifier.ready(text)

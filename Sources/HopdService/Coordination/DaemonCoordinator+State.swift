@@ -76,15 +76,13 @@ extension DaemonCoordinator {
 
   /// A migration has ended well.
   func record(_ job: RunningJob, _ report: MigrationReport) {
+    let rows = report.rows.values.reduce(0, &+)
     if report.result != .current {
-      metrics.migrated(
-        rows: report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue },
-        hops: report.hops.map(\.seconds), at: Self.wallTime())
+      metrics.migrated(rows: rows, hops: report.hops.map(\.seconds), at: Self.wallTime())
     }
     guard let recorder = surroundings.recorder else { return }
     record(job.ticket.store, .current, version: report.to, target: report.to)
     guard report.result != .current else { return }
-    let rows = report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
     recorder.note(
       .job(
         JobRecord(
@@ -146,19 +144,14 @@ extension DaemonCoordinator {
   func recordFacts() {
     guard let recorder = surroundings.recorder else { return }
     var now: [ServiceFact: String] = [:]
-    let unserved = unservedWatches
-    if !unserved.isEmpty { now[.unserved] = unserved.joined(separator: "\n") }
-    if let note { now[.note] = note }
-    let pauses = pausedNames
-    let waits = waits
-    if !waits.isEmpty { now[.waits] = waits.joined(separator: "\n") }
-    if !pauses.isEmpty { now[.paused] = pauses.joined(separator: "\n") }
+    let lists: [(ServiceFact, [String])] = [
+      (.unserved, unservedWatches), (.note, note.map { [$0] } ?? []), (.waits, waits), (.paused, pausedNames),
+      (.changed, overrides.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.now) \($0.value.configured)" }),
+    ]
+    for (fact, lines) in lists where !lines.isEmpty { now[fact] = lines.joined(separator: "\n") }
     now[.configuration] = setup.files.map(\.printable).joined(separator: "\n")
-    let changed = overrides.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value.now) \($0.value.configured)" }
-    if !changed.isEmpty { now[.changed] = changed.joined(separator: "\n") }
     guard now != facts else { return }
-    for fact in [ServiceFact.unserved, .note, .paused, .waits, .configuration, .changed] where now[fact] != facts[fact]
-    {
+    for fact in ServiceFact.allCases where now[fact] != facts[fact] {
       recorder.note(.service(fact, now[fact]))
     }
     facts = now

@@ -61,9 +61,9 @@ extension DaemonCoordinator {
   /// Counts what the daemon before this one had in hand, and tells it.
   func countSuspects() {
     guard let notes, !notes.unfinished.isEmpty else { return }
-    suspects.add(notes.unfinished) { modelsMark(of: watch(ofStore: $0)) }
+    suspects.add(notes.unfinished) { setup.modelsMark(ofWatch: watch(ofStore: $0)) }
     for work in notes.unfinished {
-      let deaths = suspects.deaths(at: work.store, models: modelsMark(of: watch(ofStore: work.store)))
+      let deaths = suspects.deaths(at: work.store, models: setup.modelsMark(ofWatch: watch(ofStore: work.store)))
       let what = work.step == .look ? "looked at" : "migrated"
       logger.detail(
         .warning,
@@ -77,7 +77,7 @@ extension DaemonCoordinator {
   func admit(_ store: FoundStore, now: ContinuousClock.Instant) {
     heldBack.noteFound(now: now)
     if !suspects.isEmpty {
-      let deaths = suspects.deaths(at: store.key, models: modelsMark(of: store.watch))
+      let deaths = suspects.deaths(at: store.key, models: setup.modelsMark(ofWatch: store.watch))
       if deaths > 0, deaths < Suspects.limit {
         record(store, .waiting)
         return heldBack.append(store, now: now)
@@ -112,7 +112,7 @@ extension DaemonCoordinator {
   /// Refuses a store that has killed the daemon too often. True when it was refused.
   func bars(_ ticket: JobTicket, _ subject: MigrationReporter.Subject, now: ContinuousClock.Instant) -> Bool {
     guard !suspects.isEmpty else { return false }
-    let deaths = suspects.deaths(at: ticket.store.key, models: modelsMark(of: ticket.store.watch))
+    let deaths = suspects.deaths(at: ticket.store.key, models: setup.modelsMark(ofWatch: ticket.store.watch))
     guard deaths >= Suspects.limit else { return false }
     let failure = JobFailure(
       stage: .identify, error: Suspects.refusal(ticket.store.path, deaths: deaths))
@@ -128,6 +128,4 @@ extension DaemonCoordinator {
       path.starts(with: FoundStore.key(of: watch.directory.appending("store")).removingLastComponent())
     }?.name ?? ""
   }
-
-  private func modelsMark(of watch: String) -> String { setup.modelsMark(ofWatch: watch) }
 }

@@ -1,5 +1,5 @@
 // Watches that cannot be served, and stores that wait for something around them: what is looked at again by itself, and
-// what is told.
+// what is reported.
 
 import ConfigurationInspection
 import Diagnostics

@@ -32,7 +32,7 @@ package actor DaemonCoordinator {
     /// WatchdogSec= of the unit.
     package var watchdogInterval: Duration?
     /// What jobs do.
-    package var work: any StoreWork
+    package var work: any StoreWork = PipelineWork()
     /// Log of the service.
     package var logger: Logger
     /// Changes the level of all loggers; nil leaves it.
@@ -43,24 +43,6 @@ package actor DaemonCoordinator {
     package var recorder: StateRecorder?
     /// Where the kernel tells the pressure.
     package var pressure = PressureFiles()
-
-    /// Describes the surroundings.
-    package init(
-      source: ConfigurationSource, stateDirectory: FilePath, pauseFile: FilePath, notifier: ServiceNotifier,
-      watchdogInterval: Duration? = nil, work: any StoreWork = PipelineWork(), logger: Logger,
-      threshold: LogThreshold? = nil, claims: WatchLocks? = nil, recorder: StateRecorder? = nil
-    ) {
-      self.recorder = recorder
-      self.claims = claims
-      self.source = source
-      self.stateDirectory = stateDirectory
-      self.pauseFile = pauseFile
-      self.notifier = notifier
-      self.watchdogInterval = watchdogInterval
-      self.work = work
-      self.logger = logger
-      self.threshold = threshold
-    }
   }
 
   enum Message: Sendable {
@@ -160,12 +142,12 @@ package actor DaemonCoordinator {
   var overrides: [String: (now: String, configured: String)] = [:]
   /// The file that this process was started from, as it was at the start.
   let programFile = ProgramFile.own
-  /// Who waits for the end of a reload.
+  /// Clients that wait for the end of a reload.
   var reloadWaiters: [ControlAnswer] = []
-  /// Who reads a status each second.
+  /// Clients that read a status each second.
   var monitors: [ControlAnswer] = []
   var monitoredAt: ContinuousClock.Instant?
-  /// What Prometheus is told.
+  /// The numbers for Prometheus.
   var metrics = Metrics()
   let metricsWriter: MetricsWriter
   var metricsAt: ContinuousClock.Instant?
@@ -335,24 +317,22 @@ package actor DaemonCoordinator {
   }
 
   func setTimer(now: ContinuousClock.Instant) {
-    var next: [ContinuousClock.Instant] = []
-    if let tick = watchdog?.tick { next.append(now.advanced(by: tick)) }
-    if !running.isEmpty { next.append(now.advanced(by: .seconds(1))) }
-    if isPaused { next.append(now.advanced(by: .seconds(2))) }
-    if phase == .ready, let metricsAt { next.append(metricsAt) }
-    if !monitors.isEmpty { next.append((monitoredAt ?? now).advanced(by: .seconds(1))) }
-    if phase == .recovering { next.append(now.advanced(by: .seconds(5))) }
-    if phase == .ready {
-      if let alarm = scheduler.nextAlarm() { next.append(alarm) }
-      if let modelsAt { next.append(modelsAt) }
-      if let due = modelFolders.nextDue { next.append(due) }
-      if let hour = nextHour(now: now) { next.append(hour) }
-      if throttle.isHolding { next.append(now.advanced(by: .seconds(1))) }
-      if let due = heldBack.due(isIdle: isIdle) { next.append(due) }
-      if let told = notifier.nextStatus { next.append(told) }
-      if running.isEmpty, let restsAt { next.append(restsAt) }
+    func soon(_ seconds: Int, if isWanted: Bool) -> ContinuousClock.Instant? {
+      isWanted ? now.advanced(by: .seconds(seconds)) : nil
     }
-    guard let at = next.min() else { return }
+    var next = [
+      watchdog.map { now.advanced(by: $0.tick) }, soon(1, if: !running.isEmpty), soon(2, if: isPaused),
+      soon(5, if: phase == .recovering),
+      monitors.isEmpty ? nil : (monitoredAt ?? now).advanced(by: .seconds(1)),
+    ]
+    if phase == .ready {
+      next += [
+        metricsAt, scheduler.nextAlarm(), modelsAt, modelFolders.nextDue, nextHour(now: now),
+        soon(1, if: throttle.isHolding), heldBack.due(isIdle: isIdle), notifier.nextStatus,
+        running.isEmpty ? restsAt : nil,
+      ]
+    }
+    guard let at = next.compactMap(\.self).min() else { return }
     if let timer, timer.at > now, timer.at <= at { return }
     timer?.task.cancel()
     let inbox = inbox
@@ -367,8 +347,8 @@ package actor DaemonCoordinator {
 }
 
 extension FoundStore {
-  /// A file that came to rest, as it is now; nil when it is gone again. One that cannot be asked about is not gone: the
-  /// look that follows fails the same way, and that is told and tried again, or it finds the disk well again.
+  /// A file that came to rest, as it is now; nil when it is gone again. A file whose status cannot be read is not
+  /// gone: the look that follows fails the same way, which is reported and tried again, or it finds the disk well.
   init?(_ file: SettledFile) {
     let location = StoreLocation(database: file.path)
     let mark: StoreMark

@@ -55,7 +55,7 @@ package struct DaemonSetup: Sendable {
     configuration = loaded.configuration
     files = loaded.files
     warnings = loaded.warnings
-    policies = Self.programs(loaded.configuration.policies)
+    policies = PolicyPrograms.maker(configuration.policyBindings)
     let overlaps = WatchOverlap.findings(in: loaded)
     if let first = overlaps.first {
       throw overlaps.count == 1
@@ -91,10 +91,7 @@ package struct DaemonSetup: Sendable {
   /// wrong value.
   mutating func override(_ key: String, _ value: String) -> String? {
     switch key {
-    case "jobs":
-      guard let number = Int(value), (1...256).contains(number) else { return nil }
-      defer { configuration.daemon.jobs = number }
-      return String(configuration.daemon.jobs)
+    case "jobs": return set(\.daemon.jobs, value, in: 1...256)
     case "memory_limit":
       guard let bytes = Quantity.bytes(value), (1 << 20...1 << 46).contains(bytes) else { return nil }
       defer { configuration.daemon.memoryLimit = bytes }
@@ -103,17 +100,19 @@ package struct DaemonSetup: Sendable {
       guard let level = Configuration.LogLevel(rawValue: value) else { return nil }
       defer { configuration.daemon.logLevel = level }
       return configuration.daemon.logLevel.rawValue
-    case "io_pressure": return limit(\.ioPressure, value)
-    case "cpu_pressure": return limit(\.cpuPressure, value)
-    case "memory_pressure": return limit(\.memoryPressure, value)
+    case "io_pressure": return set(\.throttle.ioPressure, value, in: 0...100)
+    case "cpu_pressure": return set(\.throttle.cpuPressure, value, in: 0...100)
+    case "memory_pressure": return set(\.throttle.memoryPressure, value, in: 0...100)
     default: return nil
     }
   }
 
-  private mutating func limit(_ key: WritableKeyPath<Configuration.Throttle, Int>, _ value: String) -> String? {
-    guard let number = Int(value), (0...100).contains(number) else { return nil }
-    defer { configuration.throttle[keyPath: key] = number }
-    return String(configuration.throttle[keyPath: key])
+  private mutating func set(
+    _ key: WritableKeyPath<Configuration, Int>, _ value: String, in range: ClosedRange<Int>
+  ) -> String? {
+    guard let number = Int(value), range.contains(number) else { return nil }
+    defer { configuration[keyPath: key] = number }
+    return String(configuration[keyPath: key])
   }
 
   /// The scheduler's rules by watch.
@@ -158,7 +157,7 @@ package struct DaemonSetup: Sendable {
 
   /// The rule for the old stores of a watch; nil for a watch that is not there.
   package func backupRule(ofWatch name: String) -> BackupRule? {
-    configuration.watch(named: name).map { BackupRule($0.backup) }
+    configuration.watch(named: name)?.backup
   }
 
   /// What the pipeline is asked for a store of a watch; nil for a watch that is not there.
@@ -173,18 +172,6 @@ package struct DaemonSetup: Sendable {
     request.policies = policies
     request.takesNotes = [.debug, .trace].contains(configuration.daemon.logLevel)
     return request
-  }
-
-  /// The programs that the configuration names.
-  private static func programs(_ policies: [Configuration.Policy]) -> PolicyMaker? {
-    if policies.isEmpty { return nil }
-    let bindings = Dictionary(
-      policies.map { policy in
-        let limits = PolicyLimits(timeout: policy.timeout, memory: policy.memory)
-        return (policy.name, PolicyBinding(command: policy.command, limits: limits))
-      }
-    ) { first, _ in first }
-    return { isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
   }
 
   /// May a file of this name be a store? Hidden files, side files and files of our own may not.

@@ -41,8 +41,7 @@ extension JobScheduler {
       case _ where !isWatched: forget(key)
       case .waiting: break
       case .deferred, .done, .failed, .needsAttention:
-        entries[key]?.failures = 0
-        entries[key]?.busyTimes = 0
+        entries[key]?.forgive()
         // What was told of it is not told again unless it is something else.
         var isDeferred = false
         if case .deferred = entry.state { isDeferred = true }

@@ -73,8 +73,7 @@ extension JobScheduler {
     if entry.isGone || outcome == .gone { return finishedGone(key, outcome, entry, again) }
     switch outcome {
     case .current, .migrated, .gone:
-      entries[key]?.failures = 0
-      entries[key]?.busyTimes = 0
+      entries[key]?.forgive()
       entries[key]?.reported = nil
       settle(key, .done, lookAgain: mustLookAgain)
       return .settled

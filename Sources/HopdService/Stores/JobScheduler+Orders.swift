@@ -35,8 +35,7 @@ extension JobScheduler {
     case .failed?, .needsAttention?: break
     }
     if case .waiting? = state(of: key), !first { return true }
-    entries[key]?.failures = 0
-    entries[key]?.busyTimes = 0
+    entries[key]?.forgive()
     entries[key]?.reported = nil
     if first { hurried.insert(key) }
     enqueue(key, step, newJob: step == .look)

@@ -18,6 +18,7 @@ package struct JobScheduler: Sendable {
     var inode: UInt64
   }
 
+  @dynamicMemberLookup
   struct Entry {
     var store: FoundStore
     var state: JobState
@@ -37,40 +38,29 @@ package struct JobScheduler: Sendable {
     }
 
     /// What happened to it; the array keeps an entry without a past small.
-    private struct Past {
+    struct Past: Equatable {
+      /// Failures in a row that may pass.
       var failures = 0
+      /// Times in a row that it was in use.
       var busyTimes = 0
+      /// What it looked like when it was found again while it was worked on.
       var foundAgain: FoundStore?
+      /// What was last reported of it.
       var reported: Report?
     }
 
-    private mutating func change(_ change: (inout Past) -> Void) {
-      var new = past.first ?? Past()
-      change(&new)
-      let isEmpty = new.failures == 0 && new.busyTimes == 0 && new.foundAgain == nil && new.reported == nil
-      past = isEmpty ? [] : [new]
+    subscript<Value>(dynamicMember member: WritableKeyPath<Past, Value>) -> Value {
+      get { (past.first ?? Past())[keyPath: member] }
+      set {
+        var new = past.first ?? Past()
+        new[keyPath: member] = newValue
+        past = new == Past() ? [] : [new]
+      }
     }
 
-    /// Failures in a row that may pass.
-    var failures: Int {
-      get { past.first?.failures ?? 0 }
-      set { change { $0.failures = newValue } }
-    }
-    /// Times in a row that it was in use.
-    var busyTimes: Int {
-      get { past.first?.busyTimes ?? 0 }
-      set { change { $0.busyTimes = newValue } }
-    }
-    /// What it looked like when it was found again while it was worked on.
-    var foundAgain: FoundStore? {
-      get { past.first?.foundAgain }
-      set { change { $0.foundAgain = newValue } }
-    }
-    /// What was last told of it.
-    var reported: Report? {
-      get { past.first?.reported }
-      set { change { $0.reported = newValue } }
-    }
+    /// The next attempt is the first one again.
+    mutating func forgive() { (self.failures, self.busyTimes) = (0, 0) }
+
     /// Is it at its target, with nothing to be remembered?
     var isAtRest: Bool { state == .done && past.isEmpty && !mustLookAgain && !isGone }
   }
@@ -176,8 +166,7 @@ package struct JobScheduler: Sendable {
       return false
     case .done, .failed, .needsAttention:
       guard !isSame else { return false }
-      entries[store.key]?.failures = 0
-      entries[store.key]?.busyTimes = 0
+      entries[store.key]?.forgive()
       enqueue(store.key, step, newJob: true)
       return true
     }
@@ -249,7 +238,7 @@ package struct JobScheduler: Sendable {
     }
   }
 
-  /// Notes what is told of a store; false when the same was told of the same file before.
+  /// Notes what is reported of a store; false when the same was reported of the same file before.
   mutating func tell(_ key: FilePath, _ reason: String) -> Bool {
     guard let entry = entries[key] else { return false }
     let report = Report(reason: reason, inode: entry.store.mark.inode)

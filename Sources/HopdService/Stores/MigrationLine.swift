@@ -41,7 +41,13 @@ struct MigrationLine: Sendable {
 
   /// Takes the next one. Lines of watches that are `closed` stand still.
   mutating func next(closed: (String) -> Bool, judge: (Item) -> Verdict) -> Item? {
-    if let item = Self.pop(&front, judge, park: { parked.append(($0, nil)) }) { return item }
+    while let item = front.popFirst() {
+      switch judge(item) {
+      case .ready: return item
+      case .stale: break
+      case .held: parked.append((item, nil))
+      }
+    }
     front = []  // The memory of a long queue is not kept.
     guard let watch = nextWatch(closed, judge), let item = lines[watch]?.popFirst() else { return nil }
     starts += 1
@@ -82,17 +88,6 @@ struct MigrationLine: Sendable {
       lines[watch]?.removeFirst()
     }
     lines[watch] = nil
-    return nil
-  }
-
-  private static func pop(_ line: inout Deque<Item>, _ judge: (Item) -> Verdict, park: (Item) -> Void) -> Item? {
-    while let item = line.popFirst() {
-      switch judge(item) {
-      case .ready: return item
-      case .stale: break
-      case .held: park(item)
-      }
-    }
     return nil
   }
 

@@ -52,7 +52,7 @@ struct ModelFolders: Sendable {
     }
   }
 
-  /// The watch whose models an event speaks of; nil for events of stores.
+  /// The watch to whose models an event belongs; nil for events of stores.
   static func watch(of event: WatchEvent) -> String? {
     guard let name = event.watch, let range = name.firstRange(of: mark) else { return nil }
     return String(name[range.upperBound...])
@@ -65,10 +65,8 @@ struct ModelFolders: Sendable {
     watches[watch, default: Watch()].due = now.advanced(by: quiet)
   }
 
-  /// Forgets watches that are gone, and what is due: everything was read a moment ago.
-  mutating func keep(_ configured: [Configuration.Watch]) {
-    watches = [:]
-  }
+  /// Forgets what is due: everything was read a moment ago.
+  mutating func forgetAll() { watches = [:] }
 
   /// When the next look is due.
   var nextDue: Instant? { watches.values.filter { !$0.isLooking }.compactMap(\.due).min() }
@@ -93,7 +91,7 @@ struct ModelFolders: Sendable {
     case .moving: known.due = known.due ?? now.advanced(by: quiet)
     case .broken(_, let mark):
       guard let before = known.broken, before.mark.content == mark.content else {
-        // Who writes slowly gets a second chance before anybody is alarmed.
+        // Files that are written slowly get a second chance before an error is reported.
         known.broken = (mark, false)
         known.due = known.due ?? now.advanced(by: quiet * 2)
         return false

@@ -80,13 +80,6 @@ package struct RetryRule: Sendable, Hashable {
   /// Longest pause.
   package var longest: Duration
 
-  /// Notes a rule.
-  package init(attempts: Int, backoff: Duration, longest: Duration) {
-    self.attempts = attempts
-    self.backoff = backoff
-    self.longest = longest
-  }
-
   /// Pause after the `failures`-th failure in a row, from 1.
   package func pause(after failures: Int) -> Duration {
     var pause = min(backoff, longest)

@@ -21,9 +21,6 @@ package final class JobMonitor: Sendable {
 
   private let state = Mutex(Snapshot())
 
-  /// Makes a monitor without any beat.
-  package init() {}
-
   /// What is known now.
   package var snapshot: Snapshot { state.withLock { $0 } }
 

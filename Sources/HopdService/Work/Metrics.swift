@@ -20,9 +20,6 @@ package struct Metrics: Sendable, Hashable {
     package var isPaused = false
     /// Does the pressure of the machine halt migrations?
     package var isThrottled = false
-
-    /// Nothing is known yet.
-    package init() {}
   }
 
   /// Upper ends of the classes of `hopd_hop_seconds`.
@@ -37,9 +34,6 @@ package struct Metrics: Sendable, Hashable {
   private var hopSeconds: Double = 0
   private var overflows: Int64 = 0
   private var lastSuccess: Int64 = 0
-
-  /// Nothing has happened yet.
-  package init() {}
 
   /// A migration has ended well.
   package mutating func migrated(rows: Int64, hops: [Double], at seconds: Int64) {

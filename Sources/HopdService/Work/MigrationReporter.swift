@@ -23,23 +23,13 @@ package struct MigrationReporter: Sendable {
     package var watch: String
     /// Name of the job.
     package var job: String
-
-    /// Names a job.
-    package init(store: FilePath, watch: String, job: String) {
-      self.store = store
-      self.watch = watch
-      self.job = job
-    }
   }
 
-  let logger: Logger
   private let subject: Subject
+  let logger: Logger
 
   /// Reports one job to `logger`.
-  package init(_ subject: Subject, logger: Logger) {
-    self.subject = subject
-    self.logger = logger
-  }
+  init(_ subject: Subject, logger: Logger) { (self.subject, self.logger) = (subject, logger) }
 
   var name: String { subject.store.printable }
 
@@ -98,11 +88,18 @@ package struct MigrationReporter: Sendable {
         (hop, self.hops) = (index, hops)
         owesStart = !hasStarted
       case .hopFinished(let report): finished(report)
-      case .verified(let checks):
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(checks) checks passed", fields: reporter.fields([.storeUUID: facts?.uuid]))
+      case .verified(let checks): detail(.debug, "\(checks) checks passed")
       case .resumed, .progress, .advanced, .verifying, .replacing, .alive, .note: break
       }
+    }
+
+    private func detail(
+      _ level: Logger.Level, _ text: @autoclosure () -> String,
+      _ fields: @autoclosure () -> [JournalField: String?] = [:]
+    ) {
+      reporter.logger.detail(
+        level, "\(reporter.name): \(text())",
+        fields: reporter.fields(fields().merging([.storeUUID: facts?.uuid]) { $1 }))
     }
 
     /// Lines of a debug journal, and what policies write.
@@ -110,17 +107,11 @@ package struct MigrationReporter: Sendable {
       switch note {
       case .statement(let sql, let seconds, let rows):
         let time = MigrationReporter.microseconds(seconds)
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(time) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)",
-          fields: reporter.fields([
-            .storeUUID: facts?.uuid, .microseconds: time, .rows: rows.map { String($0) },
-          ]))
-      case .remark(let remark):
-        reporter.logger.detail(
-          .debug, "\(reporter.name): \(remark)", fields: reporter.fields([.storeUUID: facts?.uuid]))
-      case .decision(let sentence):
-        reporter.logger.detail(
-          .trace, "\(reporter.name): \(sentence)", fields: reporter.fields([.storeUUID: facts?.uuid]))
+        detail(
+          .debug, "\(time) µs\(rows.map { ", \($0) rows" } ?? ""): \(sql)",
+          [.microseconds: time, .rows: rows.map { String($0) }])
+      case .remark(let remark): detail(.debug, remark)
+      case .decision(let sentence): detail(.trace, sentence)
       case .policyOutput(let policy, let mapping, let line):
         reporter.logger.event(
           .policyOutput,
@@ -165,11 +156,7 @@ package struct MigrationReporter: Sendable {
       var text =
         hop.map { "the migration of \(reporter.name)\(way) resumes at hop \($0 &+ 1) of \(hops): \(size)" }
         ?? "the migration of \(reporter.name)\(way) begins: \(size)"
-      let warnings = plan?.warnings ?? []
-      for warning in warnings.prefix(MigrationReporter.mostFindings) { text += "\n  warning: \(warning.headline)" }
-      if warnings.count > MigrationReporter.mostFindings {
-        text += "\n  and \(warnings.count - MigrationReporter.mostFindings) more warnings; hopctl plan shows them all"
-      }
+      text += MigrationReporter.lines(plan?.warnings ?? [])
       reporter.logger.event(
         // The one entry of a store is that of its end, which has the warnings, too. That a run goes on after an
         // interruption is worth one of its own.
@@ -216,7 +203,7 @@ package struct MigrationReporter: Sendable {
         .storeCurrent, "\(name) is current (\(report.to))",
         fields: fields([.storeUUID: report.storeUUID, .to: report.to, .result: report.result.rawValue]))
     case .migrated, .completedBeforeCrash:
-      let rows = report.rows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
+      let rows = report.rows.values.reduce(0, &+)
       var text =
         report.result == .migrated
         ? "\(name) was migrated from \(report.from) to \(report.to): \(rows) rows, "
@@ -226,11 +213,7 @@ package struct MigrationReporter: Sendable {
       if let quarantine = report.quarantine { text += "; the quarantined objects are in \(quarantine.printable)" }
       if let backup = report.backup { text += "; the old store is \(backup.printable)" }
       // That the copy of the model is left out of the store asks nothing of anybody.
-      let warnings = report.warnings.filter { $0.code != .modelCacheLeftEmpty }
-      for warning in warnings.prefix(Self.mostFindings) { text += "\n  warning: \(warning.headline)" }
-      if warnings.count > Self.mostFindings {
-        text += "\n  and \(warnings.count - Self.mostFindings) more warnings; hopctl plan shows them all"
-      }
+      text += Self.lines(report.warnings.filter { $0.code != .modelCacheLeftEmpty })
       logger.event(
         .storeMigrated, text,
         fields: fields([
@@ -340,6 +323,13 @@ package struct MigrationReporter: Sendable {
 
   /// Findings that one entry lists at most: an entry is read by people.
   private static let mostFindings = 20
+
+  /// Warnings below the text of an entry.
+  private static func lines(_ warnings: [HopdError]) -> String {
+    let rest = warnings.count - mostFindings
+    return warnings.prefix(mostFindings).map { "\n  warning: \($0.headline)" }.joined()
+      + (rest > 0 ? "\n  and \(rest) more warnings; hopctl plan shows them all" : "")
+  }
 
   private func hint(_ error: HopdError) -> String {
     if error.isReadOnlyFileSystem {

@@ -13,11 +13,6 @@ package struct Pressure: Sendable, Hashable {
   package var cpu: Double?
   /// For memory.
   package var memory: Double?
-
-  /// Notes a reading.
-  package init(io: Double? = nil, cpu: Double? = nil, memory: Double? = nil) {
-    (self.io, self.cpu, self.memory) = (io, cpu, memory)
-  }
 }
 
 /// Where the kernel tells the pressure.
@@ -63,12 +58,12 @@ package struct PressureFiles: Sendable {
   }
 }
 
-/// Whether work halts because of the pressure, and what is told of it: once when it begins, and once when it has been
+/// Whether work halts because of the pressure, and what is logged: once when it begins, and once when it has been
 /// over for a minute, since work that halts lowers the pressure that made it halt.
 struct PressureThrottle: Sendable {
   typealias Instant = ContinuousClock.Instant
 
-  /// What the journal is told.
+  /// What is to be logged.
   enum News: Equatable {
     /// Work halts, for that reason.
     case halted(String)
@@ -86,7 +81,7 @@ struct PressureThrottle: Sendable {
   /// Does work halt?
   var isHolding: Bool { reason != nil }
 
-  /// How long work must have gone on before the journal is told so.
+  /// How long work must have gone on before that is logged.
   static let quiet = Duration.seconds(60)
 
   /// Takes in a reading; nil where the kernel tells none.

@@ -20,19 +20,6 @@ package struct StatusLine: Sendable, Hashable {
     package var progress: MigrationProgress?
     /// What it does outside of the hops, as "verifying".
     package var activity: String?
-
-    /// Describes a migration.
-    package init(
-      ordinal: Int, name: String, from: String? = nil, to: String? = nil, progress: MigrationProgress? = nil,
-      activity: String? = nil
-    ) {
-      self.ordinal = ordinal
-      self.name = name
-      self.from = from
-      self.to = to
-      self.progress = progress
-      self.activity = activity
-    }
   }
 
   /// Migrations at work, the oldest first.
@@ -59,9 +46,6 @@ package struct StatusLine: Sendable, Hashable {
   package var unserved: [String] = []
   /// Something that the operator should know, as a refused configuration.
   package var note: String?
-
-  /// An empty line.
-  package init() {}
 
   /// The line.
   package var text: String {

@@ -27,18 +27,9 @@ package struct JobFailure: Error, Sendable {
   package var storeUUID: String?
   /// What stood around the store, where the cause lies there.
   package var circumstances: Circumstances?
+}
 
-  /// Notes a failure.
-  package init(
-    stage: MigrationStage, error: HopdError, from: String? = nil, to: String? = nil, storeUUID: String? = nil
-  ) {
-    self.stage = stage
-    self.error = error
-    self.from = from
-    self.to = to
-    self.storeUUID = storeUUID
-  }
-
+extension JobFailure {
   init(_ failure: MigrationFailure) {
     self.init(
       stage: failure.stage, error: failure.error, from: failure.from, to: failure.to, storeUUID: failure.storeUUID)
@@ -62,15 +53,7 @@ package struct RecoveredStore: Sendable {
   /// It needs an administrator, or could not be looked at now.
   package var failure: JobFailure?
   /// Is its job to go on, or its report still to be written?
-  package var goesOn: Bool
-
-  /// Notes what became of a store.
-  package init(store: FilePath, sentence: String?, failure: JobFailure?, goesOn: Bool) {
-    self.store = store
-    self.sentence = sentence
-    self.failure = failure
-    self.goesOn = goesOn
-  }
+  package var goesOn = false
 }
 
 /// The blocking work of the daemon.
@@ -95,10 +78,7 @@ package protocol StoreWork: Sendable {
 package struct PipelineWork: StoreWork {
   /// A value may always have so many bytes: videos that an app keeps in its rows.
   private static let valueFloor: Int64 = 256 << 20
-  private let pipeline: MigrationPipeline
-
-  /// Works on the real file system.
-  package init() { pipeline = MigrationPipeline() }
+  private let pipeline = MigrationPipeline()
 
   package func look(
     _ request: MigrationRequest, stop: StopSignal, beat: @escaping () -> Void
@@ -195,29 +175,26 @@ package struct PipelineWork: StoreWork {
   {
     let path = location.database
     do throws(MigrationFailure) {
-      guard
-        let outcome = try pipeline.recover(location, stateDirectory: stateDirectory, backup: backup)
-      else { return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false) }
-      switch outcome.decision {
-      case .nothingToDo: return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: false)
-      case .resume:
-        // Nothing to tell yet: the migration says that it resumes.
-        return RecoveredStore(store: path, sentence: nil, failure: nil, goesOn: true)
+      let outcome = try pipeline.recover(location, stateDirectory: stateDirectory, backup: backup)
+      switch outcome?.decision {
+      case nil, .nothingToDo: return RecoveredStore(store: path)
+      // Nothing to report yet: the migration reports that it resumes.
+      case .resume: return RecoveredStore(store: path, goesOn: true)
       case .startAgain:
         return RecoveredStore(
-          store: path, sentence: "the old store is in place and leftovers are removed", failure: nil, goesOn: true)
-      case .completed:
-        return RecoveredStore(store: path, sentence: "the new store is in place", failure: nil, goesOn: true)
+          store: path, sentence: "the old store is in place and leftovers are removed", goesOn: true)
+      case .completed: return RecoveredStore(store: path, sentence: "the new store is in place", goesOn: true)
       case .quarantine:
-        let error = outcome.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+        let error = outcome?.error ?? HopdError(.internalError, "the store is in quarantine, without a reason")
+        let intent = outcome?.intent
         return RecoveredStore(
-          store: path, sentence: nil,
+          store: path,
           failure: JobFailure(
-            stage: .recover, error: error.located(Place(store: path)), from: outcome.intent?.from.name,
-            to: outcome.intent?.to.name, storeUUID: outcome.intent?.storeUUID), goesOn: false)
+            stage: .recover, error: error.located(Place(store: path)), from: intent?.from.name, to: intent?.to.name,
+            storeUUID: intent?.storeUUID))
       }
     } catch {
-      return RecoveredStore(store: path, sentence: nil, failure: JobFailure(error), goesOn: false)
+      return RecoveredStore(store: path, failure: JobFailure(error))
     }
   }
 }
@@ -231,7 +208,7 @@ enum BlockingWork {
 }
 
 extension JobOutcome {
-  /// What the scheduler is told of a failure.
+  /// A failure as the scheduler sees it.
   init(_ failure: JobFailure) {
     let error = failure.error
     self =

@@ -80,17 +80,6 @@ package enum StoreFolder {
 
 extension FilePath {
   /// The path with links followed; nil where it leads nowhere.
-  var resolvingLinks: FilePath? {
-    withPlatformString { name in
-      guard let real = realpath(name, nil) else { return nil }
-      defer { free(real) }
-      return FilePath(platformString: real)
-    }
-  }
-}
-
-extension FilePath {
-  /// The path with links followed; nil where it leads nowhere.
   package var resolvingLinks: FilePath? {
     withPlatformString { name in
       guard let real = realpath(name, nil) else { return nil }

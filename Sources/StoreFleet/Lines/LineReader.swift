@@ -19,7 +19,7 @@ package struct LineReader: ~Copyable {
   package let path: FilePath
   /// Number of the line that was read last, from 1.
   package private(set) var number = 0
-  /// Did the last line lack its newline? Then whoever wrote it was killed.
+  /// Did the last line lack its newline? Then its writer was killed.
   package private(set) var endsTorn = false
 
   private let descriptor: Int32

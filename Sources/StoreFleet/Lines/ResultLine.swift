@@ -40,15 +40,6 @@ package struct ResultLine: Codable, Sendable, Hashable {
   package var isRemote: Bool?
   /// The run that did it: the `id` of a `RunLine`.
   package var run: String
-
-  /// Makes a line.
-  package init(store: String, result: StoreResult, seconds: Double, time: Moment, run: String) {
-    self.store = store
-    self.result = result
-    self.seconds = seconds
-    self.time = time
-    self.run = run
-  }
 }
 
 /// What lines may say. They are added up and compared, so numbers that no worker writes are refused where they are
@@ -124,15 +115,6 @@ package struct RunOutcome: Codable, Sendable, Hashable {
   package var waiting: Int
   package var untried: Int
   package var seconds: Double
-
-  /// Notes how a run ended.
-  package init(
-    exit: Int32, stopped: Stop? = nil, migrated: Int, current: Int, failed: Int, waiting: Int, untried: Int,
-    seconds: Double
-  ) {
-    (self.exit, self.stopped, self.migrated, self.current) = (exit, stopped, migrated, current)
-    (self.failed, self.waiting, self.untried, self.seconds) = (failed, waiting, untried, seconds)
-  }
 
   package enum Stop: String, Codable, Sendable, Hashable {
     /// SIGTERM or SIGINT.

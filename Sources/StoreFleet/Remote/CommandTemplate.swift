@@ -67,31 +67,9 @@ package struct CommandTemplate: Sendable, Hashable {
   }
 
   private static func words(of text: String, _ option: String) throws(HopdError) -> [String] {
-    var (words, word): ([String], String?) = ([], nil)
-    var quote: Character?
-    var isTaken = false
-    for character in text {
-      if isTaken {
-        if quote != nil, character != "\"", character != "\\" { word?.append("\\") }
-        word = (word ?? "") + String(character)
-        isTaken = false
-      } else if character == "\\", quote != "'" {
-        word = word ?? ""
-        isTaken = true
-      } else if let open = quote {
-        if character == open { quote = nil } else { word?.append(character) }
-      } else if character == "'" || character == "\"" {
-        quote = character
-        word = word ?? ""
-      } else if character == " " || character == "\t" || character == "\n" {
-        if let whole = word { words.append(whole) }
-        word = nil
-      } else {
-        word = (word ?? "") + String(character)
-      }
+    guard let words = ShellWords.split(text, escapedInQuotes: "\"\\") else {
+      throw wrong(option, "ends within a quote", "close every ' and \"")
     }
-    guard quote == nil, !isTaken else { throw wrong(option, "ends within a quote", "close every ' and \"") }
-    if let whole = word { words.append(whole) }
     guard !text.utf8.contains(0) else { throw wrong(option, "has a NUL character", "leave it out") }
     return words
   }

@@ -23,22 +23,16 @@ package struct RemoteTask: Sendable {
 
   /// Does the work. The object is complete afterwards, the old one or the new one, whatever the answer.
   package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
-    let clock = ContinuousClock()
-    let start = clock.now
-    var result = ResultLine(store: line.store, result: .failed, seconds: 0, time: .now, run: local.run)
-    (result.size, result.storeUUID, result.model) = (line.size, line.storeUUID, line.model)
-    (result.from, result.to) = (line.version, line.targetVersion)
-    do {
-      try work(line, stop, &result)
-    } catch {
-      // What was migrated here was not stored, as far as anybody knows.
-      (result.rows, result.dropped) = (nil, nil)
-      result.note(HopdError.of(error, at: Place()))
+    ResultLine.timed(line, run: local.run) { result in
+      do {
+        try work(line, stop, &result)
+      } catch {
+        // What was migrated here was not stored, as far as is known.
+        (result.rows, result.dropped) = (nil, nil)
+        result.note(HopdError.of(error, at: Place()))
+      }
+      (result.store, result.isRemote, result.backup) = (line.store, true, nil)
     }
-    (result.store, result.isRemote, result.backup) = (line.store, true, nil)
-    result.seconds = ((clock.now - start).seconds * 10_000).rounded() / 10_000
-    result.time = .now
-    return result
   }
 
   private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {

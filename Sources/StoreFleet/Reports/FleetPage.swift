@@ -12,7 +12,7 @@ package enum FleetPage {
       let name = group.version ?? group.state
       return """
         <tr class="\(group.state.inXML)"><th scope="row">\(name.inXML)</th><td>\(group.stores)</td>\
-        <td>\(group.bytes)</td><td>\(way(group))</td><td class="bar">\(bar(group.stores, most))</td></tr>
+        <td>\(group.bytes)</td><td>\(group.way)</td><td class="bar">\(bar(group.stores, most))</td></tr>
         """
     }
     return page(
@@ -62,10 +62,6 @@ package enum FleetPage {
         + table("Failures by cause", ["Cause", "Stores", "Example", "Next"], failures)
         + table("Shards", ["Shard", "State", "Runs", "Host"], shards)
         + table("Slowest stores", ["Store", "Seconds", "Bytes"], slowest))
-  }
-
-  private static func way(_ group: FleetSummary.Group) -> String {
-    group.state == "current" ? "current" : group.hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no way"
   }
 
   private static func bar(_ count: Int, _ most: Int) -> String {

@@ -10,7 +10,7 @@ package struct FleetReport: Encodable, Sendable {
   package internal(set) var current = 0
   package internal(set) var failed = 0
   package internal(set) var waiting = 0
-  /// Stores of the manifest that no line speaks of.
+  /// Stores of the manifest that have no line.
   package internal(set) var withoutResult = 0
   /// Stores that two runs migrated to the same version.
   package internal(set) var migratedTwice = 0

@@ -14,6 +14,12 @@ package struct FleetSummary: Codable, Sendable, Hashable {
     /// One of them, for a closer look.
     package var example: String
     package var error: LineError?
+
+    /// How far such a store is from the target, in words.
+    package var way: String {
+      if state == "current" { return "current" }
+      return hops.map { $0 == 1 ? "1 hop" : "\($0) hops" } ?? "no way"
+    }
   }
 
   /// Stores in all, and their bytes.

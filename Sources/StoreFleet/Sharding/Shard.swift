@@ -48,21 +48,21 @@ package struct Shard: Sendable, Hashable, CustomStringConvertible {
         "HOPD_SHARD is \"\(text)\", which is not of the form I/N", "set it to the shard and their number, as 3/40")
     }
     if let task = number("SLURM_ARRAY_TASK_ID") { return try slurm(task, number) }
-    if let index = number("AWS_BATCH_JOB_ARRAY_INDEX") {
-      guard let shard = Shard(index: index.saturated(1), count: number("AWS_BATCH_JOB_ARRAY_SIZE") ?? 0) else {
-        throw unclear(
-          "AWS_BATCH_JOB_ARRAY_INDEX is \(index), but AWS_BATCH_JOB_ARRAY_SIZE does not give the number of shards",
-          "set HOPD_SHARD=I/N")
-      }
-      return shard
-    }
-    if let index = number("JOB_COMPLETION_INDEX") {
-      guard let shard = Shard(index: index.saturated(1), count: number("HOPD_SHARDS") ?? 0) else {
-        throw unclear(
-          "JOB_COMPLETION_INDEX is \(index), but Kubernetes does not tell a pod how many there are",
-          "give the container the environment variable HOPD_SHARDS, with the number in the Job's `completions`")
-      }
-      return shard
+    let arrays = [
+      (
+        index: "AWS_BATCH_JOB_ARRAY_INDEX", count: "AWS_BATCH_JOB_ARRAY_SIZE",
+        obstacle: "AWS_BATCH_JOB_ARRAY_SIZE does not give the number of shards", hint: "set HOPD_SHARD=I/N"
+      ),
+      (
+        index: "JOB_COMPLETION_INDEX", count: "HOPD_SHARDS",
+        obstacle: "Kubernetes does not tell a pod how many there are",
+        hint: "give the container the environment variable HOPD_SHARDS, with the number in the Job's `completions`"
+      ),
+    ]
+    for array in arrays {
+      guard let index = number(array.index) else { continue }
+      if let shard = Shard(index: index.saturated(1), count: number(array.count) ?? 0) { return shard }
+      throw unclear("\(array.index) is \(index), but \(array.obstacle)", array.hint)
     }
     throw unclear(
       "--shard auto finds no array task in the environment",

@@ -29,23 +29,17 @@ package struct StoreTask: Sendable {
 
   /// Does the work. The store is complete afterwards, the old one or the new one, whatever the answer.
   package func migrate(_ line: StoreLine, stop: StopSignal) -> ResultLine {
-    let clock = ContinuousClock()
-    let start = clock.now
-    var result = ResultLine(store: line.store, result: .failed, seconds: 0, time: .now, run: run)
-    (result.size, result.storeUUID, result.model) = (line.size, line.storeUUID, line.model)
-    (result.from, result.to) = (line.version, line.targetVersion)
-    do {
-      try work(line, stop, &result)
-    } catch let failure as MigrationFailure {
-      result.note(failure.error)
-      if let from = failure.from { result.from = from }
-      if let to = failure.to { result.to = to }
-    } catch {
-      result.note(HopdError.of(error, at: Place(store: FilePath(line.store))))
+    ResultLine.timed(line, run: run) { result in
+      do {
+        try work(line, stop, &result)
+      } catch let failure as MigrationFailure {
+        result.note(failure.error)
+        if let from = failure.from { result.from = from }
+        if let to = failure.to { result.to = to }
+      } catch {
+        result.note(HopdError.of(error, at: Place(store: FilePath(line.store))))
+      }
     }
-    result.seconds = ((clock.now - start).seconds * 10_000).rounded() / 10_000
-    result.time = .now
-    return result
   }
 
   private func work(_ line: StoreLine, _ stop: StopSignal, _ result: inout ResultLine) throws {
@@ -77,6 +71,18 @@ package struct StoreTask: Sendable {
 }
 
 extension ResultLine {
+  /// What `work` makes of a line, with the time that it took.
+  static func timed(_ line: StoreLine, run: String, _ work: (inout ResultLine) -> Void) -> ResultLine {
+    let start = ContinuousClock.now
+    var result = ResultLine(
+      store: line.store, result: .failed, from: line.version, to: line.targetVersion, model: line.model,
+      storeUUID: line.storeUUID, size: line.size, seconds: 0, time: .now, run: run)
+    work(&result)
+    result.seconds = ((ContinuousClock.now - start).seconds * 10_000).rounded() / 10_000
+    result.time = .now
+    return result
+  }
+
   /// Notes why the store was not migrated.
   mutating func note(_ error: HopdError) {
     result = error.isWorthARetry ? .waiting : .failed
@@ -93,5 +99,5 @@ extension HopdError {
 
 extension Duration {
   /// The whole of it in seconds.
-  var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
+  package var seconds: Double { Double(components.seconds) + Double(components.attoseconds) / 1e18 }
 }

@@ -41,14 +41,13 @@ package enum CanarySample {
     }
     let behind = lines.filter { $0.state == nil || $0.state == "behind" }
     let groups = Dictionary(grouping: behind) { Version(model: $0.model ?? "", version: $0.version ?? "") }
-    var queues = groups.sorted { $0.key < $1.key }.map { queue(of: $0.value) }
+    let queues = groups.sorted { $0.key < $1.key }.map { queue(of: $0.value) }
     var sample: [StoreLine] = []
     var round = 0
     while sample.count < count, queues.contains(where: { round < $0.count }) {
       for queue in queues where sample.count < count && round < queue.count { sample.append(queue[round]) }
       round += 1
     }
-    queues.removeAll()
     return sample
   }
 

@@ -35,14 +35,14 @@ struct CheckCommand: HopctlCommand {
       let (report, catalog, known) = try checked(stop)
       output.warn(report.warnings)
       try reports.write(report, isSilent: output.json || output.quiet)
-      for line in CheckText(report).lines { try output.line(line, keepingNewlines: false) }
+      try output.lines(CheckText(report: report).lines)
       if lock.freeze, report.isRed {
         try output.line("nothing was frozen: the lock is as it was")
       } else if lock.freeze {
         let writing = LockWriting(file: known.file, record: known.record, frameworkVersion: extent.frameworkVersion)
-        for line in try writing.write(catalog.bundles, report) { try output.line(line, keepingNewlines: false) }
+        try output.lines(writing.write(catalog.bundles, report))
       }
-      try output.object(ModelCheckShape(report))
+      try output.object(report.json)
       if report.status != .success { throw Finished(status: report.status) }
     } catch var error as HopdError where CheckCommand.isWrongUse(error) {
       error.code = HopdError.Code(error.code.name, exit: .configuration)
@@ -70,7 +70,7 @@ struct CheckCommand: HopctlCommand {
     if let rule = mapping.unmappedEntities { request.settings.unmappedEntities = rule }
     mapping.override(&request.settings.engine.invalidRows)
     try mapping.requireKnownEntities(of: loaded.catalog)
-    request.policies = try mapping.programs([])
+    request.policies = try mapping.programs([:])
     try extent.apply(to: &request)
     let known = try lock.load(
       models: subject.models, bundles: loaded.catalog.bundles, scratch: extent.scratch.directory)

@@ -6,9 +6,7 @@ import SystemPackage
 
 /// A check as lines.
 struct CheckText {
-  private let report: CheckReport
-
-  init(_ report: CheckReport) { self.report = report }
+  let report: CheckReport
 
   var lines: [TerminalText] {
     var lines: [TerminalText] = []
@@ -29,12 +27,12 @@ struct CheckText {
         ]
       })
     for finding in model.problems + model.findings {
-      let told = self.lines(finding)
-      lines += ["", TerminalText(told.first ?? "", .bad)] + Self.plain(told.dropFirst())
+      let text = self.lines(finding)
+      lines += ["", TerminalText(text.first ?? "", .bad)] + Self.plain(text.dropFirst())
     }
     for finding in model.warnings {
-      let told = self.lines(finding)
-      lines += ["", TerminalText("warning:", .attention) + " \(told.first ?? "")"] + Self.plain(told.dropFirst())
+      let text = self.lines(finding)
+      lines += ["", TerminalText("warning:", .attention) + " \(text.first ?? "")"] + Self.plain(text.dropFirst())
     }
     for finding in model.extremes {
       lines += ["", "note: only rare rows are stopped, at the limits of their types or alike where they must differ:"]
@@ -59,7 +57,7 @@ struct CheckText {
       let count = version.steps.count { $0.kind == kind }
       return count == 0 ? nil : "\(count) \(kind == .inferred ? "inferred" : kind == .mapping ? "mapped" : "by policy")"
     }
-    return MessageFormatter.count(Int64(version.steps.count), "hop", "hops") + ": " + counts.joined(separator: ", ")
+    return MessageFormatter.count(version.steps.count, "hop", "hops") + ": " + counts.joined(separator: ", ")
   }
 
   private func measure(_ version: VersionCheck) -> String {

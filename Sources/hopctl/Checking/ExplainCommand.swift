@@ -33,12 +33,12 @@ struct ExplainCommand: HopctlCommand {
 
   func execute() throws {
     let isModel = ["xcdatamodeld", "xcdatamodel", "momd", "mom"].contains(FilePath(path).extension ?? "")
-    let shape =
+    let explanation =
       isModel || (source.models.isEmpty && source.config == nil && !StoreModels.isStore(FilePath(path)))
       ? try explainModel() : try explainStore()
-    for line in ExplainText(shape).lines { try output.line(line) }
-    try output.object(shape)
-    if shape.state == StoreState.damaged.rawValue { throw Finished(status: .dataError) }
+    try output.lines(explanation.lines)
+    try output.object(explanation.json)
+    if explanation.state == StoreState.damaged.rawValue { throw Finished(status: .dataError) }
   }
 
   private func subject(_ paths: [String]) throws -> (checker: ModelChecker, catalog: ModelCatalog) {
@@ -56,24 +56,24 @@ struct ExplainCommand: HopctlCommand {
 
   // MARK: Models
 
-  private func explainModel() throws -> ExplainShape {
+  private func explainModel() throws -> Explanation {
     guard source.config == nil else {
       throw HopdError(
         .usage, "--config is for stores, and \(FilePath(path).printable) is a model", hint: "leave it out")
     }
     let report = try subject([path]).checker.look()
-    var shape = ExplainShape(path: path, state: "model")
+    var explanation = Explanation(path: path, state: "model")
     for model in report.models {
-      shape.hops += model.hops.filter { $0.step.kind == .missing }.map(ModelCheckShape.Hop.init)
-      shape.findings += (model.problems + model.findings).map(ModelCheckShape.Finding.init)
+      explanation.hops += model.hops.filter { $0.step.kind == .missing }
+      explanation.findings += model.problems + model.findings
     }
-    shape.next = "hopctl check \(path.quotedForShell)"
-    return shape
+    explanation.next = "hopctl check \(path.quotedForShell)"
+    return explanation
   }
 
   // MARK: Stores
 
-  private func explainStore() throws -> ExplainShape {
+  private func explainStore() throws -> Explanation {
     let location = try StoreArgument.location(of: path).store
     guard !source.models.isEmpty || source.config != nil else {
       throw HopdError(
@@ -84,22 +84,22 @@ struct ExplainCommand: HopctlCommand {
     let (request, target) = try request(for: location)
     let (checker, catalog) = (ModelChecker(request), request.catalog)
     let found = try StoreIdentifier.identify(location, catalog: catalog, target: target, countsRows: false)
-    var shape = ExplainShape(path: path, state: found.state.rawValue)
-    shape.version = found.version?.model.name
-    shape.target = found.target?.model.name
-    shape.error = found.explanation.map(ErrorShape.init)
+    var explanation = Explanation(
+      path: path, state: found.state.rawValue, version: found.version?.model.name, target: found.target?.model.name,
+      error: found.explanation)
     let command = "\(path.quotedForShell) \(source.words)"
     switch found.state {
-    case .current: shape.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
-    case .behind: try explainWay(location, found, checker, request, command, &shape)
+    case .current: explanation.next = "nothing: the store is at \(found.target?.model.name ?? "the version to reach")"
+    case .behind: try explainWay(location, found, checker, request, command, &explanation)
     case .unknown:
-      shape.nearest = nearest(to: found, at: location, in: catalog)
-      shape.next = found.explanation?.hint ?? "add the model that the store was made with: --models PATH"
-    case .newer: shape.next = found.explanation?.hint ?? "give a newer model"
-    case .damaged: shape.next = "hopctl backups \(path.quotedForShell), then hopctl restore \(path.quotedForShell)"
-    case .notAStore, .encrypted: shape.next = found.explanation?.hint ?? "name another file"
+      explanation.nearest = nearest(to: found, at: location, in: catalog)
+      explanation.next = found.explanation?.hint ?? "add the model that the store was made with: --models PATH"
+    case .newer: explanation.next = found.explanation?.hint ?? "give a newer model"
+    case .damaged:
+      explanation.next = "hopctl backups \(path.quotedForShell), then hopctl restore \(path.quotedForShell)"
+    case .notAStore, .encrypted: explanation.next = found.explanation?.hint ?? "name another file"
     }
-    return shape
+    return explanation
   }
 
   /// What the store is compared with: the models that are named, or those of its watch with the watch's rules.
@@ -122,7 +122,7 @@ struct ExplainCommand: HopctlCommand {
   /// The way of a store that is behind, or what is missing of it.
   private func explainWay(
     _ location: StoreLocation, _ found: StoreAssessment, _ checker: ModelChecker, _ request: CheckRequest,
-    _ command: String, _ shape: inout ExplainShape
+    _ command: String, _ explanation: inout Explanation
   ) throws {
     guard let store = found.identified else { return }
     do {
@@ -131,15 +131,15 @@ struct ExplainCommand: HopctlCommand {
           store: store, catalog: request.catalog, target: request.target, rules: rules(request, location),
           reader: reader)
       }
-      shape.way = plan.hops.map(\.title)
-      shape.next = "hopctl migrate \(command)"
+      explanation.way = plan.hops.map(\.title)
+      explanation.next = "hopctl migrate \(command)"
     } catch let error as HopdError where error.code == .storeDamaged {
       throw error.located(Place(store: location.database))
     } catch let error as HopdError {
-      shape.error = ErrorShape(error)
-      shape.findings = checker.findings(of: error).map(ModelCheckShape.Finding.init)
-      shape.next =
-        shape.findings.isEmpty
+      explanation.error = error
+      explanation.findings = checker.findings(of: error)
+      explanation.next =
+        explanation.findings.isEmpty
         ? error.hint ?? "hopctl plan \(command)" : "one of the ways out above, then hopctl plan \(command)"
     }
   }
@@ -155,7 +155,7 @@ struct ExplainCommand: HopctlCommand {
   /// The nearest versions of a store that fits none, at most three.
   private func nearest(
     to found: StoreAssessment, at location: StoreLocation, in catalog: ModelCatalog
-  ) -> [ExplainShape.Near] {
+  ) -> [Explanation.Near] {
     guard let hashes = found.metadata?.versionHashes, !hashes.isEmpty else { return [] }
     let own = try? StoreModels.bundle(ofStoreAt: location.database).versions.first
     let ranked = catalog.versions.map { ($0, VersionComparison.differences(hashes, $0.versionHashes)) }
@@ -163,12 +163,10 @@ struct ExplainCommand: HopctlCommand {
         left.1.count != right.1.count ? left.1.count < right.1.count : left.0.position > right.0.position
       }
     return ranked.prefix(3).map { version, differences in
-      ExplainShape.Near(
+      Explanation.Near(
         model: version.modelName, version: version.model.name,
         alike: hashes.count { version.versionHashes[$0.key] == $0.value }, entities: hashes.count,
-        differing: differences.map(ExplainShape.Differing.init),
-        difference: OrNull(
-          wrappedValue: own.map { ModelDiffShape(ModelDifference(ofVersion: version.model, edited: $0)) }))
+        differing: differences, difference: own.map { ModelDifference(ofVersion: version.model, edited: $0) })
     }
   }
 }

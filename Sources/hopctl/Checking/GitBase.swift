@@ -1,5 +1,5 @@
-// What `--base` names: models and the lock as a commit of git holds them. git itself is asked; nothing of the working
-// tree is touched.
+// What `--base` names: models and the lock as a commit of git holds them. The program git reads them; the working tree
+// is not touched.
 
 import Diagnostics
 import DurableFiles
@@ -18,27 +18,20 @@ struct GitModel {
     let files = LinuxFileSystem(isDurable: false)
     let path = try bundle.resolved()
     guard let name = path.lastComponent?.string else { return nil }
-    let parent = path.removingLastComponent().string
-    let git = Git(ref: ref, subject: bundle)
-    let listed = try git.output(["-C", parent, "ls-tree", "-r", "-z", ref, "--", name])
+    let git = Git(ref: ref, subject: bundle, folder: path.removingLastComponent().string)
+    let listed = try git.files(name, ["-r"])
     try files.makeDirectory(folder, mode: 0o700)
     var count = 0
-    for line in listed.split(separator: 0) {
-      // MODE TYPE OBJECT, a tab, and the path below `parent`.
-      guard let tab = line.firstIndex(of: 9) else { continue }
-      let words = String(decoding: line[..<tab], as: UTF8.self).split(separator: " ")
-      let below = FilePath(String(decoding: line[line.index(after: tab)...], as: UTF8.self))
-      guard words.count >= 3, words[1] == "blob", words[0] != "120000", !below.isAbsolute,
-        below.components.allSatisfy({ $0.kind == .regular }), count < 10_000
-      else { continue }
-      let bytes = try git.output(["-C", parent, "cat-file", "blob", String(words[2])])
-      let target = folder.appending(below.components)
+    for (text, object) in listed {
+      let below = FilePath(text)
+      guard !below.isAbsolute, below.components.allSatisfy({ $0.kind == .regular }), count < 10_000 else { continue }
+      let bytes = try git.content(of: object)
       var above = folder
       for part in below.components.dropLast() {
         above.append(part)
         try files.ensureDirectory(above)
       }
-      try files.createUnsyncedFile(target, bytes, mode: 0o600)
+      try files.createUnsyncedFile(folder.appending(below.components), bytes, mode: 0o600)
       count += 1
     }
     guard count > 0 else { return nil }
@@ -61,14 +54,10 @@ struct GitFile {
   /// The text; nil where the commit has no such file, or its folder is in no repository.
   func text() throws -> String? {
     guard let name = file.lastComponent?.string else { return nil }
-    let folder = try file.resolvedInFolder().removingLastComponent().string
-    let git = Git(ref: ref, subject: file)
+    let git = Git(ref: ref, subject: file, folder: try file.resolvedInFolder().removingLastComponent().string)
     // The models were found at that commit, so what fails here is that the file lies elsewhere.
-    guard let listed = try? git.output(["-C", folder, "ls-tree", "-z", ref, "--", name]) else { return nil }
-    guard let line = listed.split(separator: 0).first, let tab = line.firstIndex(of: 9) else { return nil }
-    let words = String(decoding: line[..<tab], as: UTF8.self).split(separator: " ")
-    guard words.count >= 3, words[1] == "blob", words[0] != "120000" else { return nil }
-    return String(decoding: try git.output(["-C", folder, "cat-file", "blob", String(words[2])]), as: UTF8.self)
+    guard let object = (try? git.files(name))?.first?.object else { return nil }
+    return String(decoding: try git.content(of: object), as: UTF8.self)
   }
 }
 
@@ -77,9 +66,25 @@ struct Git {
   let ref: String
   /// What is looked for, for messages.
   let subject: FilePath
+  /// A folder in the repository.
+  let folder: String
+
+  /// The files of that name in the folder, or below it with "-r", and the objects that hold them. Links are left out.
+  func files(_ name: String, _ options: [String] = []) throws(HopdError) -> [(path: String, object: String)] {
+    try output(["ls-tree"] + options + ["-z", ref, "--", name]).split(separator: 0).compactMap { line in
+      // MODE TYPE OBJECT, a tab, and the path below the folder.
+      guard let tab = line.firstIndex(of: 9) else { return nil }
+      let words = String(decoding: line[..<tab], as: UTF8.self).split(separator: " ")
+      guard words.count >= 3, words[1] == "blob", words[0] != "120000" else { return nil }
+      return (String(decoding: line[line.index(after: tab)...], as: UTF8.self), String(words[2]))
+    }
+  }
+
+  /// The bytes of an object.
+  func content(of object: String) throws(HopdError) -> [UInt8] { try output(["cat-file", "blob", object]) }
 
   /// What git prints.
-  func output(_ words: [String]) throws(HopdError) -> [UInt8] {
+  private func output(_ words: [String]) throws(HopdError) -> [UInt8] {
     guard !ref.isEmpty, !ref.hasPrefix("-") else {
       throw HopdError(.usage, "--base takes a commit, tag or branch", hint: "such as origin/main or v1.2")
     }
@@ -90,7 +95,7 @@ struct Git {
     ] {
       if let value = getenv(name) { environment[name] = String(cString: value) }
     }
-    guard let answer = ProgramOutput.of(["git"] + words, environment: environment) else {
+    guard let answer = ProgramOutput.of(["git", "-C", folder] + words, environment: environment) else {
       throw HopdError(
         .usage, "git cannot be started, and --base needs it",
         hint: "install git, or leave --base out: the lock names the properties too")

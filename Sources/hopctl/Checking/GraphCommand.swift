@@ -56,7 +56,7 @@ struct GraphCommand: HopctlCommand {
       case .mermaid: graph.mermaid
       }
     if !output.json { try StandardStreams.write(text, to: .output) }
-    try output.object(GraphShape(format: format.rawValue, text: text))
+    try output.object(["format": format.rawValue, "text": text])
   }
 
   private func mark(_ store: FilePath, in graph: inout VersionGraph, _ catalog: ModelCatalog) throws {
@@ -72,10 +72,4 @@ struct GraphCommand: HopctlCommand {
     }
     graph.nodes[index].stores += 1
   }
-}
-
-/// `graph`.
-struct GraphShape: Encodable {
-  let format: String
-  let text: String
 }

@@ -37,7 +37,7 @@ struct LockWriting {
     let text = LockFile(models: models + (record.lock?.models ?? []).filter { !taken.contains($0.name) }).text
     try save(text)
     let count = models.reduce(0) { $0 + $1.versions.count }
-    return ["froze \(MessageFormatter.count(Int64(count), "version", "versions")) in \(file.printable)"] + lines
+    return ["froze \(MessageFormatter.count(count, "version", "versions")) in \(file.printable)"] + lines
   }
 
   /// A model as it is noted from now on, and what is new in that.

@@ -5,6 +5,7 @@ import Diagnostics
 import DurableFiles
 import Glibc
 import MigrationChecking
+import StoreReplacement
 import SystemPackage
 
 /// Reports beside what is printed.
@@ -28,7 +29,9 @@ struct ReportOptions: ParsableArguments {
 
   /// Writes what was asked for.
   func write(_ report: CheckReport, isSilent: Bool) throws {
-    if let junit { try ReportFile.write(JUnitReport.text(report, timestamp: ReportOptions.timestamp()), to: junit) }
+    // In UTC, which JUnit does not say.
+    let now = String(BackupRecord.time(Int64(time(nil))).dropLast())
+    if let junit { try ReportFile.write(JUnitReport.text(report, timestamp: now), to: junit) }
     if let html { try ReportFile.write(HTMLReport(report).text, to: html) }
     guard sarif != nil || github else { return }
     let findings = PlacedFinding.all(report, below: ReportOptions.root())
@@ -37,7 +40,7 @@ struct ReportOptions: ParsableArguments {
     if !isSilent {
       for line in GitHubReport.annotations(findings) { try StandardStreams.write(line + "\n", to: .output) }
     }
-    if let name = getenv("GITHUB_STEP_SUMMARY").map({ String(cString: $0) }), !name.isEmpty {
+    if let name = Environment.value(of: "GITHUB_STEP_SUMMARY") {
       let file = try FileDescriptor.open(
         FilePath(name), .writeOnly, options: [.append, .create, .closeOnExec], permissions: [.ownerReadWrite])
       _ = try file.closeAfter { try file.writeAll(GitHubReport.summary(report).utf8) }
@@ -46,19 +49,7 @@ struct ReportOptions: ParsableArguments {
 
   /// The repository's root: paths in reports begin there.
   private static func root() -> FilePath {
-    for name in ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"] {
-      if let value = getenv(name), value.pointee != 0 { return FilePath(String(cString: value)) }
-    }
-    return (try? FilePath(".").resolved()) ?? "/"
-  }
-
-  /// Now, in UTC, as reports write it.
-  private static func timestamp() -> String {
-    var now = time(nil)
-    var parts = tm()
-    gmtime_r(&now, &parts)
-    func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))T"
-      + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+    let named = ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"].lazy.compactMap { Environment.value(of: $0) }.first
+    return named.map { FilePath($0) } ?? (try? FilePath(".").resolved()) ?? "/"
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
+import ServiceState
 import SystemPackage
 
 /// `hopctl cat-config [FILE]`.
@@ -23,42 +24,27 @@ struct CatConfigCommand: HopctlCommand {
   /// What is printed of one file at most.
   private static let most = 4 << 20
 
-  struct Shape: Encodable {
-    struct File: Encodable {
-      let file: String
-      let content: String
-    }
-    let files: [File]
-    /// What the running hopd has instead, until it restarts.
-    let changed: [StatusShape.Daemon.Change]
-  }
-
   func execute() throws {
-    let files: [FilePath]
-    if let file {
-      files = try ConfigurationLoader.files(of: try FilePath(file).resolved())
-    } else {
-      files = try ConfigurationLoader().files()
-    }
-    var shown: [Shape.File] = []
+    let files =
+      try file.map { try ConfigurationLoader.files(of: FilePath($0).resolved()) } ?? ConfigurationLoader().files()
+    var shown: [JSONObject] = []
     for file in files {
       let text = String(decoding: try LinuxFileSystem().read(file, limit: Self.most), as: UTF8.self)
       // A file that is empty, or a link to /dev/null, is there to mask another one.
       try output.line("# \(file.printable)")
       try output.line(text.isEmpty ? "# (empty: it masks the vendor's file of this name)" : text, keepingNewlines: true)
-      shown.append(Shape.File(file: file.string, content: text))
+      shown.append(["file": file.string, "content": text])
     }
     if files.isEmpty { try output.line("no configuration file") }
     let changed = changes(to: files)
     if !changed.isEmpty { try output.line("# hopctl set, until hopd restarts") }
     for change in changed { try output.line("# \(change.key) = \(change.value) (configured: \(change.configured))") }
-    try output.object(Shape(files: shown, changed: changed))
+    try output.object(["files": shown, "changed": changed.map(\.json)])
   }
 
   /// What was set in the hopd that runs with these files; none where its state cannot be read.
-  private func changes(to files: [FilePath]) -> [StatusShape.Daemon.Change] {
+  private func changes(to files: [FilePath]) -> [RecordedState.Change] {
     guard let state = try? daemon.recorded() else { return [] }
-    let facts = StatusShape.Daemon(state)
-    return Set(facts.configuration).isDisjoint(with: files.map(\.printable)) ? [] : facts.changed
+    return Set(state.lines(.configuration)).isDisjoint(with: files.map(\.printable)) ? [] : state.changes
   }
 }

@@ -21,19 +21,14 @@ struct DoctorCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  struct Line: Encodable {
+  private struct Line {
     let topic: String
     let fact: String
     /// What is to be done about it; nil where it is well.
-    @OrNull var finding: String?
+    let finding: String?
 
-    init(topic: String, fact: String, finding: String?) {
-      (self.topic, self.fact) = (topic, fact)
-      _finding = OrNull(wrappedValue: finding)
-    }
+    var json: JSONObject { ["topic": topic, "fact": fact, "finding": finding] }
   }
-
-  struct Shape: Encodable { let report: [Line] }
 
   func execute() throws {
     let lines = programs() + kernel() + service() + configured()
@@ -43,7 +38,7 @@ struct DoctorCommand: HopctlCommand {
       let space = String(repeating: " ", count: width - line.topic.count)
       try output.line("\(mark) \(line.topic)\(space)  \(line.fact)" + (line.finding.map { ": \($0)" } ?? ""))
     }
-    try output.object(Shape(report: lines))
+    try output.object(["report": lines.map(\.json)])
     if lines.contains(where: { $0.finding != nil }) { throw Finished(status: .failure) }
   }
 
@@ -75,12 +70,12 @@ struct DoctorCommand: HopctlCommand {
   private func kernel() -> [Line] {
     var files = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
-    let watches = read("/proc/sys/fs/inotify/max_user_watches") ?? "?"
     let lease = read("/proc/sys/fs/leases-enable") ?? "?"
     return [
       line("processors", String(sysconf(Int32(_SC_NPROCESSORS_ONLN)))),
       line("memory", read("/proc/meminfo")?.split(separator: " ").dropFirst().joined(separator: " ") ?? "?"),
-      line("open files", String(files.rlim_cur)), line("inotify watches", watches),
+      line("open files", String(files.rlim_cur)),
+      line("inotify watches", read("/proc/sys/fs/inotify/max_user_watches") ?? "?"),
       line(
         "leases", lease == "1" ? "on" : lease,
         lease == "0" ? "stores are replaced in place only: sysctl fs.leases-enable=1" : nil),
@@ -110,7 +105,7 @@ struct DoctorCommand: HopctlCommand {
         state.process == nil ? "systemctl status hopd" : nil),
     ]
     if state.outdated != nil { lines.append(line("program", "older than the installed one", "restart the service")) }
-    for change in StatusShape.Daemon(state).changed {
+    for change in state.changes {
       lines.append(line("set", "\(change.key) = \(change.value), configured \(change.configured)"))
     }
     if let process = state.process,
@@ -134,14 +129,13 @@ struct DoctorCommand: HopctlCommand {
       lines.append(line("control socket", socket == nil ? "none" : "there", finding))
     }
     if state.facts[.note] != nil { lines.append(line("note", "there is one", "hopctl status")) }
-    let unserved = state.facts[.unserved]?.split(separator: "\n").count ?? 0
+    let unserved = state.lines(.unserved).count
     if unserved > 0 { lines.append(line("watches not served", String(unserved), "hopctl status")) }
     if let waits = state.facts[.waits] {
       lines.append(line("waits", waits.contains("pressure above") ? "for lower pressure" : "for its hour"))
     }
     if state.facts[.paused] != nil { lines.append(line("paused", "yes", "hopctl resume, once the reason is gone")) }
-    var counts: [StoreCondition: Int64] = [:]
-    for watch in (try? state.reader.counts().values.map { $0 }) ?? [] { counts.merge(watch) { $0 &+ $1 } }
+    let counts = StoreText.sum(((try? state.reader.counts()) ?? [:]).values)
     lines.append(
       line("stores", StoreText.counts(counts), (counts[.failed] ?? 0) > 0 ? "hopctl list --failed" : nil))
     var causes: [String: Int] = [:]
@@ -160,8 +154,8 @@ struct DoctorCommand: HopctlCommand {
       let file = FilePath("/etc/hopd/\(daemon.unit.dropFirst(5)).toml")
       if (try? LinuxFileSystem().status(file)) ?? nil != nil { return file }
     }
-    guard let first = (try? daemon.recorded())?.facts[.configuration]?.split(separator: "\n").first else { return nil }
-    let file = FilePath(String(first))
+    guard let first = (try? daemon.recorded())?.lines(.configuration).first else { return nil }
+    let file = FilePath(first)
     return ["/usr/lib/hopd", "/etc/hopd"].contains(file.removingLastComponent()) ? nil : file
   }
 
@@ -178,15 +172,15 @@ struct DoctorCommand: HopctlCommand {
     var found: [String] = []
     if !loaded.configuration.isConfigured { found.append("no watch, so that hopd does not start") }
     for (count, what) in [(loaded.warnings.count, "unknown key"), (findings.mistakes.count, "mistake")]
-    where count > 0 { found.append(MessageFormatter.count(Int64(count), what, what + "s")) }
+    where count > 0 { found.append(MessageFormatter.count(count, what, what + "s")) }
     // Their directories are looked at below, but not with the eyes of the service.
     if !findings.obstacles.isEmpty {
-      let count = MessageFormatter.count(Int64(findings.obstacles.count), "directory", "directories")
+      let count = MessageFormatter.count(findings.obstacles.count, "directory", "directories")
       found.append("\(count) that the service cannot use")
     }
     var lines = [
       line(
-        "configuration", MessageFormatter.count(Int64(loaded.configuration.watches.count), "watch", "watches"),
+        "configuration", MessageFormatter.count(loaded.configuration.watches.count, "watch", "watches"),
         found.isEmpty ? nil : "\(found.joined(separator: ", ")): \(check)")
     ]
     // Numbers stand for names, which may be those of customers.

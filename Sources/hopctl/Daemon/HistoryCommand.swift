@@ -37,7 +37,7 @@ struct HistoryCommand: HopctlCommand {
       if let backup = job.backup { try output.line("    backup: \(backup)") }
     }
     if jobs.isEmpty { try output.line(store == nil ? "no job yet" : "no job of this store yet") }
-    try output.object(JobHistoryShape(running: recorded.process != nil, jobs: jobs.map { JobShape($0) }))
+    try output.object(["running": recorded.process != nil, "jobs": jobs.map(\.json)])
   }
 
   /// The path under which its jobs are recorded. A store that is gone has only those.

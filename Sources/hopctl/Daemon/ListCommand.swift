@@ -54,8 +54,7 @@ struct ListCommand: HopctlCommand {
       }
     }
     if recorded.process == nil, !output.json, !output.quiet { StandardStreams.tell("hopctl: \(recorded.headline)") }
-    try output.object(
-      ListShape(running: recorded.process != nil, stores: stores.map { KnownStoreShape($0) }))
+    try output.object(["running": recorded.process != nil, "stores": stores.map(\.json)])
   }
 
   static func condition(_ name: String) throws(HopdError) -> StoreCondition {

@@ -11,27 +11,8 @@ import ServiceState
 import StoreReplacement
 import SystemPackage
 
-/// What orders print.
-struct OrderShape: Encodable {
-  let order: String
-  /// Stores that it concerns.
-  var stores: [String]?
-  /// Stores as a retry found them: current, running, waiting, paused, or again.
-  var found: [String: String]?
-  /// What is paused now.
-  var paused: [String]?
-  /// What the order has paused, or what it lets go on.
-  var changed: [String]?
-  /// Files of the configuration that is in force.
-  var files: [String]?
-  var key: String?
-  var value: String?
-  var before: String?
-  var running: Bool?
-}
-
 extension DaemonOptions {
-  /// The path that hopd is told for a store.
+  /// The path by which hopd knows a store.
   func path(of store: String) throws -> String {
     if let state = try? recorded(), let path = try? state.path(of: store) { return path }
     return try StoreArgument.location(of: store).database.string
@@ -71,17 +52,16 @@ struct RetryCommand: HopctlCommand {
       return (store, word)
     }
     if !tried.isEmpty {
-      try output.line("tried again now: \(MessageFormatter.count(Int64(tried.count), "store", "stores"))")
+      try output.line("tried again now: \(MessageFormatter.count(tried.count, "store", "stores"))")
       for store in tried.prefix(20) { try output.line("  \(store)") }
     }
     for result in found {
       if let sentence = Self.sentence(result.word, daemon) { try output.line("\(result.store): \(sentence)") }
     }
     if tried.isEmpty, found.isEmpty { try output.line("nothing to try again: no store failed or waits for an attempt") }
-    try output.object(
-      OrderShape(
-        order: "retry", stores: tried,
-        found: Dictionary(found.map { ($0.store, $0.word) }) { first, _ in first }))
+    // `stores` are those in trouble, `found` is how a retry found each: current, running, waiting, paused, or again.
+    let words = JSONObject(found.map { ($0.store, $0.word) })
+    try output.object(["order": "retry", "stores": tried, "found": words])
   }
 
   /// What is said of a store that was not in trouble.
@@ -157,13 +137,11 @@ private struct PauseOrder {
     let answer = try daemon.client().call("Pause", try parameters())
     let (paused, changed) = (answer.texts("paused"), answer.texts("changed"))
     let what = changed.isEmpty ? [name ?? "everything"] : changed
-    try output.line(
-      changed.isEmpty
-        ? "paused already: \(what.joined(separator: ", "))" : "paused: \(what.joined(separator: ", "))")
+    try tell(what, as: changed.isEmpty ? "paused already" : "paused")
     try tell(paused.filter { !what.contains($0) }, as: "also paused")
     let undo = name.map { " \($0.quotedForShell)" } ?? " --global"
     try output.line("hopctl resume\(undo)\(daemon.words) ends it")
-    try output.object(OrderShape(order: "pause", paused: paused, changed: changed))
+    try output.object(["order": "pause", "paused": paused, "changed": changed])
   }
 
   func resume(global: Bool) throws {
@@ -174,7 +152,7 @@ private struct PauseOrder {
     try tell(changed, as: "paused no more")
     if paused.isEmpty { try output.line("nothing is paused") }
     try tell(paused, as: "still paused")
-    try output.object(OrderShape(order: "resume", paused: paused, changed: changed))
+    try output.object(["order": "resume", "paused": paused, "changed": changed])
   }
 
   private func tell(_ names: [String], as what: String) throws {
@@ -215,7 +193,7 @@ struct CancelCommand: HopctlCommand {
       (isRunning ? "stops at its next checkpoint, and stays paused: " : "paused; it was not being migrated: ")
         + FilePath(path).printable)
     try output.line("hopctl resume \(FilePath(path).printable.quotedForShell)\(daemon.words) continues it")
-    try output.object(OrderShape(order: "cancel", stores: [path], running: isRunning))
+    try output.object(["order": "cancel", "stores": [path], "running": isRunning])
   }
 }
 
@@ -241,7 +219,7 @@ struct NextCommand: HopctlCommand {
       default: "in front of the queue"
       }
     try output.line("\(FilePath(path).printable): \(what)")
-    try output.object(OrderShape(order: "next", stores: [path], running: state == "running"))
+    try output.object(["order": "next", "stores": [path], "running": state == "running"])
   }
 }
 
@@ -259,7 +237,7 @@ struct ReloadCommand: HopctlCommand {
     let answer = try daemon.client().call("Reload", timeout: .seconds(300))
     let files = answer.texts("files")
     try output.line("in force: \(files.joined(separator: ", "))")
-    try output.object(OrderShape(order: "reload", files: files))
+    try output.object(["order": "reload", "files": files])
   }
 }
 
@@ -291,7 +269,7 @@ struct SetCommand: HopctlCommand {
     let answer = try daemon.client().call("Set", ["key": .string(key), "value": .string(value)])
     let before = answer["before"]?.text ?? "?"
     try output.line("\(key) = \(value), it was \(Self.readable(before)); until hopd restarts")
-    try output.object(OrderShape(order: "set", key: key, value: value, before: before))
+    try output.object(["order": "set", "key": key, "value": value, "before": before])
   }
 
   /// Values that a key can have, for the completion of a command line.

@@ -79,8 +79,7 @@ struct DaemonOptions: ParsableArguments {
   var directory: FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
     for name in ["HOPD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
-      guard let value = getenv(name), value.pointee != 0 else { continue }
-      if let first = String(cString: value).split(separator: ":").first { return FilePath(String(first)) }
+      if let first = Environment.value(of: name)?.split(separator: ":").first { return FilePath(String(first)) }
     }
     return "/var/lib/hopd"
   }
@@ -139,12 +138,27 @@ struct RecordedState {
       hint: "it must be in a watched directory and match `include`: `hopctl check-config` lists the watches")
   }
 
-  /// What `hopctl set` has changed until hopd restarts.
-  var changes: [(key: String, now: String, configured: String)] {
-    (process == nil ? nil : facts[.changed])?.split(separator: "\n").compactMap { line in
+  /// The lines of a fact; none where it is not recorded.
+  func lines(_ fact: ServiceFact) -> [String] {
+    facts[fact]?.split(separator: "\n").map { String($0) } ?? []
+  }
+
+  /// A key with the value that `hopctl set` gave it until hopd restarts, and the configured one.
+  struct Change {
+    let key: String
+    let value: String
+    let configured: String
+  }
+
+  /// What `hopctl set` has changed.
+  var changes: [Change] {
+    if process == nil { return [] }
+    return lines(.changed).compactMap { line in
       let words = line.split(separator: " ").map { String($0) }
-      return words.count == 3 ? (words[0], words[1], words[2]) : nil
-    } ?? []
+      guard words.count == 3 else { return nil }
+      return Change(
+        key: words[0], value: SetCommand.readable(words[1]), configured: SetCommand.readable(words[2]))
+    }
   }
 
   /// Why the running hopd is not the one that is installed; nil where it is, or where that cannot be told.

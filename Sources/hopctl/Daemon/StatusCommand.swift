@@ -19,9 +19,9 @@ struct StatusCommand: HopctlCommand {
   @OptionGroup var daemon: DaemonOptions
   @OptionGroup var output: OutputOptions
 
-  /// Stores in trouble that are told one by one.
+  /// Stores in trouble that are listed one by one.
   private static let most = 20
-  /// Jobs of one store that are told.
+  /// Jobs of one store that are listed.
   private static let mostJobs: Int64 = 5
 
   func execute() throws {
@@ -31,32 +31,27 @@ struct StatusCommand: HopctlCommand {
   }
 
   private func tell(_ state: RecordedState) throws {
-    let counts = try state.reader.counts()
-    var all: [StoreCondition: Int64] = [:]
-    for watch in counts.values { all.merge(watch) { $0 &+ $1 } }
+    let counts = try state.reader.counts().sorted { $0.key < $1.key }
+    let all = StoreText.sum(counts.map(\.value))
     let inTrouble = try state.reader.stores(
       StateReader.Filter(conditions: [.failed, .retrying, .heldBack], limit: 1000))
-    // What nobody but the operator can mend comes first.
+    // What only the operator can mend comes first.
     let attention =
       inTrouble.filter { $0.condition == .failed } + inTrouble.filter { $0.condition != .failed }
-    let facts = StatusShape.Daemon(state)
     try output.line(state.headline)
-    if let paused = facts.paused { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
-    for wait in facts.waits { try output.line("waits: \(wait)") }
-    for watch in facts.unserved { try output.line("not served: \(watch) (`journalctl -t hopd HOPD_WATCH=\(watch)`)") }
-    if let note = facts.note { try output.line(note) }
-    for change in facts.changed {
+    if let paused = state.facts[.paused] { try output.line("paused: \(paused.replacing("\n", with: ", "))") }
+    try output.lines(state.lines(.waits).map { "waits: \($0)" })
+    try output.lines(state.lines(.unserved).map { "not served: \($0) (`journalctl -t hopd HOPD_WATCH=\($0)`)" })
+    if let note = state.facts[.note] { try output.line(note) }
+    for change in state.changes {
       try output.line("set until hopd restarts: \(change.key) = \(change.value) (configured: \(change.configured))")
     }
-    if let outdated = facts.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit)") }
+    if let outdated = state.outdated { try output.line("\(outdated): systemctl restart \(daemon.unit)") }
     try output.line(StoreText.counts(all))
     if counts.count > 1 {
-      let rows = counts.sorted { $0.key < $1.key }.map { [$0.key, StoreText.counts($0.value)] }
-      for line in MessageFormatter.table(rows) { try output.line(line) }
+      try output.lines(MessageFormatter.table(counts.map { [$0.key, StoreText.counts($0.value)] }))
     }
-    for store in attention.prefix(Self.most) {
-      for line in StoreText.lines(store, daemon) { try output.line(line) }
-    }
+    try output.lines(attention.prefix(Self.most).flatMap { StoreText.lines($0, daemon) })
     if attention.count > Self.most {
       let rest = Int64(attention.count - Self.most)
       try output.line(
@@ -64,16 +59,16 @@ struct StatusCommand: HopctlCommand {
           + "hopctl list --state failed --state retrying --state held-back\(daemon.words)"
       )
     }
-    var shown: [String: Int64] = [:]
-    for condition in StoreCondition.allCases { shown[condition.name] = all[condition] ?? 0 }
-    try output.object(
-      StatusShape(
-        daemon: facts, counts: shown,
-        watches: counts.sorted { $0.key < $1.key }.map { watch in
-          StatusShape.Watch(
-            watch: watch.key,
-            counts: Dictionary(watch.value.map { ($0.key.name, $0.value) }) { first, _ in first })
-        }, attention: attention.map { KnownStoreShape($0) }))
+    try output.object([
+      "daemon": state.json,
+      // Every state is there.
+      "counts": JSONObject(StoreCondition.allCases.map { ($0.name, all[$0] ?? 0) }),
+      "watches": counts.map { watch, counts in
+        ["watch": watch, "counts": JSONObject(counts.map { ($0.key.name, $0.value) })] as JSONObject
+      },
+      // Stores that are not tried again before somebody changes something, and those that are tried again.
+      "attention": attention.map(\.json),
+    ])
   }
 
   private func tell(_ name: String, _ state: RecordedState) throws {
@@ -81,11 +76,9 @@ struct StatusCommand: HopctlCommand {
     guard let store = try state.reader.store(path) else { return }
     let jobs = try state.reader.jobs(of: path, limit: Self.mostJobs)
     if state.process == nil { try output.line("\(state.headline); this is what it last knew") }
-    for line in StoreText.lines(store, daemon) { try output.line(line) }
+    try output.lines(StoreText.lines(store, daemon))
     try output.line("  version \(StoreText.versions(store.version, store.target)), watch \(store.watch)")
-    for line in MessageFormatter.table(jobs.map { Array(StoreText.cells($0).dropLast()) }) { try output.line(line) }
-    try output.object(
-      StoreStatusShape(
-        running: state.process != nil, store: KnownStoreShape(store), jobs: jobs.map { JobShape($0) }))
+    try output.lines(MessageFormatter.table(jobs.map { Array(StoreText.cells($0).dropLast()) }))
+    try output.object(["running": state.process != nil, "store": store.json, "jobs": jobs.map(\.json)])
   }
 }

@@ -69,6 +69,11 @@ enum StoreText {
     return "\(from) → \(to)"
   }
 
+  /// The counts of several watches together.
+  static func sum(_ watches: some Sequence<[StoreCondition: Int64]>) -> [StoreCondition: Int64] {
+    watches.reduce(into: [:]) { all, watch in all.merge(watch) { $0 &+ $1 } }
+  }
+
   /// "48 stores: 30 current, 2 busy, 16 failed".
   static func counts(_ counts: [StoreCondition: Int64]) -> String {
     let all = counts.values.reduce(0, &+)

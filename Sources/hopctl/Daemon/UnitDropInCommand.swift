@@ -18,26 +18,16 @@ struct UnitDropInCommand: HopctlCommand {
   @OptionGroup var source: ConfigurationArgument
   @OptionGroup var output: OutputOptions
 
-  struct Shape: Encodable {
-    let readWritePaths: [String]
-    let requiresMountsFor: [String]
-    /// Of these, what is not there yet.
-    let missing: [String]
-    /// The whole drop-in.
-    let text: String
-  }
-
   func execute() throws {
     let loaded = try source.load()
     output.warn(loaded.warnings)
     let dropIn = try UnitDropIn(loaded)
     try output.line("# Printed by hopctl unit-dropin from \(loaded.files.map(\.printable).joined(separator: ", "))")
-    for line in dropIn.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
-      try output.line(String(line))
-    }
-    try output.object(
-      Shape(
-        readWritePaths: dropIn.writable.map(\.string), requiresMountsFor: dropIn.mounted.map(\.string),
-        missing: dropIn.missing.map(\.string), text: dropIn.text))
+    try output.lines(
+      dropIn.text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map { String($0) })
+    try output.object([
+      "readWritePaths": dropIn.writable.map(\.string), "requiresMountsFor": dropIn.mounted.map(\.string),
+      "missing": dropIn.missing.map(\.string), "text": dropIn.text,
+    ])
   }
 }

@@ -23,10 +23,9 @@ enum FleetText {
       groups.map { group in
         let full = max(1, group.stores * barWidth / max(1, most))
         return [
-          title(group, showsModel: models.count > 1), MessageFormatter.count(Int64(group.stores)),
+          title(group, showsModel: models.count > 1), MessageFormatter.count(group.stores),
           "\((group.stores * 100 + summary.stores / 2) / max(1, summary.stores)) %",
-          MessageFormatter.bytes(group.bytes), way(group),
-          String(repeating: "#", count: full),
+          MessageFormatter.bytes(group.bytes), group.way, String(repeating: "#", count: full),
         ]
       }, right: [1, 2, 3])
     for group in groups {
@@ -50,15 +49,6 @@ enum FleetText {
     guard let version = group.version else { return group.state }
     guard showsModel, let model = group.model, model != version else { return version }
     return "\(model): \(version)"
-  }
-
-  /// How far such a store is from the target.
-  static func way(_ group: FleetSummary.Group) -> String {
-    switch (group.state, group.hops) {
-    case ("current", _): "current"
-    case (_, let hops?): count(hops, "hop", "hops")
-    default: "no way"
-    }
   }
 
   /// The end of a run.
@@ -150,6 +140,6 @@ enum FleetText {
   }
 
   private static func count(_ number: Int, _ one: String, _ many: String) -> String {
-    MessageFormatter.count(Int64(number), one, many)
+    MessageFormatter.count(number, one, many)
   }
 }

@@ -96,7 +96,7 @@ struct RemoteOptions: ParsableArguments {
   private func command(_ text: String, _ option: String) throws -> RemoteCommands.Command {
     let template = try CommandTemplate(text, option: option)
     let name = template.program
-    // Commands run in /, the command line speaks from here.
+    // Commands run in /, but paths on the command line are relative to this directory.
     var path = ProgramOutput.path(
       of: name, getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin")
     if name.contains("/") { path = try? FilePath(name).resolved() }

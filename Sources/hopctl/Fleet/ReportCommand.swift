@@ -26,7 +26,7 @@ struct ReportCommand: HopctlCommand {
     for file in files { for path in try ResultFiles.at(FilePath(file)) { try builder.read(path) } }
     let report = builder.made()
     for line in FleetText.lines(of: report) { try output.line(line) }
-    try output.object(report)
+    try output.encoded(report)
     if let html { try ReportFile.write(FleetPage.text(of: report), to: html) }
     throw Finished(status: report.exit)
   }

@@ -62,7 +62,7 @@ struct ScanCommand: HopctlCommand {
     let target = try file.map { try openManifest($0) }
     let known = try knownStores()
     let old = known.count
-    let line = FleetProgress(output)
+    let line = ProgressLine(output, every: .milliseconds(200))
     let start = ContinuousClock.now
     let scan = FleetScan(look: look, threads: jobs.count, stop: stop)
     let take: (FleetScan.Round) throws -> Void = { round in
@@ -92,7 +92,7 @@ struct ScanCommand: HopctlCommand {
       summary = try ManifestUpdate.keepNewest(in: FilePath(file).resolved(), job: RequestOptions.jobName())
       summary.otherDatabases = others
     }
-    try tell(summary, seconds: (ContinuousClock.now - start).inSeconds)
+    try tell(summary, seconds: (ContinuousClock.now - start).seconds)
     if let html { try ReportFile.write(FleetPage.text(of: summary), to: html) }
     if !unreadable.isEmpty { throw Finished(status: .noPermission) }
   }

@@ -76,7 +76,7 @@ struct WorkCommand: HopctlCommand {
       templates: templates, stateDirectory: stateDirectory,
       remote: commands.flatMap { commands in room.map { (room: $0.path, commands: commands) } }, shard: shard,
       fleet: fleet, limits: limits.limits(jobs: jobs.count), file: file, stop: stop, locks: lease.locks(),
-      options: models.words, output: output)
+      options: models.words, output: output, bar: ProgressLine(output, every: .milliseconds(200)))
     if let count = limits.canary {
       if room == nil { stores = try templates.looked(stores, threads: jobs.count, stop: stop) }
       let sample = CanarySample.of(stores, count: count)

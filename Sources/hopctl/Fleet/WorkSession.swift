@@ -10,9 +10,9 @@ import StoreVerification
 import Synchronization
 import SystemPackage
 
-/// Works through stores, and tells of it.
+/// Works through stores, and prints how far it is.
 struct WorkSession {
-  /// Failures that are told one by one; the results file has all.
+  /// Failures that are printed one by one; the results file has all.
   private static let told = 10
 
   let templates: WorkTemplates
@@ -31,6 +31,7 @@ struct WorkSession {
   /// Where models and rules come from, as words of a shell.
   let options: String
   let output: OutputOptions
+  let bar: ProgressLine
 
   /// Runs; with `mayEnd` a sample without failures ends the whole command, for a person to look.
   func run(_ stores: [StoreLine], isCanary: Bool, mayEnd: Bool) throws -> RunOutcome {
@@ -38,7 +39,7 @@ struct WorkSession {
     var line = RunLine(
       run: run, shard: shard, stores: stores.count, fleet: fleet, host: ProcessIdentity.hostName(), time: .now,
       canary: isCanary, options: options)
-    try keep(line)
+    try Self.keep(line, file, output)
     var outcome = try worker(run, isCanary).run(stores, observer: observer(of: stores.count, isCanary))
     bar.end()
     if isCanary, mayEnd, outcome.exit == 0, outcome.stopped == nil {
@@ -46,31 +47,17 @@ struct WorkSession {
       outcome.exit = ExitStatus.workToDo.rawValue
     }
     (line.event, line.time, line.outcome) = (.end, .now, outcome)
-    try keep(line)
-    for text in FleetText.lines(of: outcome, shard: shard, isCanary: isCanary) { try output.line(text) }
+    try Self.keep(line, file, output)
+    try output.lines(FleetText.lines(of: outcome, shard: shard, isCanary: isCanary))
     if outcome.stopped == .canary {
-      for line in stores.prefix(Self.told) { try output.line("    \(line.store.printableLine)") }
+      try output.lines(stores.prefix(Self.told).map { "    \($0.store.printableLine)" })
       if stores.count > Self.told { try output.line("    and \(stores.count - Self.told) more, in the results") }
     }
     return outcome
   }
 
-  private let bar: FleetProgress
-
-  /// Prepares runs that share a file and a signal.
-  init(
-    templates: WorkTemplates, stateDirectory: FilePath, remote: (room: FilePath, commands: RemoteCommands)?,
-    shard: Shard, fleet: Int, limits: FleetWorker.Limits, file: LineFile?, stop: StopSignal, locks: WorkerLocks?,
-    options: String, output: OutputOptions
-  ) {
-    (self.templates, self.stateDirectory, self.remote) = (templates, stateDirectory, remote)
-    (self.shard, self.fleet) = (shard, fleet)
-    (self.limits, self.file, self.stop, self.output) = (limits, file, stop, output)
-    (self.options, self.locks) = (options, locks)
-    bar = FleetProgress(output)
-  }
-
-  private func keep(_ line: RunLine) throws(HopdError) {
+  /// Appends a line to the results, and prints it with `--json`.
+  private static func keep(_ line: some Encodable, _ file: LineFile?, _ output: OutputOptions) throws(HopdError) {
     try file?.append(line)
     if output.json { try StandardStreams.write(LineFile.bytes(of: line), to: .output) }
   }
@@ -87,9 +74,7 @@ struct WorkSession {
       elsewhere?.migrate(store, stop: stop) ?? task.migrate(store, stop: stop)
     }
     return FleetWorker(task: work, limits: limits, signal: stop, locks: locks) {
-      [file, output] line throws(HopdError) in
-      try file?.append(line)
-      if output.json { try StandardStreams.write(LineFile.bytes(of: line), to: .output) }
+      [file, output] line throws(HopdError) in try Self.keep(line, file, output)
     }
   }
 
@@ -106,11 +91,11 @@ struct WorkSession {
             + (error?.hint.map { "\n  hint: \($0.printableLine)" } ?? ""))
         if tally.failed == Self.told { StandardStreams.tell("hopctl: further failures are only in the results") }
       }
-      let pace = Double(tally.tried) / max((ContinuousClock.now - start).inSeconds, 0.001)
+      let pace = Double(tally.tried) / max((ContinuousClock.now - start).seconds, 0.001)
       let left = Double(count - tally.tried) / max(pace, 0.001)
       bar.show(
-        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(Int64(tally.tried))) of "
-          + "\(MessageFormatter.count(Int64(count), "store", "stores")), \(tally.failed) failed, "
+        "\(isCanary ? "canary: " : "")\(MessageFormatter.count(tally.tried)) of "
+          + "\(MessageFormatter.count(count, "store", "stores")), \(tally.failed) failed, "
           + "\(MessageFormatter.count(Int64(pace))) a second, \(MessageFormatter.duration(left)) to go")
     }
   }

@@ -25,7 +25,7 @@ struct BackupsCommand: HopctlCommand {
     let files = LinuxFileSystem()
     let target = try BackupTarget(path)
     let (rule, isRecursive) = try options.rule(for: target.directory, keepsOne: true)
-    var stores: [BackupsShape.Store] = []
+    var stores: [StoreBackups] = []
     var problems: [HopdError] = []
     let add: (BackupSet) throws -> Bool = { backups in
       if let store = try describe(backups, rule) { stores.append(store) }
@@ -42,18 +42,18 @@ struct BackupsCommand: HopctlCommand {
     stores.sort { $0.store < $1.store }
     for store in stores { try tell(store) }
     let all = stores.flatMap(\.backups)
-    let bytes = all.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+    let bytes = all.reduce(0) { $0 &+ $1.bytes }
     try output.line(
-      "\(MessageFormatter.count(Int64(all.count), "backup", "backups")) of "
-        + "\(MessageFormatter.count(Int64(stores.count), "store", "stores")), \(MessageFormatter.bytes(bytes))")
+      "\(MessageFormatter.count(all.count, "backup", "backups")) of "
+        + "\(MessageFormatter.count(stores.count, "store", "stores")), \(MessageFormatter.bytes(bytes))")
     for problem in problems { ErrorReport.tell(problem) }
-    try output.object(
-      BackupsShape(
-        path: target.directory.string, stores: stores, bytes: bytes, problems: problems.map(ErrorShape.init)))
+    try output.object([
+      "path": target.directory.string, "stores": stores, "bytes": bytes, "problems": problems.map(\.json),
+    ])
     if let first = problems.first { throw Finished(status: first.code.exit) }
   }
 
-  private func describe(_ backups: BackupSet, _ rule: BackupRule) throws -> BackupsShape.Store? {
+  private func describe(_ backups: BackupSet, _ rule: BackupRule) throws -> StoreBackups? {
     let generations = try backups.generations()
     let unfinished = try backups.unfinished()
     let pin = try? PinStore(location: backups.location, files: LinuxFileSystem()).read()
@@ -64,9 +64,9 @@ struct BackupsCommand: HopctlCommand {
     let due = Dictionary(
       BackupSet.removals(generations, rule, now: now, counts: isThere).map { ($0.generation, $0.reason) }
     ) { first, _ in first }
-    return BackupsShape.Store(
+    return StoreBackups(
       store: backups.location.database.string, present: isThere,
-      pin: OrNull(wrappedValue: (pin ?? nil).map { PinShape($0) }),
+      pin: (pin ?? nil).map { PinShape($0) },
       backups: generations.map { generation in
         let record = generation.record
         let isOrphaned = generation.isOrphaned(storeIsThere: isThere, uuid: uuid)
@@ -75,18 +75,16 @@ struct BackupsCommand: HopctlCommand {
         }
         let goesByNumber = record?.origin == .migration && !isOrphaned && rule.keep < .max
         return Backup(
-          backup: generation.database.string, number: OrNull(wrappedValue: record?.number),
-          createdAt: OrNull(wrappedValue: record?.time), from: OrNull(wrappedValue: record?.from.name),
-          to: OrNull(wrappedValue: record?.to.name), bytes: generation.bytes,
-          madeBy: OrNull(wrappedValue: record?.origin.rawValue),
-          storeUUID: OrNull(wrappedValue: record?.storeUUID), orphaned: isOrphaned,
+          backup: generation.database.string, number: record?.number, createdAt: record?.time, from: record?.from.name,
+          to: record?.to.name, bytes: generation.bytes, madeBy: record?.origin.rawValue, storeUUID: record?.storeUUID,
+          orphaned: isOrphaned,
           goesBy: due[generation]?.rawValue
             ?? (goesByNumber ? BackupRemovalReason.keep : age != nil ? .keepFor : nil)?.rawValue ?? "by-hand",
-          goesAt: OrNull(wrappedValue: age.map { BackupRecord.time($0) }))
+          goesAt: age.map { BackupRecord.time($0) })
       }, unfinished: unfinished.map(\.string))
   }
 
-  private func tell(_ store: BackupsShape.Store) throws {
+  private func tell(_ store: StoreBackups) throws {
     let name = FilePath(store.store).printable
     try output.line(store.present ? name : "\(name) (gone)")
     if let pin = store.pin {

@@ -31,17 +31,17 @@ struct CheckConfigCommand: HopctlCommand {
     let files = loaded.files.map(\.printable).joined(separator: ", ")
     try output.line(
       (files.isEmpty ? "no configuration file" : files) + ": ok, "
-        + MessageFormatter.count(Int64(configuration.watches.count), "watch", "watches"))
-    for line in MessageFormatter.table(configuration.watches.map { [$0.name, $0.directory.printable] }) {
-      try output.line(line)
+        + MessageFormatter.count(configuration.watches.count, "watch", "watches"))
+    try output.lines(MessageFormatter.table(configuration.watches.map { [$0.name, $0.directory.printable] }))
+    let watches = configuration.watches.map { watch -> JSONObject in
+      [
+        "name": watch.name, "directory": watch.directory.string, "models": watch.models.map(\.string),
+        "target": watch.target,
+      ]
     }
-    try output.object(
-      CheckConfigShape(
-        files: loaded.files.map(\.string), configured: configuration.isConfigured,
-        watches: configuration.watches.map {
-          CheckConfigShape.Watch(
-            name: $0.name, directory: $0.directory.string, models: $0.models.map(\.string),
-            target: OrNull(wrappedValue: $0.target))
-        }, warnings: (loaded.warnings + findings.remarks).map(ErrorShape.init)))
+    try output.object([
+      "files": loaded.files.map(\.string), "configured": configuration.isConfigured, "watches": watches,
+      "warnings": (loaded.warnings + findings.remarks).map(\.json),
+    ])
   }
 }

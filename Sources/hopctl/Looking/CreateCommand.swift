@@ -47,10 +47,10 @@ struct CreateCommand: HopctlCommand {
     try make(fresh, at: location)
     let name = version.model.name
     try output.line("created \(store.text): \(name), \(MessageFormatter.count(rows, "object", "objects"))")
-    try output.object(
-      CreateShape(
-        store: location.database.string, model: version.modelName, version: name, storeUUID: fresh.uuid,
-        frameworkVersion: schema.frameworkVersion, rows: rows, seed: seed ?? 1))
+    try output.object([
+      "store": location.database.string, "model": version.modelName, "version": name, "storeUUID": fresh.uuid,
+      "frameworkVersion": schema.frameworkVersion, "rows": rows, "seed": seed ?? 1,
+    ])
   }
 
   private func version(in catalog: ModelCatalog) throws(HopdError) -> CatalogedVersion {

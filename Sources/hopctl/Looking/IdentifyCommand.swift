@@ -31,11 +31,9 @@ struct IdentifyCommand: HopctlCommand {
       && (try? StoreReader.withUnchangedStore(at: location.store, { try StoreModels.isSwiftData($0) })) == true
     if isSwiftData { try output.line("  made by SwiftData") }
     let rows = found.entities.sorted { $0.number < $1.number }
-    for line in MessageFormatter.table(
-      rows.map { [String($0.number), $0.name, MessageFormatter.count($0.rows, "row", "rows")] }, right: [0, 2])
-    {
-      try output.line(line)
-    }
+    try output.lines(
+      MessageFormatter.table(
+        rows.map { [String($0.number), $0.name, MessageFormatter.count($0.rows, "row", "rows")] }, right: [0, 2]))
     if !found.sideFiles.isEmpty {
       let names = found.sideFiles.map { $0.lastComponent.map { FilePath($0.string).printable } ?? "" }
       try output.line("  with \(names.joined(separator: ", "))")
@@ -44,20 +42,20 @@ struct IdentifyCommand: HopctlCommand {
     if found.version != nil {
       try output.line("  not checked: its pages and rows (hopctl verify \(store.text.quotedForShell) \(models.words))")
     }
-    try output.object(
-      IdentifyShape(
-        store: location.database.string, state: found.state.rawValue,
-        model: OrNull(wrappedValue: found.version?.modelName),
-        version: OrNull(wrappedValue: found.version?.model.name),
-        targetVersion: OrNull(wrappedValue: found.target?.model.name),
-        configuration: OrNull(wrappedValue: found.version?.configuration),
-        modelSource: OrNull(wrappedValue: found.version.map(MessageFormatter.modelSource)),
-        storeUUID: OrNull(wrappedValue: found.metadata?.uuid),
-        frameworkVersion: OrNull(wrappedValue: found.metadata?.frameworkVersion), swiftData: isSwiftData,
-        entities: rows.map { IdentifyShape.Rows(name: $0.name, number: $0.number, rows: $0.rows) },
-        sideFiles: found.sideFiles.map(\.string), notChecked: found.version == nil ? [] : ["pages", "rows"],
-        pin: OrNull(wrappedValue: pin),
-        error: found.explanation.map(ErrorShape.init)))
+    let object: JSONObject = [
+      "store": location.database.string, "state": found.state.rawValue, "model": found.version?.modelName,
+      "version": found.version?.model.name, "targetVersion": found.target?.model.name,
+      // The named configuration whose entities are all that the store has.
+      "configuration": found.version?.configuration,
+      "modelSource": found.version.map(MessageFormatter.modelSource), "storeUUID": found.metadata?.uuid,
+      "frameworkVersion": found.metadata?.frameworkVersion, "swiftData": isSwiftData,
+      "entities": rows.map { ["name": $0.name, "number": $0.number, "rows": $0.rows] as JSONObject },
+      "sideFiles": found.sideFiles.map(\.string),
+      // What may be damaged all the same: only `verify` reads it.
+      "notChecked": found.version == nil ? [] : ["pages", "rows"], "pin": pin,
+    ]
+    // Why the state is neither current nor behind.
+    try output.object(found.explanation.map { object + ["error": $0.json] } ?? object)
     switch found.state {
     case .current, .behind: return
     case .newer, .unknown, .notAStore, .damaged, .encrypted:

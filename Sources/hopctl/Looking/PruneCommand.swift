@@ -95,7 +95,7 @@ struct PruneCommand: HopctlCommand {
   private func tell(_ removed: [(store: CanonicalStoreLocation, removal: BackupRemoval)], _ problems: [HopdError])
     throws
   {
-    let bytes = removed.reduce(Int64(0)) { $0.addingReportingOverflow($1.removal.generation.bytes).partialValue }
+    let bytes = removed.reduce(0) { $0 &+ $1.removal.generation.bytes }
     for (store, removal) in removed {
       let version = removal.generation.record.map { ", \($0.from.name)" } ?? ""
       let size = MessageFormatter.bytes(removal.generation.bytes)
@@ -103,22 +103,22 @@ struct PruneCommand: HopctlCommand {
         "\(yes ? "removed" : "would remove") \(removal.generation.directory.printable) "
           + "(\(PruneCommand.reason(removal.reason))\(version), \(size), of \(store.database.printable))")
     }
-    let count = MessageFormatter.count(Int64(removed.count), "backup", "backups")
+    let count = MessageFormatter.count(removed.count, "backup", "backups")
     try output.line(
       yes
         ? "\(count) removed, \(MessageFormatter.bytes(bytes))"
         : "\(count) would go, \(MessageFormatter.bytes(bytes)); --yes removes")
     for problem in problems { ErrorReport.tell(problem) }
-    try output.object(
-      PruneShape(
-        dryRun: dryRun,
-        removed: removed.map { store, removal in
-          PruneShape.Removal(
-            store: store.database.string, backup: removal.generation.directory.string,
-            from: OrNull(wrappedValue: removal.generation.record?.from.name),
-            madeBy: OrNull(wrappedValue: removal.generation.record?.origin.rawValue), bytes: removal.generation.bytes,
-            reason: removal.reason.rawValue)
-        }, bytes: bytes, problems: problems.map(ErrorShape.init)))
+    let objects = removed.map { store, removal -> JSONObject in
+      let (generation, record) = (removal.generation, removal.generation.record)
+      return [
+        "store": store.database.string, "backup": generation.directory.string, "from": record?.from.name,
+        "madeBy": record?.origin.rawValue, "bytes": generation.bytes, "reason": removal.reason.rawValue,
+      ]
+    }
+    try output.object([
+      "dryRun": dryRun, "removed": objects, "bytes": bytes, "problems": problems.map(\.json),
+    ])
   }
 
   private static func reason(_ reason: BackupRemovalReason) -> String {

@@ -61,13 +61,13 @@ struct VerifyCommand: HopctlCommand {
       let mood = !check.passed ? Mood.bad : check.isNoted ? .attention : .good
       return [TerminalText(check.word, mood), "\(check.name)", "\(check.detail)"]
     }
-    for line in MessageFormatter.table(rows) { try output.line(line) }
+    try output.lines(MessageFormatter.table(rows))
     let error = failed.isEmpty ? nil : refusal(failed, of: checks.count, at: location)
-    try output.object(
-      VerifyShape(
-        store: location.database.string, model: version.modelName, version: version.model.name,
-        depth: depth.rawValue, passed: failed.isEmpty, checks: checks.map(CheckShape.init),
-        error: error.map(ErrorShape.init)))
+    let object: JSONObject = [
+      "store": location.database.string, "model": version.modelName, "version": version.model.name,
+      "depth": depth.rawValue, "passed": failed.isEmpty, "checks": checks.map(\.json),
+    ]
+    try output.object(error.map { object + ["error": $0.json] } ?? object)
     if let error {
       ErrorReport.tell(error)
       throw Finished(status: error.code.exit)

@@ -42,31 +42,16 @@ struct MigrateCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
-    let loaded = try models.load(
-      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
-    let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)
-    output.warn(remarks)
+    let (loaded, remarks) = try options.load(models, for: location, output)
     let request = try request(location, loaded)
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
-    let report: MigrationReport
-    do {
-      defer { bar.end() }
-      report = try MigrationPipeline().run(request, stop: StopOnSignals.start()) { bar.show($0) }
-    } catch {
-      bar.end()
-      try MigrationOutput(output: output).fail(error, store: location.database) { error in
-        guard error.code == .interrupted else { return }
-        error.hint =
-          request.output == nil
-          ? "the store is as it was; run the same command again: it continues from the last checkpoint"
-          : "the store is as it was; run the same command again: a copy starts over"
-      }
+    try MigrationOutput(output: output).run(
+      request, remarks, bar, verb: "migrated", isCopy: copy != nil,
+      interrupted: "the store is as it was; run the same command again: "
+        + (copy == nil ? "it continues from the last checkpoint" : "a copy starts over")
+    ) { show throws(MigrationFailure) in
+      try MigrationPipeline().run(request, stop: StopOnSignals.start(), observer: show)
     }
-    let warnings = OutputOptions.news(report.warnings, after: remarks)
-    output.warn(warnings)
-    try MigrationOutput(output: output).show(
-      report, verb: "migrated", depth: request.verification, warnings: remarks + warnings,
-      isCopy: copy != nil)
   }
 
   private func request(_ location: StoreLocation, _ loaded: ModelOptions.Loaded) throws -> MigrationRequest {

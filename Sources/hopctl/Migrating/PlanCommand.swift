@@ -46,12 +46,8 @@ struct PlanCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location()
-    let loaded = try models.load(
-      for: location.store, withMappings: true, allowsOlder: options.target.version.allowOlder)
     // What the catalog says of this model is among the plan's own warnings.
-    let remarks =
-      loaded.warnings.filter { $0.code != .modelRemark } + options.mapping.unusedPolicies(of: loaded.catalog)
-    output.warn(remarks)
+    let (loaded, remarks) = try options.load(models, for: location.store, output) { $0.code != .modelRemark }
     var request = try options.request(location.store, loaded, stateDirectory: "")
     if let chosen = replacement.replace { request.replacement = chosen }
     let wanted = request.target
@@ -75,13 +71,11 @@ struct PlanCommand: HopctlCommand {
       let version = assessment.version?.model.name ?? "?"
       try output.line("\(store.text): \(version), nothing to do")
       let pin = try PinShape.of(location, assessment, output)
+      let nothing = MigrationEstimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0)
       try output.object(
-        PlanShape(
-          store: name(of: location.store), from: version, to: assessment.target?.model.name ?? version,
-          configuration: OrNull(wrappedValue: assessment.version?.configuration),
-          modelSource: OrNull(wrappedValue: assessment.version.map(MessageFormatter.modelSource)), hops: [],
-          estimate: stable ? nil : PlanShape.Estimate(rows: 0, bytes: 0, diskNeeded: 0, memory: 0, seconds: 0),
-          pin: OrNull(wrappedValue: pin), warnings: told(loaded.warnings)), isForReview: stable)
+        json(
+          location.store, from: assessment.version, to: assessment.target?.model.name ?? version, hops: [], pin,
+          loaded.warnings, nothing, diskNeeded: 0), isForReview: stable)
     }
   }
 
@@ -143,39 +137,49 @@ struct PlanCommand: HopctlCommand {
     let passes = try Passes(of: plan, options: request.engine)
     let text = PlanText(plan: plan, hops: hops, passes: passes, drops: drops, request: request)
     let title = TerminalText("\(store.text): \(plan.store.version.title) → \(plan.target.model.name), \(text.count)")
-    for line in [title] + text.hopLines + text.passLines { try output.line(line) }
+    try output.lines([title] + text.hopLines + text.passLines)
     for warning in plan.warnings + trial.warnings {
       try output.line(TerminalText("warning:", .attention) + " \(warning)", keepingNewlines: true)
     }
     if let line = text.replacement { try output.line(line) }
     if !stable { try output.line(text.estimate) }
     if let failure = trial.failure { ErrorReport.tell(failure) }
-    let estimate = passes.estimate
-    try output.object(
-      PlanShape(
-        store: name(of: request.location), from: plan.store.version.model.name, to: plan.target.model.name,
-        configuration: OrNull(wrappedValue: plan.store.version.configuration),
-        modelSource: OrNull(wrappedValue: MessageFormatter.modelSource(plan.store.version)), hops: hops,
-        passes: passes.groups.map { PlanShape.Pass($0, of: passes) },
-        history: plan.clearedHistory.isEmpty
-          ? nil : plan.clearedHistory.map { HistoryShape(table: $0.table, rows: $0.rows) },
-        estimate: stable
-          ? nil
-          : PlanShape.Estimate(
-            rows: estimate.rows, bytes: estimate.bytes, diskNeeded: text.diskNeeded, memory: estimate.memory,
-            seconds: estimate.seconds),
-        pin: OrNull(wrappedValue: pin), warnings: told(remarks + plan.warnings + trial.warnings),
-        error: trial.failure.flatMap { told([$0]).first }), isForReview: stable)
+    var object = json(
+      request.location, from: plan.store.version, to: plan.target.model.name, hops: hops,
+      passes: passes.groups.map { $0.json(of: passes) }, pin, remarks + plan.warnings + trial.warnings,
+      passes.estimate, diskNeeded: text.diskNeeded)
+    // Tables of persistent history whose rows the migration leaves behind; only for stores that have such tables.
+    if !plan.clearedHistory.isEmpty {
+      object += ["history": plan.clearedHistory.map { ["table": $0.table, "rows": $0.rows] as JSONObject }]
+    }
+    // What a trial of the chain has found that would stop the migration.
+    if let failure = trial.failure { object += ["error": told([failure]).first] }
+    try output.object(object, isForReview: stable)
   }
 
-  /// The store's path, or its name where folders do not count.
-  private func name(of location: StoreLocation) -> String {
-    stable ? location.fileName : location.database.string
+  private func json(
+    _ location: StoreLocation, from version: CatalogedVersion?, to target: String, hops: [PlanShape.Hop],
+    passes: [JSONObject] = [], _ pin: PinShape?, _ warnings: [HopdError], _ estimate: MigrationEstimate,
+    diskNeeded: Int64
+  ) -> JSONObject {
+    let common: JSONObject = [
+      "store": stable ? location.fileName : location.database.string, "from": version?.model.name ?? "?",
+      "to": target, "configuration": version?.configuration,
+      "modelSource": version.map(MessageFormatter.modelSource), "hops": hops, "passes": passes, "pin": pin,
+      "warnings": told(warnings),
+    ]
+    // Sizes and times differ from machine to machine.
+    if stable { return common }
+    let sizes: JSONObject = [
+      "rows": estimate.rows, "bytes": estimate.bytes, "diskNeeded": diskNeeded, "memory": estimate.memory,
+      "seconds": estimate.seconds,
+    ]
+    return common + ["estimate": sizes]
   }
 
   /// Warnings, without folders where these do not count.
-  private func told(_ warnings: [HopdError]) -> [ErrorShape] {
-    warnings.map { ErrorShape(stable ? PlanCommand.withoutFolders($0) : $0) }
+  private func told(_ warnings: [HopdError]) -> [JSONObject] {
+    warnings.map { (stable ? PlanCommand.withoutFolders($0) : $0).json }
   }
 
   private static func withoutFolders(_ error: HopdError) -> HopdError {
@@ -187,14 +191,17 @@ struct PlanCommand: HopctlCommand {
   }
 }
 
-extension PlanShape.Pass {
-  /// A pass of a plan.
-  init(_ group: HopGroup, of passes: Passes) {
-    let changes = group.execution == .copyAndAlter ? passes.alterProgram?.changes : nil
-    self.init(
-      hops: group.hops.map { $0 + 1 }, execution: group.execution.word, reason: passes.reason,
-      boundary: OrNull(wrappedValue: group.boundary),
-      tables: changes?.map { PlanShape.Table(table: $0.table, action: $0.action.rawValue, reason: $0.reason) })
+extension HopGroup {
+  /// Hops that are one pass over the rows: only the last one's store is written. Hops are counted from 1; `boundary`
+  /// says why the next hop is not part of it, and is null for the last pass.
+  fileprivate func json(of passes: Passes) -> JSONObject {
+    let pass: JSONObject = [
+      "hops": hops.map { $0 + 1 }, "execution": execution.word, "reason": passes.reason, "boundary": boundary,
+    ]
+    // What becomes of each table; only where a copy is altered.
+    guard execution == .copyAndAlter, let changes = passes.alterProgram?.changes else { return pass }
+    let tables = changes.map { ["table": $0.table, "action": $0.action.rawValue, "reason": $0.reason] as JSONObject }
+    return pass + ["tables": tables]
   }
 }
 
@@ -212,10 +219,8 @@ extension PlanShape.Hop {
       (mappings, self.policies) = ([], [])
       entities = zip(hop.mapping.entityMappings, hop.entities).map { mapping, cost in
         PlanShape.Entity(
-          source: OrNull(wrappedValue: mapping.sourceEntity),
-          destination: OrNull(wrappedValue: mapping.destinationEntity), type: mapping.kind.rawValue,
-          mapping: OrNull(wrappedValue: nil), rows: cost.rows, execution: "sql", reasons: [],
-          drops: dropped(mapping.sourceEntity))
+          source: mapping.sourceEntity, destination: mapping.destinationEntity, type: mapping.kind.rawValue,
+          mapping: nil, rows: cost.rows, execution: "sql", reasons: [], drops: dropped(mapping.sourceEntity))
       }
       return
     }
@@ -227,17 +232,16 @@ extension PlanShape.Hop {
     entities =
       zip(mapped.entityMappings, zip(hop.entities, executions)).map { mapping, known in
         PlanShape.Entity(
-          source: OrNull(wrappedValue: mapping.source), destination: OrNull(wrappedValue: mapping.destination),
-          type: mapping.typeWord, mapping: OrNull(wrappedValue: mapping.name), rows: known.0.rows,
-          execution: known.1.kind, reasons: known.1.reasons,
+          source: mapping.source, destination: mapping.destination, type: mapping.typeWord, mapping: mapping.name,
+          rows: known.0.rows, execution: known.1.kind, reasons: known.1.reasons,
           drops: mapping.source.map { told.insert($0).inserted } == true ? dropped(mapping.source) : [])
       }
       // Entities that no mapping takes, where the plan knows how many rows they have.
       + hop.mapping.entityMappings.filter { $0.kind == .remove }.compactMap { entity in
         guard let name = entity.sourceEntity, let rows = plan.expectation.droppedRowsByEntity[name] else { return nil }
         return PlanShape.Entity(
-          source: OrNull(wrappedValue: name), destination: OrNull(wrappedValue: nil), type: "remove",
-          mapping: OrNull(wrappedValue: nil), rows: rows, execution: "sql", reasons: [], drops: [])
+          source: name, destination: nil, type: "remove", mapping: nil, rows: rows, execution: "sql", reasons: [],
+          drops: [])
       }
   }
 }

@@ -18,7 +18,7 @@ struct PlanText {
   let request: MigrationRequest
 
   /// "3 hops".
-  var count: String { MessageFormatter.count(Int64(plan.hops.count), "hop", "hops") }
+  var count: String { MessageFormatter.count(plan.hops.count, "hop", "hops") }
 
   // MARK: Hops
 
@@ -84,7 +84,7 @@ struct PlanText {
     let kept = changes.count - changed.count
     return MessageFormatter.table(rows, right: []).map { "  \($0)" }
       + (kept == 0
-        ? [] : ["  \(MessageFormatter.count(Int64(kept), "table stays as it is", "tables stay as they are"))"])
+        ? [] : ["  \(MessageFormatter.count(kept, "table stays as it is", "tables stay as they are"))"])
   }
 
   // MARK: Needs

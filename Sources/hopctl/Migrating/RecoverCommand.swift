@@ -48,7 +48,7 @@ struct RecoverCommand: HopctlCommand {
         hint: "check the path")
     }
 
-    var results: [RecoverShape.Store] = []
+    var results: [Result] = []
     for traces in stores {
       let result = treat(traces, stateDirectory, intents, rule)
       try tell(result)
@@ -59,8 +59,7 @@ struct RecoverCommand: HopctlCommand {
       try output.line("\(orphan.printable): belongs to no store that is known here; a migration under way, or scratch")
     }
     if results.isEmpty, orphans.isEmpty { try output.line("\(folder.path.printable): no trace of an interrupted job") }
-    try output.object(
-      RecoverShape(directory: folder.path.string, stores: results, orphans: orphans.map(\.string)))
+    try output.object(["directory": folder.path.string, "stores": results.map(\.json), "orphans": orphans.map(\.string)])
     let states = Set(results.map(\.state))
     if states.contains("needs-attention") { throw Finished(status: .dataError) }
     if states.contains("busy") { throw Finished(status: .unavailable) }
@@ -78,20 +77,38 @@ struct RecoverCommand: HopctlCommand {
     return (try CanonicalDirectory(store.directory), store.database)
   }
 
+  /// What was found of a store, and what is to be done about it, or was done.
+  private struct Result {
+    let traces: RecoveryTraces
+    /// untouched, to-mend, mended, resumes, needs-attention, busy.
+    let state: String
+    let outcome: RecoveryOutcome?
+    let why: String
+    let actions: [RecoveryAction]
+    let error: HopdError?
+
+    var json: JSONObject {
+      [
+        "store": traces.location.database.string, "state": state,
+        // missing, damaged, old, new or other; null where nobody looked.
+        "content": outcome?.findings?.store.rawValue,
+        // none, readable, unreadable or newer.
+        "record": outcome?.findings?.intent.rawValue, "staged": traces.staged.map(\.string),
+        "unfinishedBackups": traces.unfinishedBackups.map(\.string), "backups": traces.backups.map(\.string),
+        "actions": actions.map(\.rawValue), "why": why, "error": error?.json,
+      ]
+    }
+  }
+
   /// Looks at a store, and with --yes mends it.
   private func treat(
     _ traces: RecoveryTraces, _ stateDirectory: FilePath, _ intents: IntentStore, _ rule: BackupRule
-  ) -> RecoverShape.Store {
+  ) -> Result {
     let pipeline = MigrationPipeline()
     func result(
       _ state: String, _ outcome: RecoveryOutcome?, why: String, actions: [RecoveryAction] = [], error: HopdError? = nil
-    ) -> RecoverShape.Store {
-      RecoverShape.Store(
-        store: traces.location.database.string, state: state,
-        content: OrNull(wrappedValue: outcome?.findings?.store.rawValue),
-        record: OrNull(wrappedValue: outcome?.findings?.intent.rawValue), staged: traces.staged.map(\.string),
-        unfinishedBackups: traces.unfinishedBackups.map(\.string), backups: traces.backups.map(\.string),
-        actions: actions.map(\.rawValue), why: why, error: OrNull(wrappedValue: error.map(ErrorShape.init)))
+    ) -> Result {
+      Result(traces: traces, state: state, outcome: outcome, why: why, actions: actions, error: error)
     }
     do {
       let outcome =
@@ -133,15 +150,14 @@ struct RecoverCommand: HopctlCommand {
 
   // MARK: Words
 
-  private func tell(_ store: RecoverShape.Store) throws {
-    try output.line("\(FilePath(store.store).printable): \(store.why)")
+  private func tell(_ store: Result) throws {
+    try output.line("\(store.traces.location.database.printable): \(store.why)")
     if let hint = store.error?.hint { try output.line("  \(hint)") }
-    for path in store.staged { try output.line("  staged: \(FilePath(path).printable)") }
-    for path in store.unfinishedBackups { try output.line("  unfinished backup: \(FilePath(path).printable)") }
-    for path in store.backups { try output.line("  backup: \(FilePath(path).printable)") }
-    for action in store.actions.compactMap(RecoveryAction.init) {
-      try output.line("  \(store.state == "mended" ? "done" : "to do"): \(RecoverCommand.sentence(action))")
-    }
+    try output.lines(store.traces.staged.map { "  staged: \($0.printable)" })
+    try output.lines(store.traces.unfinishedBackups.map { "  unfinished backup: \($0.printable)" })
+    try output.lines(store.traces.backups.map { "  backup: \($0.printable)" })
+    try output.lines(
+      store.actions.map { "  \(store.state == "mended" ? "done" : "to do"): \(RecoverCommand.sentence($0))" })
     if store.state == "to-mend" { try output.line("  --yes does it; so does the next migration") }
   }
 

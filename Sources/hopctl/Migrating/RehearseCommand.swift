@@ -30,30 +30,16 @@ struct RehearseCommand: HopctlCommand {
 
   func execute() throws {
     let location = try store.location().store
-    let loaded = try models.load(
-      for: location, withMappings: true, allowsOlder: options.target.version.allowOlder)
-    let remarks = loaded.warnings + options.mapping.unusedPolicies(of: loaded.catalog)
-    output.warn(remarks)
+    let (loaded, remarks) = try options.load(models, for: location, output)
     // Nothing is replaced, so no record of a replacement is kept anywhere.
     var request = try options.request(location, loaded, stateDirectory: "")
     if let verify { request.verification = verify }
     let bar = ProgressBar(output, form: progress.progress, notes: options.verbose.level)
-    let report: MigrationReport
-    do {
-      defer { bar.end() }
-      report = try MigrationPipeline().rehearse(request, scratch: scratch.directory, stop: StopOnSignals.start()) {
-        bar.show($0)
-      }
-    } catch {
-      bar.end()
-      try MigrationOutput(output: output).fail(error, store: location.database) { error in
-        if error.code == .interrupted { error.hint = "the store is as it was, and nothing is left of the copy" }
-      }
+    try MigrationOutput(output: output).run(
+      request, remarks, bar, verb: "rehearsed", interrupted: "the store is as it was, and nothing is left of the copy"
+    ) { [request] show throws(MigrationFailure) in
+      try MigrationPipeline().rehearse(
+        request, scratch: scratch.directory, stop: StopOnSignals.start(), observer: show)
     }
-    let warnings = OutputOptions.news(report.warnings, after: remarks)
-    output.warn(warnings)
-    try MigrationOutput(output: output).show(
-      report, verb: "rehearsed", depth: request.verification, warnings: remarks + warnings,
-      isCopy: false)
   }
 }

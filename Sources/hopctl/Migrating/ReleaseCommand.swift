@@ -34,8 +34,8 @@ struct ReleaseCommand: HopctlCommand {
       try output.line(
         "  after its next rescan, or at once after: hopctl retry \(location.database.string.quotedForShell)")
     }
-    try output.object(
-      ReleaseShape(
-        store: location.database.string, released: released, pin: OrNull(wrappedValue: pin.map { PinShape($0) })))
+    try output.object([
+      "store": location.database.string, "released": released, "pin": pin.map { PinShape($0) },
+    ])
   }
 }

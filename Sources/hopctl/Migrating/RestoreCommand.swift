@@ -80,12 +80,11 @@ struct RestoreCommand: HopctlCommand {
     try output.line("restored \(store.text): \(result.version.name), from \(chosen.database.printable)")
     if let kept = result.backup { try output.line("  the store that was there is kept: \(kept.printable)") }
     try tell(restored.pin)
-    try output.object(
-      RestoreShape(
-        store: location.database.string, restored: OrNull(wrappedValue: chosen.database.string),
-        version: result.version.name, backup: OrNull(wrappedValue: result.backup?.string),
-        pin: OrNull(wrappedValue: restored.pin.map { PinShape($0) }), differingExternalFiles: restored.differingFiles,
-        warnings: warnings.map(ErrorShape.init)))
+    try output.object([
+      "store": location.database.string, "restored": chosen.database.string, "version": result.version.name,
+      "backup": result.backup?.string, "pin": restored.pin.map { PinShape($0) },
+      "differingExternalFiles": restored.differingFiles, "warnings": warnings.map(\.json),
+    ])
   }
 
   private func tell(_ pin: RestorePin?) throws {
@@ -98,7 +97,7 @@ struct RestoreCommand: HopctlCommand {
   private func differences(_ names: [String], _ location: CanonicalStoreLocation) -> [HopdError] {
     if names.isEmpty { return [] }
     let list = names.prefix(20).joined(separator: ", ") + (names.count > 20 ? ", and \(names.count - 20) more" : "")
-    let count = MessageFormatter.count(Int64(names.count), "external file differs", "external files differ")
+    let count = MessageFormatter.count(names.count, "external file differs", "external files differ")
     return [
       HopdError(
         .externalDataDiffers,
@@ -115,11 +114,11 @@ struct RestoreCommand: HopctlCommand {
     if let kept = outcome.backups.first { try output.line("  the store that was there is kept: \(kept.printable)") }
     let pin = try PinStore(location: location, files: LinuxFileSystem()).read()
     try tell(pin)
-    try output.object(
-      RestoreShape(
-        store: location.database.string, restored: OrNull(wrappedValue: outcome.backups.dropFirst().first?.string),
-        version: version, backup: OrNull(wrappedValue: outcome.backups.first?.string),
-        pin: OrNull(wrappedValue: pin.map { PinShape($0) }), differingExternalFiles: [], warnings: []))
+    try output.object([
+      "store": location.database.string, "restored": outcome.backups.dropFirst().first?.string, "version": version,
+      "backup": outcome.backups.first?.string, "pin": pin.map { PinShape($0) },
+      "differingExternalFiles": [String](), "warnings": [JSONObject](),
+    ])
   }
 
   // MARK: Choosing

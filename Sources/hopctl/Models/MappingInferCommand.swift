@@ -43,7 +43,7 @@ struct MappingInferCommand: HopctlCommand {
     let bundle = try ModelCommand.bundle(at: path)
     output.warn(ModelCommand.warnings(bundle))
     let text = try InferredTextMapping.text(
-      from: try version(from, of: bundle), to: try version(to, of: bundle), isSkeleton: skeleton)
+      from: ModelCommand.version(from, of: bundle), to: ModelCommand.version(to, of: bundle), isSkeleton: skeleton)
     if let file {
       try Self.write(text, to: FilePath(file))
       try output.line(FilePath(file).printable)
@@ -51,17 +51,7 @@ struct MappingInferCommand: HopctlCommand {
       // The text is the result itself, which --quiet does not take away.
       try StandardStreams.write(text, to: .output)
     }
-    try output.object(
-      MappingInferShape(sourceVersion: from, destinationVersion: to, path: OrNull(wrappedValue: file), text: text))
-  }
-
-  private func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
-    if let version = bundle.versions.first(where: { $0.name == name }) { return version }
-    let names = bundle.versions.map(\.name)
-    throw HopdError(
-      .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
-      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
-        ?? "its versions are: \(names.joined(separator: ", "))")
+    try output.object(["sourceVersion": from, "destinationVersion": to, "path": file, "text": text])
   }
 
   /// Never over a file that is there: it may have been edited for an hour.
@@ -80,14 +70,6 @@ struct MappingInferCommand: HopctlCommand {
         hint: code == .fileExists ? "give another name, or remove it first" : nil)
     }
   }
-}
-
-/// `mapping infer`.
-struct MappingInferShape: Encodable {
-  let sourceVersion: String
-  let destinationVersion: String
-  @OrNull var path: String?
-  let text: String
 }
 
 extension HopdError.Code {

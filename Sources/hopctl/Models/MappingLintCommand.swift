@@ -53,16 +53,18 @@ struct MappingLintCommand: HopctlCommand {
     var errors = subject.findings
     if !subject.serves { errors = subject.warnings.filter { $0.code == .deadMapping }.prefix(1) + errors }
     try tell(lint.findings, errors, of: subject)
-    try output.object(
-      MappingLintShape(
-        name: mapping.name, path: mapping.path.string, sourceVersion: mapping.sourceVersion,
-        destinationVersion: mapping.destinationVersion, serves: subject.serves,
-        findings: lint.findings.map { finding in
-          MappingLintShape.Finding(
-            kind: finding.kind.rawValue, mapping: OrNull(wrappedValue: finding.mapping),
-            entity: OrNull(wrappedValue: finding.entity), property: OrNull(wrappedValue: finding.property),
-            message: finding.message, hint: finding.hint)
-        }, errors: errors.map(ErrorShape.init)))
+    let findings = lint.findings.map { finding -> JSONObject in
+      [
+        "kind": finding.kind.rawValue, "mapping": finding.mapping, "entity": finding.entity,
+        "property": finding.property, "message": finding.message, "hint": finding.hint,
+      ]
+    }
+    try output.object([
+      "name": mapping.name, "path": mapping.path.string, "sourceVersion": mapping.sourceVersion,
+      "destinationVersion": mapping.destinationVersion, "serves": subject.serves, "findings": findings,
+      // Why it cannot be followed; empty where it can.
+      "errors": errors.map(\.json),
+    ])
     if !errors.isEmpty || strict && !lint.findings.isEmpty { throw Finished(status: .dataError) }
   }
 
@@ -75,7 +77,7 @@ struct MappingLintCommand: HopctlCommand {
         + "\(mapping.destinationVersion.printableLine)"
         + (subject.serves ? "" : " (the nearest versions; it serves no hop)") + ", "
         + (findings.isEmpty
-          ? "nothing found" : MessageFormatter.count(Int64(findings.count), "finding", "findings")))
+          ? "nothing found" : MessageFormatter.count(findings.count, "finding", "findings")))
     for finding in findings {
       let place = [finding.mapping.map { "“\($0)”" }, finding.entity, finding.property].compactMap(\.self)
       try output.line("")

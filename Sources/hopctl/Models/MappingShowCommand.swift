@@ -47,11 +47,11 @@ struct MappingShowCommand: HopctlCommand {
     } else {
       try show(mapping)
     }
-    try output.object(
-      MappingShowShape(
-        name: mapping.name, sourceVersion: mapping.sourceVersion, destinationVersion: mapping.destinationVersion,
-        entityMappings: mapping.entityMappings.map(MappingShowShape.EntityMapping.init),
-        warnings: warnings.map(ErrorShape.init), text: text))
+    let object: JSONObject = [
+      "name": mapping.name, "sourceVersion": mapping.sourceVersion, "destinationVersion": mapping.destinationVersion,
+      "entityMappings": mapping.entityMappings.map(\.json), "warnings": warnings.map(\.json),
+    ]
+    try output.object(text.map { object + ["text": $0] } ?? object)
     if let text { try requireAccepted(text, subject) }
   }
 
@@ -81,9 +81,7 @@ struct MappingShowCommand: HopctlCommand {
   private func show(_ mapping: ExplicitMapping) throws(HopdError) {
     let versions = "\(mapping.sourceVersion.printableLine) → \(mapping.destinationVersion.printableLine)"
     try output.line("\(mapping.name.printableLine): \(versions)")
-    for entity in mapping.entityMappings {
-      for line in Self.lines(of: entity) { try output.line(line) }
-    }
+    try output.lines(mapping.entityMappings.flatMap(Self.lines))
   }
 
   // MARK: Text
@@ -104,18 +102,13 @@ struct MappingShowCommand: HopctlCommand {
   }
 }
 
-extension MappingShowShape.EntityMapping {
-  init(_ mapping: ExplicitEntityMapping) {
-    func texts(_ properties: [ExplicitPropertyMapping]) -> [String: OrNull<String>] {
-      Dictionary(
-        properties.map { ($0.name, OrNull(wrappedValue: $0.value?.description)) },
-        uniquingKeysWith: { first, _ in first })
-    }
-    self.init(
-      name: mapping.name, type: mapping.typeWord,
-      source: OrNull(wrappedValue: mapping.source),
-      destination: OrNull(wrappedValue: mapping.destination), policy: OrNull(wrappedValue: mapping.policy),
-      filter: OrNull(wrappedValue: mapping.filter?.text), attributes: texts(mapping.attributes),
-      relationships: texts(mapping.relationships), reason: OrNull(wrappedValue: mapping.deadness?.reason))
+extension ExplicitEntityMapping {
+  /// Expressions are texts, null where there is none; `reason` says why the mapping has no effect, where it is "dead".
+  fileprivate var json: JSONObject {
+    [
+      "name": name, "type": typeWord, "source": source, "destination": destination, "policy": policy,
+      "filter": filter?.text, "attributes": JSONObject(attributes.map { ($0.name, $0.value?.description) }),
+      "relationships": JSONObject(relationships.map { ($0.name, $0.value?.description) }), "reason": deadness?.reason,
+    ]
   }
 }

@@ -23,7 +23,9 @@ struct MappingSubject {
   /// Reads a mapping model for the versions among `models`, with `mappings` beside it. One that fits several pairs is
   /// taken for the nearest ahead.
   init(file: String, models: [String], mappings: [String]) throws {
-    let path = try Self.onlyFile(file)
+    let path = try ModelCommand.only(
+      MappingFileSearch.find(at: FilePath(file)), "mapping model", at: file,
+      hint: "name a .xcmappingmodel, .cdm or .hopmap.toml")
     let file = try MappingReader.read(at: path)
     let catalog = try ModelCatalog.load(models.map { FilePath($0) })
     let (hops, pair, misfit, remarks) = try Self.pair(for: file, mappings, in: catalog)
@@ -45,19 +47,6 @@ struct MappingSubject {
     warnings = catalog.warnings + remarks + [misfit?.warning].compactMap(\.self) + loaded.warnings
     findings = MappingChecker.findings(in: [mapping] + others, source: source, destination: destination)
       .filter { $0.place.file == path }
-  }
-
-  private static func onlyFile(_ file: String) throws(HopdError) -> FilePath {
-    let found = try MappingFileSearch.find(at: FilePath(file))
-    guard let first = found.first, found.count == 1 else {
-      throw HopdError(
-        .usage, found.isEmpty ? "there is no mapping model here" : "there are \(found.count) mapping models here",
-        at: Place(file: FilePath(file)),
-        hint: found.isEmpty
-          ? "name a .xcmappingmodel, .cdm or .hopmap.toml"
-          : "name one of: \(found.map(\.printable).joined(separator: ", "))")
-    }
-    return first
   }
 
   private static func pair(

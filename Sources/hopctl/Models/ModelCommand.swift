@@ -13,16 +13,29 @@ struct ModelCommand: ParsableCommand {
   /// The one model at or below `path`.
   static func bundle(at path: String) throws(HopdError) -> ModelBundle {
     if StoreModels.isStore(FilePath(path)) { return try StoreModels.bundle(ofStoreAt: FilePath(path)) }
-    let found = try ModelReader.findBundles(in: FilePath(path))
-    guard let first = found.first, found.count == 1 else {
-      throw HopdError(
-        .usage, found.isEmpty ? "there is no model here" : "there are \(found.count) models here",
-        at: Place(file: FilePath(path)),
-        hint: found.isEmpty
-          ? "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"
-          : "name one of: \(found.map(\.printable).joined(separator: ", "))")
-    }
-    return try ModelReader.read(at: first)
+    return try ModelReader.read(
+      at: only(
+        try ModelReader.findBundles(in: FilePath(path)), "model", at: path,
+        hint: "name a .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store that holds its model"))
+  }
+
+  /// The only one of the files that were found at a path; `hint` says what to name where there is none.
+  static func only(_ found: [FilePath], _ what: String, at path: String, hint: String) throws(HopdError) -> FilePath {
+    if let first = found.first, found.count == 1 { return first }
+    throw HopdError(
+      .usage, found.isEmpty ? "there is no \(what) here" : "there are \(found.count) \(what)s here",
+      at: Place(file: FilePath(path)),
+      hint: found.isEmpty ? hint : "name one of: \(found.map(\.printable).joined(separator: ", "))")
+  }
+
+  /// The version of that name.
+  static func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
+    if let version = bundle.version(named: name) { return version }
+    let names = bundle.versions.map(\.name)
+    throw HopdError(
+      .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
+      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
+        ?? "its versions are: \(names.joined(separator: ", "))")
   }
 
   /// Throws where the version of that name is one that is left out.

@@ -34,9 +34,9 @@ struct ModelDiffCommand: HopctlCommand {
     if markdown, !output.json {
       try StandardStreams.write(text.markdown, to: .output)
     } else {
-      for line in text.lines { try output.line(line) }
+      try output.lines(text.lines)
     }
-    try output.object(ModelDiffShape(difference))
+    try output.object(difference.json)
   }
 
   private func versions() throws -> (ManagedObjectModel, ManagedObjectModel) {
@@ -49,12 +49,7 @@ struct ModelDiffCommand: HopctlCommand {
 
   private func version(_ name: String, of bundle: ModelBundle) throws(HopdError) -> ManagedObjectModel {
     try ModelCommand.refuse(omitted: name, of: bundle)
-    if let version = bundle.version(named: name) { return version }
-    let names = bundle.versions.map(\.name)
-    throw HopdError(
-      .usage, "the model \(bundle.name) has no version “\(name)”", at: Place(file: bundle.path),
-      hint: NearestName.among(names, to: name).map { "did you mean “\($0)”?" }
-        ?? "its versions are: \(names.joined(separator: ", "))")
+    return try ModelCommand.version(name, of: bundle)
   }
 
   private func only(_ path: String) throws(HopdError) -> ManagedObjectModel {

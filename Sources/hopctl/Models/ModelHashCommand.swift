@@ -15,20 +15,22 @@ struct ModelHashCommand: HopctlCommand {
   func execute() throws {
     let bundle = try ModelCommand.bundle(at: path)
     output.warn(ModelCommand.warnings(bundle))
-    let versions = bundle.versions.map { model in
+    var versions: [JSONObject] = []
+    for model in bundle.versions {
       let hashes = model.versionHashes
-      return ModelHashShape.Version(
-        name: model.name, current: model.name == bundle.currentVersionName, identifiers: model.versionIdentifiers,
-        entityVersionHashes: hashes.mapValues(\.description), versionHashesDigest: VersionHash.digest(of: hashes),
-        versionChecksum: VersionHash.checksum(of: hashes))
+      let isCurrent = model.name == bundle.currentVersionName
+      let checksum = VersionHash.checksum(of: hashes)
+      try output.line(model.name + (isCurrent ? "  (current)" : ""))
+      try output.line("  checksum  \(checksum)")
+      let rows = hashes.sorted { $0.key < $1.key }.map { [$0.key, $0.value.description] }
+      try output.lines(MessageFormatter.table(rows))
+      try output.lines(model.uncertainHashes.map { "  uncertain: \($0)" })
+      versions.append([
+        "name": model.name, "current": isCurrent, "identifiers": model.versionIdentifiers,
+        "entityVersionHashes": hashes.mapValues(\.description), "versionChecksum": checksum,
+        "versionHashesDigest": VersionHash.digest(of: hashes),
+      ])
     }
-    for (version, model) in zip(versions, bundle.versions) {
-      try output.line(version.name + (version.current ? "  (current)" : ""))
-      try output.line("  checksum  \(version.versionChecksum)")
-      let rows = version.entityVersionHashes.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }
-      for line in MessageFormatter.table(rows) { try output.line(line) }
-      for uncertainty in model.uncertainHashes { try output.line("  uncertain: \(uncertainty)") }
-    }
-    try output.object(ModelHashShape(versions: versions))
+    try output.object(["versions": versions])
   }
 }

@@ -42,14 +42,14 @@ struct ModelListCommand: HopctlCommand {
         try output.line("  \(version.name)  (left out\(version.isCurrent ? "; current" : ""))")
       }
     }
-    try output.object(
-      ModelListShape(
-        models: models.map { model in
-          ModelListShape.Model(
-            name: model.name, path: model.path.string, currentVersion: OrNull(wrappedValue: model.currentVersionName),
-            order: model.order.rawValue, versions: model.versions.map(\.name),
-            omitted: model.omitted.map { ModelListShape.Omitted(name: $0.name, error: ErrorShape($0.reason)) })
-        }))
+    let objects = models.map { model -> JSONObject in
+      [
+        "name": model.name, "path": model.path.string, "currentVersion": model.currentVersionName,
+        "order": model.order.rawValue, "versions": model.versions.map(\.name),
+        "omitted": model.omitted.map { ["name": $0.name, "error": $0.reason.json] as JSONObject },
+      ]
+    }
+    try output.object(["models": objects])
   }
 
   /// Where the order of versions comes from, after the name of their model.

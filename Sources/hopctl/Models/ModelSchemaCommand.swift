@@ -30,16 +30,14 @@ struct ModelSchemaCommand: HopctlCommand {
     }
     let schema = try layout.schema(of: try layout.part(of: model, at: bundle.path), at: bundle.path)
     output.warn(ModelCommand.warnings(bundle) + layout.remarks(on: schema, at: bundle.path))
-    for statement in schema.createStatements { try output.line(statement + ";") }
+    try output.lines(schema.createStatements.map { $0 + ";" })
     for entry in schema.primaryKeyEntries {
       let name = SQLiteIdentifier.literal(entry.name)
       try output.line("INSERT INTO Z_PRIMARYKEY VALUES (\(entry.number), \(name), \(entry.parent), 0);")
     }
-    try output.object(
-      ModelSchemaShape(
-        statements: schema.createStatements,
-        primaryKeys: schema.primaryKeyEntries.map {
-          ModelSchemaShape.PrimaryKey(number: $0.number, name: $0.name, super: $0.parent)
-        }))
+    let keys = schema.primaryKeyEntries.map { entry -> JSONObject in
+      ["number": entry.number, "name": entry.name, "super": entry.parent]
+    }
+    try output.object(["statements": schema.createStatements, "primaryKeys": keys])
   }
 }

@@ -47,9 +47,7 @@ struct BackupOptions: ParsableArguments {
   /// `keepsOne`.
   func rule(for directory: FilePath, keepsOne: Bool = false) throws -> (rule: BackupRule, recursive: Bool) {
     let watch = try watch(for: directory)
-    var rule = BackupRule(
-      keep: watch?.backup.keep ?? (keepsOne ? 1 : .max), keepFor: watch?.backup.keepFor,
-      directory: watch?.backup.directory)
+    var rule = watch?.backup ?? BackupRule(keep: keepsOne ? 1 : .max)
     if let keep { rule.keep = keep }
     if let keepFor { rule.keepFor = Quantity.duration(keepFor) }
     if let backupDirectory { rule.directory = try FilePath(backupDirectory).resolved() }
@@ -59,16 +57,10 @@ struct BackupOptions: ParsableArguments {
   private func watch(for directory: FilePath) throws -> Configuration.Watch? {
     guard let config else { return nil }
     let configuration = try ConfigurationLoader.load(file: FilePath(config).resolved()).configuration
-    let place = Place(file: FilePath(config))
+    if let found = try configuration.watch(watch, around: directory, file: config) { return found }
     let names = configuration.watches.map(\.name).joined(separator: ", ")
-    if let watch {
-      if let found = configuration.watch(named: watch) { return found }
-      throw HopdError(
-        .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
-    }
-    let around = configuration.watches(around: directory)
-    if let only = around.first, around.count == 1 { return only }
-    throw HopdError(.usage, "which watch is meant?", at: place, hint: "name it with --watch: \(names)")
+    throw HopdError(
+      .usage, "which watch is meant?", at: Place(file: FilePath(config)), hint: "name it with --watch: \(names)")
   }
 }
 

@@ -12,6 +12,7 @@ import MigrationPipeline
 import MigrationPlanning
 import MigrationPolicy
 import PolicyHost
+import StoreFleet
 
 extension HopdError.Code {
   /// A program is bound to a policy that nothing names.
@@ -107,7 +108,7 @@ struct PolicyArgument: ExpressibleByArgument {
 
   init?(argument: String) {
     guard let sign = argument.firstIndex(of: "="),
-      let words = ShellWords.split(argument[argument.index(after: sign)...])
+      let words = ShellWords.split(argument[argument.index(after: sign)...], escapedInQuotes: "\"\\$`")
     else { return nil }
     text = argument
     name = String(argument[..<sign])
@@ -133,37 +134,3 @@ struct InvalidRowsArgument: ExpressibleByArgument {
 }
 
 extension UnmappedEntitiesRule: ExpressibleByArgument {}
-
-/// A command line in words, without a shell: quotes and backslashes mean what they mean there, nothing else does.
-enum ShellWords {
-  /// The words; nil where a quote is not closed or a backslash has nothing behind it.
-  static func split(_ text: some StringProtocol) -> [String]? {
-    var words: [String] = []
-    var word: String?
-    var quote: Character?
-    var isEscaped = false
-    for character in text {
-      if isEscaped {
-        // Inside double quotes a backslash only takes the meaning of these away.
-        if quote == "\"", !"\"\\$`".contains(character) { word = (word ?? "") + "\\" }
-        word = (word ?? "") + String(character)
-        isEscaped = false
-      } else if character == "\\", quote != "'" {
-        isEscaped = true
-      } else if let open = quote {
-        if character == open { quote = nil } else { word = (word ?? "") + String(character) }
-      } else if character == "'" || character == "\"" {
-        quote = character
-        word = word ?? ""
-      } else if character == " " || character == "\t" || character == "\n" {
-        if let done = word { words.append(done) }
-        word = nil
-      } else {
-        word = (word ?? "") + String(character)
-      }
-    }
-    guard !isEscaped, quote == nil else { return nil }
-    if let word { words.append(word) }
-    return words
-  }
-}

@@ -2,6 +2,7 @@
 // configuration, which then also gives the rules of that watch and the programs of policies.
 
 import ArgumentParser
+import ConfigurationInspection
 import Diagnostics
 import DurableFiles
 import HopdConfiguration
@@ -10,6 +11,7 @@ import MappingModel
 import MigrationChecking
 import MigrationPlanning
 import PersistentStore
+import PolicyHost
 import StoreReplacement
 import SystemPackage
 
@@ -85,37 +87,33 @@ struct ModelOptions: ParsableArguments {
     /// Memory for pages that the configuration allows.
     let memoryLimit: Int64?
     /// Programs of policies that the configuration names.
-    var policies: [Configuration.Policy] = []
+    var policies: [String: PolicyBinding] = [:]
     /// Remarks of the configuration and of the readers.
     let warnings: [HopdError]
   }
 
   /// Reads everything; mapping models only for commands that plan.
   func load(for store: StoreLocation?, withMappings: Bool = false, allowsOlder: Bool = false) throws -> Loaded {
-    guard let config else {
-      let paths = models.map { FilePath($0) }
-      var catalog = try ModelCatalog.load(paths, declaredOrder: order)
+    func catalog(_ models: [FilePath], _ mappings: [FilePath], _ order: [String]) throws -> ModelCatalog {
+      var catalog = try ModelCatalog.load(models, declaredOrder: order)
       catalog.allowsOlder = allowsOlder
-      let named = mappings.map { FilePath($0) }
       if withMappings {
-        try catalog.loadMappings(named, beside: paths)
+        try catalog.loadMappings(mappings, beside: models)
       } else {
-        try catalog.loadStages(named, beside: paths)
+        try catalog.loadStages(mappings, beside: models)
       }
+      return catalog
+    }
+    guard let config else {
+      let catalog = try catalog(models.map { FilePath($0) }, mappings.map { FilePath($0) }, order)
       return Loaded(catalog: catalog, watch: nil, memoryLimit: nil, warnings: catalog.warnings)
     }
     let loaded = try ConfigurationLoader.load(file: try FilePath(config).resolved())
-    let chosen = try watch(of: loaded.configuration, for: store, file: FilePath(config))
-    var catalog = try ModelCatalog.load(chosen.models, declaredOrder: chosen.versions)
-    catalog.allowsOlder = allowsOlder
-    if withMappings {
-      try catalog.loadMappings(chosen.mappings, beside: chosen.models)
-    } else {
-      try catalog.loadStages(chosen.mappings, beside: chosen.models)
-    }
+    let chosen = try watch(of: loaded.configuration, for: store, file: config)
+    let catalog = try catalog(chosen.models, chosen.mappings, chosen.versions)
     return Loaded(
       catalog: catalog, watch: chosen, memoryLimit: loaded.configuration.daemon.memoryLimit,
-      policies: loaded.configuration.policies, warnings: loaded.warnings + catalog.warnings)
+      policies: loaded.configuration.policyBindings, warnings: loaded.warnings + catalog.warnings)
   }
 
   /// The configuration of `--config`, where the watch of each store is to be found; nil where one rule holds for all.
@@ -126,21 +124,30 @@ struct ModelOptions: ParsableArguments {
   }
 
   private func watch(
-    of configuration: Configuration, for store: StoreLocation?, file: FilePath
+    of configuration: Configuration, for store: StoreLocation?, file: String
   ) throws(HopdError) -> Configuration.Watch {
-    let place = Place(file: file)
+    if watch == nil, configuration.watches.count == 1, let only = configuration.watches.first { return only }
+    if let found = try configuration.watch(watch, around: store?.directory, file: file) { return found }
     let names = configuration.watches.map(\.name).joined(separator: ", ")
-    if let watch {
-      if let found = configuration.watch(named: watch) { return found }
-      throw HopdError(
-        .usage, "the configuration has no watch \"\(watch)\"", at: place, hint: "its watches are: \(names)")
-    }
-    if configuration.watches.count == 1, let only = configuration.watches.first { return only }
-    let around = store.map { configuration.watches(around: $0.directory) } ?? []
-    if around.count == 1, let only = around.first { return only }
     throw HopdError(
-      .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch", at: place,
+      .usage, configuration.isConfigured ? "which watch is meant?" : "the configuration has no watch",
+      at: Place(file: FilePath(file)),
       hint: configuration.isConfigured ? "name it with --watch: \(names)" : "add a [[watch]] or use --models")
+  }
+}
+
+extension Configuration {
+  /// The watch of `--watch`, else the only one around a directory; nil where there are none or several.
+  func watch(_ name: String?, around directory: FilePath?, file: String) throws(HopdError) -> Watch? {
+    guard let name else {
+      let around = directory.map(watches(around:)) ?? []
+      return around.count == 1 ? around.first : nil
+    }
+    if let found = watch(named: name) { return found }
+    let names = watches.map(\.name).joined(separator: ", ")
+    throw HopdError(
+      .usage, "the configuration has no watch \"\(name)\"", at: Place(file: FilePath(file)),
+      hint: "its watches are: \(names)")
   }
 }
 

@@ -29,6 +29,17 @@ struct RequestOptions: ParsableArguments {
       discussion: "Without it, hops that follow each other run in one pass over the rows, if the result is the same."))
   var noFuse = false
 
+  /// Reads models and mapping models, and prints the remarks on them that `isToTell` selects.
+  func load(
+    _ models: ModelOptions, for location: StoreLocation, _ output: OutputOptions,
+    isToTell: (HopdError) -> Bool = { _ in true }
+  ) throws -> (loaded: ModelOptions.Loaded, remarks: [HopdError]) {
+    let loaded = try models.load(for: location, withMappings: true, allowsOlder: target.version.allowOlder)
+    let remarks = loaded.warnings.filter(isToTell) + mapping.unusedPolicies(of: loaded.catalog)
+    output.warn(remarks)
+    return (loaded, remarks)
+  }
+
   /// The request for a store.
   func request(
     _ location: StoreLocation, _ loaded: ModelOptions.Loaded, stateDirectory: FilePath
@@ -94,21 +105,16 @@ struct ScratchOptions: ParsableArguments {
 
 extension MappingOptions {
   /// The programs of policies: those of the command line over those of the configuration.
-  func programs(_ configured: [Configuration.Policy]) throws -> PolicyMaker? {
-    var bindings: [String: PolicyBinding] = [:]
-    for policy in configured {
-      bindings[policy.name] = PolicyBinding(
-        command: policy.command, limits: PolicyLimits(timeout: policy.timeout, memory: policy.memory))
-    }
+  func programs(_ configured: [String: PolicyBinding]) throws -> PolicyMaker? {
+    var bindings = configured
     for policy in policies {
       var command = policy.command
-      // Programs run in /, the command line speaks from here.
+      // Programs run in /, but paths on the command line are relative to this directory.
       if let program = command.first, program.contains("/"), !program.hasPrefix("/") {
         command[0] = try FilePath(program).resolved().string
       }
       bindings[policy.name] = PolicyBinding(command: command)
     }
-    if bindings.isEmpty { return nil }
-    return { [bindings] isStopped, output in PolicyPrograms(bindings, isStopped: isStopped, observer: output) }
+    return PolicyPrograms.maker(bindings)
   }
 }

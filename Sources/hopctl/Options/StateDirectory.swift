@@ -56,16 +56,16 @@ struct StateOptions: ParsableArguments {
 
   private func chosen() throws(HopdError) -> FilePath {
     if let stateDirectory { return FilePath(stateDirectory) }
-    if let named = StateOptions.variable("HOPD_STATE_DIRECTORY") { return FilePath(named) }
+    if let named = Environment.value(of: "HOPD_STATE_DIRECTORY") { return FilePath(named) }
     // systemd lists several directories with colons between them; the first is the unit's own.
-    if let given = StateOptions.variable("STATE_DIRECTORY")?.split(separator: ":").first {
+    if let given = Environment.value(of: "STATE_DIRECTORY")?.split(separator: ":").first {
       return FilePath(String(given))
     }
     if access("/var/lib/hopd", W_OK | X_OK) == 0 { return "/var/lib/hopd" }
-    if let state = StateOptions.variable("XDG_STATE_HOME"), state.hasPrefix("/") {
+    if let state = Environment.value(of: "XDG_STATE_HOME"), state.hasPrefix("/") {
       return FilePath(state).appending("hopd")
     }
-    if let home = StateOptions.variable("HOME"), home.hasPrefix("/") {
+    if let home = Environment.value(of: "HOME"), home.hasPrefix("/") {
       return FilePath(home).appending(".local/state/hopd")
     }
     // Without HOME, as in many containers: where the user's entry says.
@@ -79,8 +79,12 @@ struct StateOptions: ParsableArguments {
       "there is no directory for the record of the migration: $HOME is not set, and this user has no home directory",
       hint: "name a folder that you may write to: --state-directory DIR, or $HOPD_STATE_DIRECTORY")
   }
+}
 
-  private static func variable(_ name: String) -> String? {
+/// Variables of the environment.
+enum Environment {
+  /// The value of a variable; nil where it is not set, or empty.
+  static func value(of name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(cString: value)
   }

@@ -12,10 +12,7 @@ enum StopOnSignals {
     let stop = StopSignal()
     // The signals are blocked in every thread and taken by one that does nothing else: no handler, so nothing that a
     // handler must not do.
-    var signals = sigset_t()
-    sigemptyset(&signals)
-    sigaddset(&signals, SIGINT)
-    sigaddset(&signals, SIGTERM)
+    var signals = Self.signals
     guard pthread_sigmask(SIG_BLOCK, &signals, nil) == 0 else { return stop }
     var thread = pthread_t()
     let context = Unmanaged.passRetained(stop)
@@ -24,10 +21,7 @@ enum StopOnSignals {
       { context in
         guard let context else { return nil }
         let stop = Unmanaged<StopSignal>.fromOpaque(context).takeRetainedValue()
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        sigaddset(&signals, SIGTERM)
+        var signals = StopOnSignals.signals
         var signal: Int32 = 0
         while true {
           guard sigwait(&signals, &signal) == 0 else { continue }
@@ -42,5 +36,13 @@ enum StopOnSignals {
       pthread_detach(thread)
     }
     return stop
+  }
+
+  private static var signals: sigset_t {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGINT)
+    sigaddset(&signals, SIGTERM)
+    return signals
   }
 }

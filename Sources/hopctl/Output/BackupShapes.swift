@@ -8,7 +8,7 @@ import StoreReplacement
 import SystemPackage
 
 /// The pin of a restored store.
-struct PinShape: Encodable {
+struct PinShape: JSONValue {
   /// The version it is pinned to.
   let restored: String
   /// The versions that hopd does not migrate it to; empty for all.
@@ -43,48 +43,16 @@ struct PinShape: Encodable {
   }
 }
 
-/// `restore`.
-struct RestoreShape: Encodable {
+/// The backups of a store, in `backups`.
+struct StoreBackups: JSONValue {
   let store: String
-  /// The backup that was put back; null where an interrupted restore had done that.
-  @OrNull var restored: String?
-  let version: String
-  /// Where the store that was there is kept now.
-  @OrNull var backup: String?
-  /// What holds hopd back from migrating it again; null with --no-pin.
+  /// Is there a file under the store's name?
+  let present: Bool
   @OrNull var pin: PinShape?
-  /// Names of external files that differ from the backup's, and were left as they are.
-  let differingExternalFiles: [String]
-  let warnings: [ErrorShape]
-}
-
-/// `release`.
-struct ReleaseShape: Encodable {
-  let store: String
-  let released: Bool
-  /// The pin that is gone; null where there was none, or none that could be read.
-  @OrNull var pin: PinShape?
-}
-
-/// `backups`.
-struct BackupsShape: Encodable {
-  let path: String
-  let stores: [Store]
-  /// Bytes of all backups; data that living stores share by hard links is counted too.
-  let bytes: Int64
-  /// What could not be inspected.
-  let problems: [ErrorShape]
-
-  struct Store: Encodable {
-    let store: String
-    /// Is there a file under the store's name?
-    let present: Bool
-    @OrNull var pin: PinShape?
-    /// Newest first.
-    let backups: [Backup]
-    /// Folders that are half made or half removed.
-    let unfinished: [String]
-  }
+  /// Newest first.
+  let backups: [Backup]
+  /// Folders that are half made or half removed.
+  let unfinished: [String]
 }
 
 /// One backup.
@@ -106,24 +74,4 @@ struct Backup: Encodable {
   let goesBy: String
   /// When it is too old; null where its age does not matter.
   @OrNull var goesAt: String?
-}
-
-/// `prune`.
-struct PruneShape: Encodable {
-  let dryRun: Bool
-  /// What is removed, or would be.
-  let removed: [Removal]
-  let bytes: Int64
-  let problems: [ErrorShape]
-
-  struct Removal: Encodable {
-    let store: String
-    /// Its folder.
-    let backup: String
-    @OrNull var from: String?
-    @OrNull var madeBy: String?
-    let bytes: Int64
-    /// "keep", "keep_for", "orphaned", "named".
-    let reason: String
-  }
 }

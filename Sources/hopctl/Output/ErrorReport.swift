@@ -4,7 +4,7 @@ import Diagnostics
 import MigrationPipeline
 import SQLite
 
-/// Tells errors.
+/// Prints errors.
 enum ErrorReport {
   /// Any error as one of hopd's, so that every way out has a code.
   static func hopdError(_ error: any Error) -> HopdError {
@@ -25,7 +25,7 @@ enum ErrorReport {
 
   /// `{"error":…}` on standard output.
   static func tellJSON(_ error: HopdError) {
-    if let text = try? JSONText.of(ErrorShape.Envelope(error: ErrorShape(error))) {
+    if let text = try? JSONText.of(["error": error.json] as JSONObject) {
       try? StandardStreams.write(text + "\n", to: .output)
     }
   }

@@ -9,12 +9,30 @@ import StoreReplacement
 import StoreVerification
 import SystemPackage
 
-/// Tells how a run ended.
+/// Prints how a run ended.
 struct MigrationOutput {
   let output: OutputOptions
 
-  /// The report of a run that ended well; `verb` is what was done.
-  func show(
+  /// Runs a migration or a rehearsal, which shows its events, and prints how it ended. `verb` is what was done, and
+  /// `interrupted` the hint after a run that was stopped.
+  func run(
+    _ request: MigrationRequest, _ remarks: [HopdError], _ bar: ProgressBar, verb: String, isCopy: Bool = false,
+    interrupted: String,
+    _ body: (@escaping (MigrationEvent) -> Void) throws(MigrationFailure) -> MigrationReport
+  ) throws {
+    let report: MigrationReport
+    do throws(MigrationFailure) {
+      defer { bar.end() }
+      report = try body { bar.show($0) }
+    } catch {
+      try fail(error, store: request.location.database, interrupted: interrupted)
+    }
+    let warnings = OutputOptions.news(report.warnings, after: remarks)
+    output.warn(warnings)
+    try show(report, verb: verb, depth: request.verification, warnings: remarks + warnings, isCopy: isCopy)
+  }
+
+  private func show(
     _ report: MigrationReport, verb: String, depth: VerificationDepth, warnings: [HopdError], isCopy: Bool
   ) throws {
     let path = report.store.printable
@@ -25,7 +43,7 @@ struct MigrationOutput {
           ? "current \(path): \(report.to), nothing to do"
           : "current \(path): a copy of the store, which is \(report.to) already")
     case .migrated, .completedBeforeCrash:
-      let rows = report.rows.values.reduce(Int64(0), &+)
+      let rows = report.rows.values.reduce(0, &+)
       let how =
         report.result == .completedBeforeCrash
         ? "finished by the run before" : MessageFormatter.duration(report.seconds)
@@ -46,45 +64,32 @@ struct MigrationOutput {
       }
       try tellBackups(report)
     }
-    try output.object(shape(of: report, depth: depth, warnings: warnings))
+    try output.object(json(of: report, depth: depth, warnings: warnings))
   }
 
   /// The report as JSON.
-  private func shape(of report: MigrationReport, depth: VerificationDepth, warnings: [HopdError]) -> MigrateShape {
-    var shape = MigrateShape(
-      store: report.store.string, result: report.result == .current ? "current" : "migrated",
-      from: OrNull(wrappedValue: report.from), to: OrNull(wrappedValue: report.to),
-      backup: OrNull(wrappedValue: report.backup?.string), seconds: report.seconds,
-      verified: OrNull(
-        wrappedValue: report.checks.isEmpty
-          ? nil : MigrateShape.Verified(depth: depth.rawValue, checks: report.checks.map(CheckShape.init))))
-    shape.hops = report.hops.map {
-      MigrateShape.Hop(
-        source: $0.source, destination: $0.destination, kind: $0.kind, mappings: $0.mappings, rowsRead: $0.rowsRead,
-        rowsWritten: $0.rowsWritten, chunks: $0.chunks, seconds: $0.seconds, merged: $0.tallies.merged,
-        leftOut: $0.tallies.dropped, fused: $0.isFused,
-        invalidRows: $0.tallies.invalidRows.map(MigrateShape.InvalidRows.init))
+  private func json(of report: MigrationReport, depth: VerificationDepth, warnings: [HopdError]) -> JSONObject {
+    // Of a table of persistent history all rows are dropped: property and column are null.
+    let history = report.clearedHistory.filter { $0.rows > 0 }.map { table -> JSONObject in
+      [
+        "hop": table.hop, "entity": table.entity, "property": nil, "column": nil, "table": table.table,
+        "nonNull": table.rows,
+      ]
     }
-    shape.rows = report.rows
-    shape.dropped = report.dropped.map {
-      MigrateShape.Dropped(
-        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: $0.property),
-        column: OrNull(wrappedValue: $0.column), table: $0.table, nonNull: $0.nonNull)
-    }
-    shape.dropped += report.clearedHistory.filter { $0.rows > 0 }.map {
-      MigrateShape.Dropped(
-        hop: $0.hop, entity: $0.entity, property: OrNull(wrappedValue: nil),
-        column: OrNull(wrappedValue: nil), table: $0.table, nonNull: $0.rows)
-    }
-    shape.stages = Dictionary(uniqueKeysWithValues: report.stages.map { ($0.key.rawValue, $0.value) })
-    shape.peakMemory = report.peakMemory
-    shape.resumed = report.wasResumed
-    shape.quarantine = report.quarantine?.string
-    shape.prunedBackups = report.prunedBackups.map { $0.generation.directory.string }
-    shape.releasedPin = report.releasedPin.map { PinShape($0) }
-    shape.storeUUID = report.storeUUID
-    shape.warnings = warnings.map(ErrorShape.init)
-    return shape
+    let checks: JSONObject = ["depth": depth.rawValue, "checks": report.checks.map(\.json)]
+    let object: JSONObject = [
+      "store": report.store.string, "result": report.result == .current ? "current" : "migrated",
+      "from": report.from, "to": report.to, "backup": report.backup?.string, "seconds": report.seconds,
+      "verified": report.checks.isEmpty ? nil : checks, "hops": report.hops.map(\.json), "rows": report.rows,
+      "dropped": report.dropped.map(\.json) + history,
+      "stages": Dictionary(uniqueKeysWithValues: report.stages.map { ($0.key.rawValue, $0.value) }),
+      "peakMemory": report.peakMemory, "resumed": report.wasResumed, "storeUUID": report.storeUUID,
+      "prunedBackups": report.prunedBackups.map { $0.generation.directory.string }, "warnings": warnings.map(\.json),
+    ]
+    let known: JSONObject = [
+      "quarantine": report.quarantine?.string, "releasedPin": report.releasedPin.map { PinShape($0) },
+    ]
+    return object + known.withoutNulls
   }
 
   /// Where the old store is, which older ones are gone, and whether a restored store is released.
@@ -119,23 +124,58 @@ struct MigrationOutput {
       }
   }
 
-  /// The end of a run that failed; `hint` may say what to do about it.
-  func fail(_ failure: MigrationFailure, store: FilePath, hint: (inout HopdError) -> Void) throws -> Never {
+  /// The end of a run that failed.
+  private func fail(_ failure: MigrationFailure, store: FilePath, interrupted: String) throws -> Never {
     var error = failure.error
-    hint(&error)
+    if error.code == .interrupted { error.hint = interrupted }
     ErrorReport.tell(error)
     let isRefusal: Bool
     switch failure.stage {
     case .identify, .lock, .recover, .plan: isRefusal = true
     case .migrate, .verify, .replace, .report: isRefusal = false
     }
-    try output.object(
-      MigrateShape(
-        store: store.string,
-        result: isRefusal && error.code != .interrupted ? "refused" : "failed",
-        from: OrNull(wrappedValue: failure.from), to: OrNull(wrappedValue: failure.to),
-        backup: OrNull(wrappedValue: nil), seconds: 0, verified: OrNull(wrappedValue: nil),
-        storeUUID: failure.storeUUID, error: ErrorShape(error)))
+    let object: JSONObject = [
+      "store": store.string, "result": isRefusal && error.code != .interrupted ? "refused" : "failed",
+      "from": failure.from, "to": failure.to, "backup": nil, "seconds": 0.0, "verified": nil, "hops": [JSONObject](),
+      "rows": [String: Int64](), "dropped": [JSONObject](), "prunedBackups": [String](), "warnings": [JSONObject](),
+      "error": error.json,
+    ]
+    let uuid: JSONObject = ["storeUUID": failure.storeUUID]
+    try output.object(object + uuid.withoutNulls)
     throw Finished(status: error.code.exit)
   }
+}
+
+extension HopReport {
+  /// `merged` and `leftOut` are source rows by entity mapping that share another's object, or have none; `fused` says
+  /// whether it was one pass with the next hop, without a store of its own.
+  fileprivate var json: JSONObject {
+    [
+      "source": source, "destination": destination, "kind": kind, "mappings": mappings, "rowsRead": rowsRead,
+      "rowsWritten": rowsWritten, "chunks": chunks, "seconds": seconds, "merged": tallies.merged,
+      "leftOut": tallies.dropped, "fused": isFused, "invalidRows": tallies.invalidRows.map(\.json),
+    ]
+  }
+}
+
+extension InvalidRows {
+  /// Rows that broke one rule of the destination, and what was done with them; `keys` are the first of their primary
+  /// keys.
+  fileprivate var json: JSONObject {
+    [
+      "entity": entity, "property": property, "code": Int(code.rawValue), "rule": rule.rawValue, "rows": count,
+      "keys": keys,
+    ]
+  }
+}
+
+extension DroppedColumn {
+  fileprivate var json: JSONObject {
+    ["hop": hop, "entity": entity, "property": property, "column": column, "table": table, "nonNull": nonNull]
+  }
+}
+
+extension VerificationCheck {
+  /// One check of a store; `noted` says that it passed and `detail` has something to tell.
+  var json: JSONObject { ["name": name, "passed": passed, "noted": isNoted, "detail": detail] }
 }

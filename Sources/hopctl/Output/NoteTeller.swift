@@ -17,26 +17,16 @@ struct VerboseOptions: ParsableArguments {
 
   /// How much is shown.
   var level: NoteTeller.Level {
-    let named = getenv("HOPD_LOG").map { String(cString: $0) }.flatMap(NoteTeller.Level.init)
-    return max(verbose ? .debug : .none, named ?? .none)
+    let name = getenv("HOPD_LOG").map { String(cString: $0) }
+    return max(verbose ? .debug : .none, NoteTeller.Level.allCases.first { "\($0)" == name } ?? .none)
   }
 }
 
 /// Writes notes of the engine.
 struct NoteTeller {
   /// What is shown, each with what is before it.
-  enum Level: String, Comparable {
+  enum Level: Comparable, CaseIterable {
     case none, debug, trace
-
-    static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
-
-    private var rank: Int {
-      switch self {
-      case .none: 0
-      case .debug: 1
-      case .trace: 2
-      }
-    }
   }
 
   let level: Level

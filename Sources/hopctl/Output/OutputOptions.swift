@@ -28,8 +28,23 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// The result as JSON; nothing without `--json`.
-  func object(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) {
+  func object(_ value: JSONObject, isForReview: Bool = false) throws(HopdError) {
+    try encoded(value, isForReview: isForReview)
+  }
+
+  /// The same of a value whose properties are its keys.
+  func encoded(_ value: some Encodable, isForReview: Bool = false) throws(HopdError) {
     if json { try StandardStreams.write(JSONText.of(value, isForReview: isForReview) + "\n", to: .output) }
+  }
+
+  /// Lines of the result.
+  func lines(_ lines: some Sequence<String>) throws(HopdError) {
+    for text in lines { try line(text) }
+  }
+
+  /// The same of lines whose words may have a mood.
+  func lines(_ lines: some Sequence<TerminalText>) throws(HopdError) {
+    for text in lines { try line(text) }
   }
 
   /// Those of some remarks that were not made already: a plan repeats what the catalog says of its model.

@@ -25,33 +25,13 @@ struct ProgressOptions: ParsableArguments {
   var progress: ProgressForm = .bar
 }
 
-/// A line of `--progress json`. Keys are a contract: they are added to, never renamed.
-struct ProgressShape: Encodable {
-  let part: String
-  let fraction: Double
-  let elapsed: Double
-  @OrNull var remaining: Double?
-  let hop: Int
-  let hops: Int
-  let from: String
-  let to: String
-  let subject: String
-  let rows: Int64
-  let totalRows: Int64
-  @OrNull var rowsPerSecond: Double?
-
-  init(_ progress: MigrationProgress) {
-    part = progress.part.rawValue
-    fraction = progress.fraction
-    elapsed = progress.elapsed
-    _remaining = OrNull(wrappedValue: progress.remaining)
-    hop = progress.hop + 1
-    hops = progress.hops
-    from = progress.from
-    to = progress.to
-    subject = progress.subject
-    rows = progress.rows
-    totalRows = progress.totalRows
-    _rowsPerSecond = OrNull(wrappedValue: progress.rowsPerSecond)
+extension MigrationProgress {
+  /// A line of `--progress json`. Keys are a contract: they are added to, never renamed.
+  var json: JSONObject {
+    [
+      "part": part.rawValue, "fraction": fraction, "elapsed": elapsed, "remaining": remaining, "hop": hop + 1,
+      "hops": hops, "from": from, "to": to, "subject": subject, "rows": rows, "totalRows": totalRows,
+      "rowsPerSecond": rowsPerSecond,
+    ]
   }
 }

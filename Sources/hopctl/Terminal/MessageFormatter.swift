@@ -8,7 +8,7 @@ enum MessageFormatter {
   static func modelSource(_ version: CatalogedVersion) -> String { version.isFromStoreItself ? "store" : "models" }
 
   /// 1234567 as "1,234,567".
-  static func count(_ number: Int64) -> String {
+  static func count(_ number: some BinaryInteger) -> String {
     let digits = Array(String(number.magnitude))
     var text = number < 0 ? "-" : ""
     for (index, digit) in digits.enumerated() {
@@ -19,7 +19,7 @@ enum MessageFormatter {
   }
 
   /// "1 row", "2 rows".
-  static func count(_ number: Int64, _ one: String, _ many: String) -> String {
+  static func count(_ number: some BinaryInteger, _ one: String, _ many: String) -> String {
     "\(count(number)) \(number == 1 ? one : many)"
   }
 

@@ -1,5 +1,5 @@
-// Text of which some words say that something is good or bad. A terminal shows those words in colour; whoever reads the
-// output elsewhere gets the same words without (https://no-color.org).
+// Text of which some words say that something is good or bad. A terminal shows those words in colour; anywhere
+// else the output has the same words without colours (https://no-color.org).
 
 import Diagnostics
 import Glibc

@@ -1,0 +1,81 @@
+// What `check --json` prints. Keys are a contract: they are added to, never renamed.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationChecking
+import SystemPackage
+
+extension CheckReport {
+  /// `check`. The result is "policy" where nothing is red and a policy has no program.
+  var json: JSONObject {
+    [
+      "result": isRed ? "red" : needsPolicies ? "policy" : "green", "models": models.map(\.json),
+      "stores": stores.map(\.json), "warnings": warnings.map(\.json), "seconds": seconds, "peakMemory": peakMemory,
+    ]
+  }
+}
+
+extension ModelCheck {
+  /// `target` is null where the model does not say it. `findings` is everything that is wrong, each once; `warnings`
+  /// what stops nobody and is perhaps not meant; `notes` what stops only rare rows.
+  fileprivate var json: JSONObject {
+    [
+      "name": name, "path": path.string, "target": target, "order": order.rawValue, "versions": versions.map(\.json),
+      "hops": hops.map(\.json), "findings": (problems + findings).map(\.json), "warnings": warnings.map(\.json),
+      "notes": extremes.map(\.json),
+    ]
+  }
+}
+
+extension VersionCheck {
+  /// `directHop` is null where a direct hop was not tried; `directDifferences` are the places where it gives other rows
+  /// than the way through the versions.
+  fileprivate var json: JSONObject {
+    [
+      "name": name, "verdict": verdict.rawValue, "note": note, "way": steps.map(\.json), "objects": objects,
+      "bytes": bytes, "seconds": seconds, "dropped": drops.map(\.json), "directHop": hasDirectHop,
+      "directDifferences": directDifferences.map {
+        ["entity": $0.entity, "property": $0.property, "count": $0.count] as JSONObject
+      }, "findings": findings.map(\.json), "warnings": warnings.map(\.json),
+    ]
+  }
+}
+
+extension HopStep {
+  fileprivate var json: JSONObject {
+    ["source": source, "destination": destination, "kind": kind.rawValue, "mappings": mappings]
+  }
+}
+
+extension HopCheck {
+  /// `consecutive` says whether the two versions follow each other, `broken` whether a store failed on the hop.
+  var json: JSONObject {
+    step.json + [
+      "consecutive": isConsecutive, "broken": isBroken, "reasons": reasons.map(\.json), "difference": difference.json,
+    ]
+  }
+}
+
+extension CheckFinding {
+  /// `rowsDecide` says whether only stores with such rows are stopped; `stops` are the versions of these stores.
+  var json: JSONObject {
+    [
+      "code": error.code.name, "message": error.message, "hint": error.hint, "hop": error.place.hop,
+      "entity": error.place.entity, "property": error.place.property, "rowsDecide": isOfRows, "stops": stopped,
+      "waysOut": remedies.map { ["kind": $0.kind.rawValue, "title": $0.title, "text": $0.text] as JSONObject },
+    ]
+  }
+}
+
+extension CheckDrop {
+  fileprivate var json: JSONObject { ["hop": hop, "entity": entity, "property": property, "count": count] }
+}
+
+extension StoreCheck {
+  fileprivate var json: JSONObject {
+    [
+      "path": path.string, "version": version, "verdict": verdict.rawValue, "objects": objects, "bytes": bytes,
+      "seconds": seconds, "dropped": drops.map(\.json), "findings": findings.map(\.json),
+    ]
+  }
+}

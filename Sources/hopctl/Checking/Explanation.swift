@@ -1,0 +1,147 @@
+// What `explain` answers, as JSON and as lines.
+
+import Diagnostics
+import ManagedObjectModel
+import MigrationChecking
+import MigrationPlanning
+
+/// `explain`.
+struct Explanation {
+  let path: String
+  /// The state of a store as `identify` gives it, or "model".
+  let state: String
+  var version: String?
+  var target: String?
+  /// The hops of a store that can be migrated.
+  var way: [String] = []
+  /// The versions that come nearest to a store that fits none.
+  var nearest: [Near] = []
+  /// Hops of a model that cannot be inferred and have no mapping model.
+  var hops: [HopCheck] = []
+  /// What stands in the way, with the ways out.
+  var findings: [CheckFinding] = []
+  var error: HopdError?
+  /// What to type next.
+  var next = ""
+
+  struct Near {
+    let model: String
+    let version: String
+    /// Entities of the store that the version has too.
+    let alike: Int
+    let entities: Int
+    let differing: [VersionComparison.Difference]
+    /// From the version to the model that the store holds, property by property; nil where the store holds none.
+    let difference: ModelDifference?
+
+    fileprivate var json: JSONObject {
+      [
+        "model": model, "version": version, "alike": alike, "entities": entities, "differing": differing.map(\.json),
+        "difference": difference?.json,
+      ]
+    }
+  }
+
+  var json: JSONObject {
+    [
+      "path": path, "state": state, "version": version, "target": target, "way": way, "nearest": nearest.map(\.json),
+      "hops": hops.map(\.json), "findings": findings.map(\.json), "error": error?.json, "next": next,
+    ]
+  }
+
+  // MARK: Lines
+
+  var lines: [String] {
+    var lines = ["\(path): \(headline)"]
+    if !way.isEmpty { lines.append("  the way: \(way.joined(separator: ", "))") }
+    lines += nearest.flatMap(Self.lines) + findings.flatMap(Self.lines)
+    for hop in hops where !findings.contains(where: { $0.error.place.hop == hop.title }) {
+      lines.append("  hop \(hop.title): missing")
+      lines += hop.reasons.map(Self.line)
+    }
+    if nearest.isEmpty, findings.isEmpty, let error {
+      lines.append("  \(error.message)")
+      lines += error.reasons.map(Self.line)
+    }
+    return lines + ["next: \(next)"]
+  }
+
+  private var headline: String {
+    switch state {
+    case "model": hops.isEmpty ? "every hop has a way" : "\(hops.count) hops have no way"
+    case "current": "at \(version ?? "?"), nothing to do"
+    case "behind":
+      findings.isEmpty && error == nil
+        ? "at \(version ?? "?"), on its way to \(target ?? "?")"
+        : "at \(version ?? "?"), and cannot go to \(target ?? "?")"
+    case "unknown": "no version fits"
+    default: state
+    }
+  }
+
+  private static func line(_ reason: HopdError) -> String { "    \(part(of: reason)): \(reason.message)" }
+
+  /// "Entity.property", as far as known.
+  private static func part(of error: HopdError) -> String {
+    [error.place.entity, error.place.property].compactMap(\.self).joined(separator: ".")
+  }
+
+  private static func lines(_ near: Near) -> [String] {
+    var lines = ["  near: \(near.version) of \(near.model), \(near.alike) of \(near.entities) entities alike"]
+    guard let difference = near.difference else {
+      return lines
+        + near.differing.map { part in
+          switch part {
+          case .missing(let entity): "    \(entity): the version has it, the store does not"
+          case .extra(let entity): "    \(entity): the store has it, the version does not"
+          case .different(let entity):
+            "    \(entity): differs; the store holds no copy of its model, so the property is not known"
+          }
+        }
+    }
+    for entity in difference.entities where entity.isHashed {
+      switch entity.kind {
+      case .added: lines.append("    \(entity.name): the store has it, the version does not")
+      case .removed: lines.append("    \(entity.name): the version has it, the store does not")
+      case .renamed, .changed:
+        lines += entity.changes.filter(\.isHashed).map {
+          "    \(entity.name): \($0.words), from the version to the store"
+        }
+        for property in entity.properties where property.isHashed {
+          let words = property.changes.filter(\.isHashed).map(\.words).joined(separator: "; ")
+          switch property.kind {
+          case .added:
+            lines.append("    \(entity.name).\(property.name): the store has it (\(words)), the version does not")
+          case .removed:
+            lines.append("    \(entity.name).\(property.name): the version has it (\(words)), the store does not")
+          case .renamed, .changed:
+            lines.append("    \(entity.name).\(property.name): \(words), from the version to the store")
+          }
+        }
+      }
+    }
+    return lines
+  }
+
+  private static func lines(_ finding: CheckFinding) -> [String] {
+    let part = part(of: finding.error)
+    let place = [finding.error.place.hop.map { "hop \($0)" }, part.isEmpty ? nil : part].compactMap(\.self)
+    var lines = ["  \(place.joined(separator: ", ")): \(finding.error.message)"]
+    for (number, way) in finding.remedies.enumerated() {
+      lines.append("    \(number + 1). \(way.title)" + (way.text.isEmpty ? "" : ":"))
+      lines += way.text.split(separator: "\n").map { "         \($0)" }
+    }
+    if finding.remedies.isEmpty, let hint = finding.error.hint { lines.append("    hint: \(hint)") }
+    return lines
+  }
+}
+
+extension VersionComparison.Difference {
+  fileprivate var json: JSONObject {
+    switch self {
+    case .missing(let name): ["entity": name, "kind": "missing"]
+    case .extra(let name): ["entity": name, "kind": "extra"]
+    case .different(let name): ["entity": name, "kind": "different"]
+    }
+  }
+}

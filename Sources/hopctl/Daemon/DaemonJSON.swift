@@ -1,0 +1,53 @@
+// What `--json` prints of the daemon's stores and jobs. Keys are a contract: they are added to, never renamed.
+
+import Diagnostics
+import ServiceState
+import StoreReplacement
+
+extension StoreRecord {
+  /// A store as hopd has recorded it.
+  var json: JSONObject {
+    [
+      "store": path, "watch": watch, "state": condition.name, "since": BackupRecord.time(since), "version": version,
+      "target": target, "trouble": trouble?.json,
+    ]
+  }
+}
+
+extension StoreTrouble {
+  /// Why a store is not where it should be, and what to type next.
+  fileprivate var json: JSONObject {
+    [
+      "code": code, "reason": reason, "since": BackupRecord.time(since), "hint": hint.isEmpty ? nil : hint,
+      "command": command.isEmpty ? nil : command, "attempts": attempts,
+      "nextAttempt": nextAttempt.map { BackupRecord.time($0) },
+    ]
+  }
+}
+
+extension JobRecord {
+  /// A job that has ended.
+  var json: JSONObject {
+    [
+      "job": job, "store": path, "watch": watch, "result": result, "from": from, "to": to, "rows": rows,
+      "began": BackupRecord.time(began), "ended": BackupRecord.time(ended), "seconds": Double(microseconds) / 1e6,
+      "askedBy": asker, "code": code, "reason": reason, "backup": backup,
+    ]
+  }
+}
+
+extension RecordedState {
+  /// The daemon itself, in `status`.
+  var json: JSONObject {
+    [
+      "running": process != nil, "process": process, "program": facts[.program],
+      "started": Self.time(facts[.started]), "stopped": Self.time(facts[.stopped]), "paused": facts[.paused],
+      "note": facts[.note], "waits": lines(.waits), "unserved": lines(.unserved), "outdated": outdated,
+      "configuration": lines(.configuration), "changed": changes.map(\.json),
+    ]
+  }
+}
+
+extension RecordedState.Change {
+  var json: JSONObject { ["key": key, "value": value, "configured": configured] }
+}
