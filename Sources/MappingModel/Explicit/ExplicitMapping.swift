@@ -125,7 +125,7 @@ package struct SourceFilter: Sendable, Hashable {
   package internal(set) var predicate: PredicateNode
 }
 
-/// NSPropertyMapping: where a destination property's value comes from.
+/// NSPropertyMapping: the source of a destination property's value.
 package struct ExplicitPropertyMapping: Sendable, Hashable {
   /// Name in the destination entity.
   package let name: String

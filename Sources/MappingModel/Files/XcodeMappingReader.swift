@@ -31,7 +31,7 @@ private struct XcodeObject {
   let kind: Kind
   let id: String
   let line: Int
-  /// Values as they are in the file, escapes included.
+  /// The file's values unchanged, including escapes.
   var values: [String: String] = [:]
   var references: [String: [String]] = [:]
 

@@ -9,7 +9,7 @@ import SystemPackage
 extension MappedHop {
   /// Makes a hop from `model` to itself; at its end the hook's program changes the objects.
   ///
-  /// Each source table goes into the same table, so all objects keep their primary keys.
+  /// Each source table is copied into the same table, so all objects keep their primary keys.
   package init(hook: StageHook, at model: ManagedObjectModel) {
     let same = ExplicitMapping(inferred: InferredMapping(keeping: model), source: model, destination: model)
     self.init(

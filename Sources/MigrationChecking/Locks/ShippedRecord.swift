@@ -86,7 +86,7 @@ package struct ShippedRecord: Sendable {
 
   // MARK: Findings
 
-  /// Returns all differences from what has shipped.
+  /// Returns all differences from the shipped versions.
   func findings(of bundle: ModelBundle, besides others: [String], frameworkVersion: Int64) -> ShippedFindings {
     let now = ShippedModel(bundle, frameworkVersion: frameworkVersion)
     guard let shipped = shipped(of: bundle, besides: others, frameworkVersion: frameworkVersion) else {

@@ -24,7 +24,7 @@ package enum StoreState: String, Sendable, Hashable, CaseIterable {
   case encrypted
 }
 
-/// What a file is.
+/// The result of identifying a file.
 package struct StoreAssessment: Sendable {
   /// The file.
   package let location: StoreLocation

@@ -54,7 +54,7 @@ struct ExternalDataInspection {
     noteUnreferenced(finalSchema, left: left)
   }
 
-  // MARK: The store as it is
+  // MARK: The existing store
 
   private mutating func countSource() throws {
     let columns = ExternalDataColumn.all(in: migrationPath.sourceSchema)

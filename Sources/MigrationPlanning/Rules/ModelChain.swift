@@ -9,7 +9,7 @@ import SystemPackage
 enum ModelChain {
   /// Returns stores in the order of their version identifiers, if each has one and no two are equal; else as given.
   ///
-  /// SwiftData stamps the `versionIdentifier` of a VersionedSchema, and 1.0.0 where a schema has none.
+  /// SwiftData writes the `versionIdentifier` of a VersionedSchema, or 1.0.0 if a schema has none.
   static func byIdentifier(_ parts: [ModelBundle]) -> [ModelBundle] {
     let numbers = parts.map { part -> [Int]? in
       let identifiers = part.versions.first?.versionIdentifiers.filter { !$0.isEmpty } ?? []
