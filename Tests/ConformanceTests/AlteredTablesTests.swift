@@ -93,8 +93,8 @@ import Testing
     #expect(told.contains(reason), "\(told)")
   }
 
-  /// For each value of a row longer than a page, SQLite writes the row again: such rows are carried by rows, and others
-  /// are altered.
+  /// To change one value of a row that does not fit in a page, SQLite writes the whole row again: such rows are carried
+  /// by rows, and others are altered.
   @Test(arguments: [(600, length: 100, columns: 0), (600, 9_000, 0), (600, 9_000, 1), (600, 100, 1), (8, 100, 0)])
   func longRowsAreNotUpdatedInACopy(_ rows: (count: Int64, length: Int, columns: Int)) throws {
     let versions = LibraryModels.versions { entities in

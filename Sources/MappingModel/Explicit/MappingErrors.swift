@@ -39,7 +39,7 @@ package enum MappingLimits {
   package static let propertyMappings = 50_000
   /// Archived expressions and user infos of one source file; the most seen are 29.
   package static let archives = 5_000
-  /// Bytes of one archive inside a source file, as base64; a long expression has some thousand.
+  /// Bytes of one archive inside a source file, as base64; a long expression has a few thousand.
   package static let archiveTextBytes = 256 << 10
   /// Bytes of a name, a predicate or a key path.
   package static let textBytes = 64 << 10

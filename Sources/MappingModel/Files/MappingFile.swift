@@ -86,7 +86,7 @@ struct MappingProblem: Sendable {
 
 /// The entity mappings of a mapping model that fit a pair of versions.
 package struct LivingMappings: Sendable {
-  /// How many there are.
+  /// The number of these entity mappings.
   package var count = 0
   /// Whether one of them joins two different states of an entity; then it was made for particular pairs of versions.
   package var joinsStates = false

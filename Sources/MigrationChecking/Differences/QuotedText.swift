@@ -30,7 +30,7 @@ extension String {
     }
   }
 
-  /// The text as one word of a shell.
+  /// The text quoted as one shell word.
   package var quotedForShell: String {
     let isPlain =
       !isEmpty

@@ -12,7 +12,7 @@ struct MergeMatching {
   let matching: StoreMatching
   /// The configuration with which the store was opened; nil for a store with all entities of its models.
   private let configuration: String?
-  /// The versions of each model of the catalog, cut down to the configuration.
+  /// The versions of each model of the catalog, restricted to the configuration.
   private let lines: [VersionLine]
 
   init(matching: StoreMatching, configuration: String? = nil) {

@@ -74,9 +74,9 @@ extension NumberConversion {
   /// when it reads, as it does with every Float.
   package func misfit(_ value: String) -> String {
     let integer = "CAST(\(value) AS INTEGER)"
-    // A number, or text in a column of decimals that SQLite could not read as one.
+    // A column of decimals may also hold text that SQLite could not read as a number.
     let isNumber = "typeof(\(value)) IN ('integer', 'real')"
-    // The largest 64-bit integer comes back from its rounded form by saturation.
+    // The largest 64-bit integer would pass the first test: its rounded form saturates back to it.
     let isExactReal = "CAST(CAST(\(value) AS REAL) AS INTEGER) = \(value) AND \(value) <> 9223372036854775807"
     let fits =
       switch type {

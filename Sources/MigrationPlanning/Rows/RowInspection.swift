@@ -249,7 +249,7 @@ struct RowInspection {
     /// The entity that it continues, in the store and in the previous version.
     let stored: String
     let before: String
-    /// How the hop makes it.
+    /// The entity mapping that makes it.
     let mapping: EntityMapping
     let rows: Int64
   }

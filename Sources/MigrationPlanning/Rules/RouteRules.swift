@@ -25,8 +25,8 @@ package struct RouteRules: Sendable, Hashable {
   package var allowsOlder: Bool
   /// Titles of inferred hops that the rows of the given store forbid.
   package var forbidden: Set<String> = []
-  /// Names of versions of which no store can be made, because a part of their layout is not known: no hop between other
-  /// versions ends there.
+  /// Names of versions of which no store can be made, because a part of their layout is not known: no hop ends there
+  /// unless it is the target.
   package var unusable: Set<String> = []
   /// Whether inferred hops run as equivalent mapping models. They do if rows break the destination's rules and a rule
   /// for invalid rows decides about them: objects are left out or corrected only where each one is made.
